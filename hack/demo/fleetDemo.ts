@@ -11,7 +11,7 @@ import { machineEgress } from './fleet/egress.ts';
 import { figures } from './fleet/figures.ts';
 import { follow, type Timeline } from './fleet/follow.ts';
 import { openPools, showParts } from './fleet/pools.ts';
-import { example, namespaces, type Stage, type Reported } from './fleet/stage.ts';
+import { example, namespaces, type Stage, type Evidence } from './fleet/stage.ts';
 import { stories } from './fleet/stories/index.ts';
 
 const seconds = 600;
@@ -35,17 +35,17 @@ export async function fleetDemo(environment: TestEnvironment): Promise<boolean> 
     proofs.chapter(`2  All ${stories.length} tasks at once`);
     const timelines = await playAll(stage);
     console.log(`\n${await kubectl.text(['get', 'pods', '-A'])}`);
-    const reported: Reported[] = [];
+    const evidence: Evidence[] = [];
     for (const [at, { name, title, tell }] of stories.entries()) {
       const timeline = timelines.get(name);
       if (timeline === undefined) throw new Error(`${name} was never seen; see: kubectl -n ${namespaces.tasks} get agenttasks`);
       proofs.chapter(`${at + 3}  ${title}: ${name}`);
-      reported.push(await tell(stage, timeline));
+      evidence.push(await tell(stage, timeline));
     }
     const next = stories.length + 3;
     const browsed = await inBrowser(stage, { dashboard, storage, title: `${next}  The same in a browser alone` });
     proofs.chapter(`${browsed ? next + 1 : next}  Figures of this run`);
-    await figures(stage, reported);
+    await figures(stage, evidence);
   } finally {
     await artifacts.close();
   }

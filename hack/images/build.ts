@@ -86,9 +86,9 @@ export async function buildImages(names?: readonly string[], options: BuildOptio
 
 /** The sentence of a failure; none for an image that the fleet runs without. */
 export function failureOf(image: ImageDefinition | undefined, reason: unknown, { warn = console.warn }: BuildOptions): readonly string[] {
-  const reported = describe(image, reason);
-  if (image?.without === undefined || !(reason instanceof PartUnavailable)) return [reported];
-  warn(`${reported}\n  The image ${image.name} is left out: ${image.without}.`);
+  const sentence = describe(image, reason);
+  if (image?.without === undefined || !(reason instanceof PartUnavailable)) return [sentence];
+  warn(`${sentence}\n  The image ${image.name} is left out: ${image.without}.`);
   return [];
 }
 

@@ -61,7 +61,7 @@ interface ContainerView {
 
 export function containerOf({ status }: Pod, name: string): ContainerView | undefined {
   type Views = readonly ContainerView[];
-  const reported = status as unknown as { readonly initContainerStatuses?: Views; readonly containerStatuses?: Views };
-  const { initContainerStatuses = [], containerStatuses = [] } = reported;
+  const views = status as unknown as { readonly initContainerStatuses?: Views; readonly containerStatuses?: Views };
+  const { initContainerStatuses = [], containerStatuses = [] } = views;
   return [...initContainerStatuses, ...containerStatuses].find((container) => container.name === name);
 }

@@ -19,16 +19,16 @@ require('node:http').createServer((request, response) => {
 }).listen(8080, '::');
 `;
 
-interface Reported {
+interface PoolNow {
   readonly status?: {
     readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }[];
     readonly experts?: readonly { readonly name: string; readonly phase: string; readonly endpoint?: string }[];
   };
 }
 
-const poolNow = (): Promise<Reported> => fleet.kubectl.json<Reported>(['-n', fleet.namespace, 'get', 'expertpool', 'chat']);
+const poolNow = (): Promise<PoolNow> => fleet.kubectl.json<PoolNow>(['-n', fleet.namespace, 'get', 'expertpool', 'chat']);
 
-async function until(what: string, holds: (pool: Reported) => boolean, seconds: number): Promise<Reported> {
+async function until(what: string, holds: (pool: PoolNow) => boolean, seconds: number): Promise<PoolNow> {
   const deadline = Date.now() + seconds * 1000;
   for (;;) {
     const pool = await poolNow();
@@ -38,7 +38,7 @@ async function until(what: string, holds: (pool: Reported) => boolean, seconds: 
   }
 }
 
-const engines = ({ status }: Reported) => status?.conditions?.find(({ type }) => type === 'EnginesReady');
+const engines = ({ status }: PoolNow) => status?.conditions?.find(({ type }) => type === 'EnginesReady');
 
 async function podsOf(component: string): Promise<readonly Pod[]> {
   const selector = `agentfleet.dev/component=${component},agentfleet.dev/pool=chat`;

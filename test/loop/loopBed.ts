@@ -28,7 +28,7 @@ import type { LocalSandbox } from './localSandbox.ts';
 export const compute: ComputeBrief = { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 };
 
 /** A step's report in its note. */
-export interface Reported {
+export interface StepReport {
   readonly result: string;
   readonly operator: string;
   readonly signals: Readonly<Record<string, number | boolean | null>> & { readonly degraded: readonly string[] };
@@ -166,6 +166,6 @@ export function taskFor(files: Workspace, command: readonly string[], goal = 'Ma
 }
 
 /** The notes of all candidates that were tried. */
-export function tried(sandbox: LocalSandbox): readonly Reported[] {
-  return sandbox.notes.filter(({ kind }) => kind === 'Tried').map(({ data }) => data as unknown as Reported);
+export function tried(sandbox: LocalSandbox): readonly StepReport[] {
+  return sandbox.notes.filter(({ kind }) => kind === 'Tried').map(({ data }) => data as unknown as StepReport);
 }

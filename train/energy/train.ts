@@ -56,7 +56,7 @@ export async function trainEnergy({ subjects, manifest }: DataSet, seed: number)
   const all = { Code: { ...fitted, calibration, about }, Shell: shellPrior(heads.Shell), Editor: editorPrior(heads.Editor) };
   const unmeasured: EnergyFile = { ...base, about: {}, heads: all };
   const figures = measureEnergy(loadEnergyModel(Buffer.from(JSON.stringify(unmeasured))), groupsOf(subjects, 'heldOut'));
-  const reported = {
+  const origin = {
     artifact: 'features-v1',
     script: 'train/main.ts',
     seed,
@@ -65,6 +65,6 @@ export async function trainEnergy({ subjects, manifest }: DataSet, seed: number)
     priorHeads: 'Shell, Editor: a judgement, not trained, no probability',
     ...Object.fromEntries(Object.entries(figures).map(([name, value]) => [`heldOut.${name}`, Number(value.toFixed(4))])),
   };
-  const text = await format(JSON.stringify({ ...unmeasured, about: reported }), { parser: 'json', printWidth: 140 });
+  const text = await format(JSON.stringify({ ...unmeasured, about: origin }), { parser: 'json', printWidth: 140 });
   return { bytes: Buffer.from(text), figures };
 }

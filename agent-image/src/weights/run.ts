@@ -78,7 +78,7 @@ const maxWaitMs = 120_000;
  */
 export async function runWeights({ config, clock, log, signal }: WeightsRun): Promise<0 | 1> {
   let progress: Progress = { bytesDone: 0, bytesTotal: 0 };
-  await using reported = await tellProgress(config.port, () => progress);
+  await using reported = await serveProgress(config.port, () => progress);
   log.info('working on weights', { uri: config.uri, port: reported.port });
   const report = await work(config, clock, signal, (now) => (progress = now)).catch((error: unknown): WeightsReport => {
     const { fault, message } = asWeightsFailure(error);
@@ -128,12 +128,12 @@ function sourceOf({ uri, bucket, hub, credentialFile }: WeightsConfig, clock: Cl
   return new HubSource({ origin: hub, model, revision, clock, ...(credentialFile !== undefined && { tokenFile: credentialFile }) });
 }
 
-interface Reported extends AsyncDisposable {
+interface ProgressServer extends AsyncDisposable {
   readonly port: number;
 }
 
 /** Answers each request with how far it is. */
-async function tellProgress(port: number, now: () => Progress): Promise<Reported> {
+async function serveProgress(port: number, now: () => Progress): Promise<ProgressServer> {
   const server: Server = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(now()));
   });

@@ -88,7 +88,7 @@ export const expertPools = defineResource<ExpertPool>({
 });
 
 /** An Event of the cluster; what an old recorder left out is absent. */
-export interface Told extends KubeObject {
+export interface KubeEvent extends KubeObject {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly note?: string;
@@ -97,7 +97,13 @@ export interface Told extends KubeObject {
   readonly series?: { readonly count: number };
 }
 
-export const events = defineResource<Told>({ group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event', namespaced: true });
+export const events = defineResource<KubeEvent>({
+  group: 'events.k8s.io',
+  version: 'v1',
+  plural: 'events',
+  kind: 'Event',
+  namespaced: true,
+});
 
 export const secrets = defineResource({ group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true });
 

@@ -1,4 +1,4 @@
-import { events, expertPools, type Told } from '../base/connection.ts';
+import { events, expertPools, type KubeEvent } from '../base/connection.ts';
 import { isApiError, ResourceClient } from '@agentfleet/kube';
 import { reasons, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import { ageOf } from '../text/format.ts';
@@ -63,7 +63,7 @@ function ending({ metadata: { name }, status }: AgentTask): readonly string[] {
 }
 
 /** Why a task is where it is, and what helps; pure. `pool` undefined: it is not there, or may not be looked at. */
-export function explanation(task: AgentTask, pool: ExpertPool | undefined, recent: readonly Told[], now: number): readonly string[] {
+export function explanation(task: AgentTask, pool: ExpertPool | undefined, recent: readonly KubeEvent[], now: number): readonly string[] {
   const { metadata, spec, status } = task;
   const { name } = metadata;
   const ended = status?.finished === 'true';
@@ -103,11 +103,11 @@ async function visible<T>(asked: Promise<T>): Promise<T | undefined> {
 }
 
 /** Events about a task, oldest first; none where the caller may not see them. */
-export async function eventsOf({ transport, signal }: CommandContext, { metadata }: AgentTask): Promise<readonly Told[]> {
+export async function eventsOf({ transport, signal }: CommandContext, { metadata }: AgentTask): Promise<readonly KubeEvent[]> {
   const { namespace = 'default', name, uid } = metadata;
   const fieldSelector = `regarding.name=${name}`;
   const found = (await visible(new ResourceClient(transport, events).list({ namespace, fieldSelector, signal }))) ?? [];
-  const when = (event: Told): string => event.eventTime ?? event.metadata.creationTimestamp ?? '';
+  const when = (event: KubeEvent): string => event.eventTime ?? event.metadata.creationTimestamp ?? '';
   return found
     .filter(({ regarding }) => regarding?.uid === undefined || regarding.uid === uid)
     .sort((a, b) => (when(a) < when(b) ? -1 : 1));

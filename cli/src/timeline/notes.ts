@@ -36,9 +36,9 @@ export interface TimelineItem {
   readonly facts: Fields;
 }
 
-export type Reported = Pick<TimelineItem, 'kind' | 'text'> & Partial<Pick<TimelineItem, 'more' | 'facts'>>;
+export type Described = Pick<TimelineItem, 'kind' | 'text'> & Partial<Pick<TimelineItem, 'more' | 'facts'>>;
 
-export function itemOf({ seq, at, epoch, body }: AuditRecord, { kind, text, more = [], facts = body }: Reported): TimelineItem {
+export function itemOf({ seq, at, epoch, body }: AuditRecord, { kind, text, more = [], facts = body }: Described): TimelineItem {
   return { seq, at, epoch, kind, text, more, facts };
 }
 
@@ -71,7 +71,7 @@ function signalsLine(signals: Fields): string {
   ].join(', ');
 }
 
-function candidate(data: Fields): Reported {
+function candidate(data: Fields): Described {
   const { id, step, operator, location, decision, result, why, facts, signals } = data;
   const { expert, tool, testsFailing, testsFixed, testsTotal } = fieldsOf(facts);
   const by = textOf(expert) === '' ? '' : ` by ${textOf(expert)}`;
@@ -89,7 +89,7 @@ function candidate(data: Fields): Reported {
   };
 }
 
-function step({ candidate: id, edits, acts, snapshot, passing }: Fields): Reported {
+function step({ candidate: id, edits, acts, snapshot, passing }: Fields): Described {
   const ran = listOf(acts).map((act) => textOf(fieldsOf(act)['command']));
   const at = textOf(snapshot) === '' ? '' : `, snapshot ${textOf(snapshot)}`;
   const paths = listOf(edits).map((edit) => textOf(fieldsOf(edit)['path']));
@@ -100,7 +100,7 @@ function step({ candidate: id, edits, acts, snapshot, passing }: Fields): Report
   };
 }
 
-function baseline({ checks }: Fields): Reported {
+function baseline({ checks }: Fields): Described {
   const lines = listOf(checks).map((one) => {
     const { check, expect, failing, flaky } = fieldsOf(one);
     const flaking = listOf(flaky).length === 0 ? '' : `, ${listOf(flaky).length} flaky`;
@@ -109,7 +109,7 @@ function baseline({ checks }: Fields): Reported {
   return { kind: 'Baseline', text: `${plural(lines.length, 'check')} before any change`, more: lines };
 }
 
-function approval(decision: string, { summary, action, answer, order, requester }: Fields): Reported {
+function approval(decision: string, { summary, action, answer, order, requester }: Fields): Described {
   const by = textOf(requester) === '' ? 'nobody answered in time' : `by ${textOf(requester)}, order ${textOf(order)}`;
   return {
     kind: 'Approval',
@@ -118,7 +118,7 @@ function approval(decision: string, { summary, action, answer, order, requester 
   };
 }
 
-function egress({ mode, requests, others }: Fields): Reported {
+function egress({ mode, requests, others }: Fields): Described {
   const lines = listOf(requests).map((one) => {
     const { host, port, decision, requests: times, bytesOut, bytesIn } = fieldsOf(one);
     return `${textOf(decision)}: ${textOf(host)}:${numberOf(port) ?? '?'} ${numberOf(times) ?? 1}×, ${numberOf(bytesOut) ?? 0} bytes out, ${numberOf(bytesIn) ?? 0} in`;
@@ -128,17 +128,17 @@ function egress({ mode, requests, others }: Fields): Reported {
   return { kind: 'Egress', text: `${textOf(mode)}: ${plural(lines.length, 'line')} of requests`, more };
 }
 
-function outcome({ attempt, result, reason, class: cls }: Fields): Reported {
+function outcome({ attempt, result, reason, class: cls }: Fields): Described {
   const failure = textOf(cls) === '' ? '' : ` (${textOf(cls)})`;
   return { kind: 'Outcome', text: `attempt ${numberOf(attempt) ?? '?'}: ${textOf(result)}, ${textOf(reason)}${failure}` };
 }
 
-function other(kind: string, data: Fields): Reported {
+function other(kind: string, data: Fields): Described {
   const words = Object.entries(data).map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`);
   return { kind: 'Note', text: `${kind}: ${words.join(', ')}` };
 }
 
-function began({ goal, consent, pool }: Fields): Reported {
+function began({ goal, consent, pool }: Fields): Described {
   return {
     kind: 'Note',
     text: `TaskBegan: pool ${textOf(fieldsOf(pool)['name'])}, trace consent ${textOf(consent)}`,
@@ -147,12 +147,12 @@ function began({ goal, consent, pool }: Fields): Reported {
 }
 
 /** Of the tools only the names: their descriptions are long. */
-function conversation({ tools, ...data }: Fields): Reported {
+function conversation({ tools, ...data }: Fields): Described {
   return other('ConversationBegan', { ...data, tools: listOf(tools).map((tool) => textOf(fieldsOf(tool)['name'])) });
 }
 
 /** What an agent program printed, with all its lines. */
-function programOutput({ round, text, omitted, dropped }: Fields): Reported {
+function programOutput({ round, text, omitted, dropped }: Fields): Described {
   const before = (numberOf(omitted) ?? 0) === 0 ? '' : `; ${numberOf(omitted)} characters before it are left out`;
   const after = (numberOf(dropped) ?? 0) === 0 ? '' : `; ${numberOf(dropped)} bytes after it were not kept`;
   const lines = textOf(text)
@@ -178,12 +178,12 @@ export function childLines(commands: unknown, more: unknown): readonly string[] 
   return unnamed === 0 ? lines : [...lines, `and ${plural(unnamed, 'more command')} of children`];
 }
 
-function programCommands({ commands, moreCommands }: Fields): Reported {
+function programCommands({ commands, moreCommands }: Fields): Described {
   const more = childLines(commands, moreCommands);
   return { kind: 'Program', text: `its children ran ${plural(listOf(commands).length + (numberOf(moreCommands) ?? 0), 'command')}`, more };
 }
 
-const tellers: Readonly<Record<string, (data: Fields) => Reported>> = {
+const tellers: Readonly<Record<string, (data: Fields) => Described>> = {
   TaskBegan: began,
   ConversationBegan: conversation,
   Tried: candidate,
@@ -201,10 +201,10 @@ const tellers: Readonly<Record<string, (data: Fields) => Reported>> = {
 };
 
 /** What the worker noted, in words. A kind that is not known is reported as it is. */
-export function tellNote({ kind, data }: Fields): Reported {
+export function tellNote({ kind, data }: Fields): Described {
   const fields = fieldsOf(data);
-  const reported = Object.hasOwn(tellers, textOf(kind)) ? tellers[textOf(kind)]?.(fields) : undefined;
-  return { ...(reported ?? other(textOf(kind), fields)), facts: fields };
+  const own = Object.hasOwn(tellers, textOf(kind)) ? tellers[textOf(kind)]?.(fields) : undefined;
+  return { ...(own ?? other(textOf(kind), fields)), facts: fields };
 }
 
 /** Files in a row that are reported one by one; more are counted. */

@@ -1,7 +1,7 @@
 import type { AuditRecord, AuditType } from '@agentfleet/protocol/keeper';
 import { fieldsOf, listOf, textOf, type Fields } from '@agentfleet/protocol/text';
 import { numberOf } from '../evidence/artifact.ts';
-import { childLines, itemOf, quoted, type TimelineItem, type Reported, tellNote } from './notes.ts';
+import { childLines, itemOf, quoted, type TimelineItem, type Described, tellNote } from './notes.ts';
 
 const digest = (value: unknown): string => textOf(value).replace('sha256:', '').slice(0, 12);
 
@@ -21,7 +21,7 @@ function ending(end: Fields | undefined): string {
   return `${code}${took}${why.length === 0 ? '' : ` (${why.join(', ')})`}`;
 }
 
-function command(body: Fields, end: Fields | undefined): Reported {
+function command(body: Fields, end: Fields | undefined): Described {
   const { tool, argv, command: line, cwd, network } = body;
   const words = textOf(line) === '' ? listOf(argv).map(textOf).map(quoted).join(' ') : textOf(line);
   return {
@@ -32,7 +32,7 @@ function command(body: Fields, end: Fields | undefined): Reported {
   };
 }
 
-function restore(body: Fields, end: Fields | undefined): Reported {
+function restore(body: Fields, end: Fields | undefined): Described {
   const { phase, verified, manifestDigest, created, modified, deleted, why } = end ?? body;
   const id = textOf(body['id']);
   const facts = { ...body, ...end };
@@ -46,7 +46,7 @@ function restore(body: Fields, end: Fields | undefined): Reported {
   };
 }
 
-function snapshot({ id, label, files, bytes, manifestDigest }: Fields): Reported {
+function snapshot({ id, label, files, bytes, manifestDigest }: Fields): Described {
   const name = textOf(label) === '' ? '' : ` "${textOf(label)}"`;
   return {
     kind: 'Snapshot',
@@ -54,7 +54,7 @@ function snapshot({ id, label, files, bytes, manifestDigest }: Fields): Reported
   };
 }
 
-function network({ state, targets }: Fields): Reported {
+function network({ state, targets }: Fields): Described {
   const open = listOf(targets)
     .map(fieldsOf)
     .filter(({ reachable }) => reachable === true);
@@ -63,7 +63,7 @@ function network({ state, targets }: Fields): Reported {
 }
 
 /** Records that report one thing each. Those that begin or end something are reported with their other half. */
-const tellers: Readonly<Partial<Record<AuditType, (body: Fields) => Reported>>> = {
+const tellers: Readonly<Partial<Record<AuditType, (body: Fields) => Described>>> = {
   KeeperStarted: ({ version, tornBytes }) => ({
     kind: 'Keeper',
     text: `started, version ${textOf(version)}${(numberOf(tornBytes) ?? 0) > 0 ? `, cut ${numberOf(tornBytes)} torn bytes of its log` : ''}`,
@@ -101,22 +101,22 @@ export function timelineOf(records: readonly AuditRecord[]): readonly TimelineIt
     const { type, body } = record;
     if (type === 'ExecRequested') return [itemOf(record, command(body, ends.get(body['execId'])))];
     if (type === 'ExecEnded') return asked.has(body['execId']) ? [] : [itemOf(record, command(body, body))];
-    const reported = type === 'SnapshotRestored' ? restores.get(record.seq) : tellers[type]?.(body);
-    return reported === undefined ? [] : [itemOf(record, reported)];
+    const described = type === 'SnapshotRestored' ? restores.get(record.seq) : tellers[type]?.(body);
+    return described === undefined ? [] : [itemOf(record, described)];
   });
 }
 
 /** By record: an intent is reported with what came of it, the next record about a restore. */
-function tellRestores(records: readonly AuditRecord[]): ReadonlyMap<number, Reported> {
-  const reported = new Map<number, Reported>();
+function tellRestores(records: readonly AuditRecord[]): ReadonlyMap<number, Described> {
+  const restores = new Map<number, Described>();
   let begun: AuditRecord | undefined;
   for (const record of records) {
     const { seq, body } = record;
     const intent = body['phase'] === 'Intent';
     const ends = !intent && begun !== undefined && begun.body['id'] === body['id'];
-    if (ends && begun !== undefined) reported.set(begun.seq, restore(begun.body, body));
-    else reported.set(seq, restore(body, undefined));
+    if (ends && begun !== undefined) restores.set(begun.seq, restore(begun.body, body));
+    else restores.set(seq, restore(body, undefined));
     begun = intent ? record : undefined;
   }
-  return reported;
+  return restores;
 }

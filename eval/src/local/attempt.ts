@@ -40,16 +40,16 @@ export interface TestEnvironment {
 
 /** Runs the engine; reports are kept instead of written to an API server. */
 export async function attempt(agentTask: AgentTask, environment: TestEnvironment): Promise<Omit<Attempted, 'hidden' | 'wallSeconds'>> {
-  const reported: { last: Report } = { last: {} };
+  const reports: { last: Report } = { last: {} };
   const report = (change: Report): void => {
-    reported.last = { ...reported.last, ...change };
+    reports.last = { ...reports.last, ...change };
   };
   const { engine, loseWorkerAt } = environment;
   const ended = loseWorkerAt === undefined ? null : await lost(engine, contextOf(agentTask, environment, report), loseWorkerAt);
   // The next worker is a new one: of the first, only the sandbox and its log are left.
   const context = contextOf(agentTask, environment, report);
   const outcome = ended ?? (await engine.run(context));
-  const { tokensIn, tokensOut, toolCalls, cpuMillis, candidates, vetoes, backtracks } = { ...nothing, ...reported.last.usage };
+  const { tokensIn, tokensOut, toolCalls, cpuMillis, candidates, vetoes, backtracks } = { ...nothing, ...reports.last.usage };
   const { reason, message } = outcome;
   return {
     result: resultOf(outcome),

@@ -38,10 +38,10 @@ export async function openFirstGate(): Promise<FirstGate> {
   const rails = createRails({ grammars: await loadGrammars(installedGrammars()), home: homeDir });
   return (proposal) => {
     const { decision, risk, allowlisted, findings, structure } = rails.judge(actOf(proposal), policy);
-    const reported = { decision, risk, structure, rank: decisions.indexOf(decision), findings: findings.map(({ rail }) => rail) };
-    if (decision === 'Deny') return { ...reported, next: 'Rails' };
-    if (decision === 'NeedsApproval') return { ...reported, next: 'Person' };
-    return { ...reported, next: allowlisted && decision !== 'Review' ? 'Nobody' : 'GateTwo' };
+    const judged = { decision, risk, structure, rank: decisions.indexOf(decision), findings: findings.map(({ rail }) => rail) };
+    if (decision === 'Deny') return { ...judged, next: 'Rails' };
+    if (decision === 'NeedsApproval') return { ...judged, next: 'Person' };
+    return { ...judged, next: allowlisted && decision !== 'Review' ? 'Nobody' : 'GateTwo' };
   };
 }
 

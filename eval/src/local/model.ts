@@ -142,10 +142,10 @@ export async function play(scenario: Scenario, task: PackTask, agentTask: AgentT
   // Its proposals are written by hand: that a search for edits could not write them is no failure.
   const expert = { ...first, engine: 'Replay' } as const;
   const lists = scenario.proposals.map((proposal) => commandsOf(task, proposal));
-  const reported: { last: Report } = { last: {} };
+  const reports: { last: Report } = { last: {} };
   const somebody = person(scenario.approvals?.says ?? 'Rejected', () => systemClock.now());
   const report = (change: Report): void => {
-    reported.last = { ...reported.last, ...change };
+    reports.last = { ...reports.last, ...change };
     if (change.pendingApproval !== undefined) somebody.asked(change.pendingApproval);
   };
   const context: AttemptContext = {
@@ -156,7 +156,7 @@ export async function play(scenario: Scenario, task: PackTask, agentTask: AgentT
   const left = await contents(keeper, Object.keys(scenario.expect.left ?? {}));
   const solved = outcome.result === 'Succeeded';
   const hidden = !solved ? 'NotJudged' : (await judgeHidden(task, keeper, signal)) ? 'Passed' : 'Failed';
-  const rolledBack = scenario.rollback === undefined ? null : await back(environment, context, reported);
+  const rolledBack = scenario.rollback === undefined ? null : await back(environment, context, reports);
   return { ...(await logged(keeper, lists)), outcome: outcome.reason, message: outcome.message ?? '', hidden, left, rolledBack };
 }
 

@@ -128,16 +128,14 @@ export function faultsOf({ expect }: Pick<Scenario, 'expect'>, observed: Observe
     ...differs('what people decided', (expect.decided ?? []).join(', '), observed.decided.join(', ')),
     ...vetoed(observed),
     ...rollback(expect, observed),
-    ...Object.entries(expect.left ?? {}).flatMap(([path, content]) =>
-      differs(path, reported(content), reported(observed.left[path] ?? null)),
-    ),
+    ...Object.entries(expect.left ?? {}).flatMap(([path, content]) => differs(path, shown(content), shown(observed.left[path] ?? null))),
     ...(observed.chain ? [] : ['the chain of the event log is broken']),
   ];
 }
 
 const differs = (what: string, wanted: string, found: string): string[] =>
   wanted === found ? [] : [`${what} is ${found || 'nothing'}, not ${wanted || 'nothing'}`];
-const reported = (content: string | null): string => (content === null ? 'not there' : JSON.stringify(content));
+const shown = (content: string | null): string => (content === null ? 'not there' : JSON.stringify(content));
 
 function trials({ tried }: Expected, observed: Observed): string[] {
   const found = observed.tried.map(({ result }) => came(result));
@@ -148,8 +146,8 @@ function trials({ tried }: Expected, observed: Observed): string[] {
       ? []
       : [`candidate ${at + 1}: ${said || 'nothing is said'}, which is not about ${why}`];
   });
-  const reported = order.length === 0 ? [] : observed.tried.map(({ result, why }, at) => `candidate ${at + 1} is ${result}: ${why}`);
-  return [...order, ...reported, ...whys];
+  const causes = order.length === 0 ? [] : observed.tried.map(({ result, why }, at) => `candidate ${at + 1} is ${result}: ${why}`);
+  return [...order, ...causes, ...whys];
 }
 
 /** The promise of a veto: none of it ran. A denied deletion of files ran before it was denied, and is reported so. */

@@ -101,6 +101,6 @@ export function report(results: readonly Result[]): string {
 function callsOf(results: readonly Result[]): string {
   const all = new Set(results.flatMap(({ calls }) => Object.keys(calls)));
   const means = [...all].map((call) => [call, mean(results.map(({ calls }) => calls[call] ?? 0))] as const);
-  const reported = means.filter(([, count]) => count >= 0.005).toSorted(([, a], [, b]) => b - a);
-  return reported.map(([call, count]) => `${call} ${figure(count)}`).join(', ') || 'none';
+  const frequent = means.filter(([, count]) => count >= 0.005).toSorted(([, a], [, b]) => b - a);
+  return frequent.map(([call, count]) => `${call} ${figure(count)}`).join(', ') || 'none';
 }

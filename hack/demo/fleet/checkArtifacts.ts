@@ -6,8 +6,8 @@ import type { Stage } from './stage.ts';
 export async function checkArtifacts({ artifacts, proofs }: Stage, { status }: AgentTask): Promise<ReadonlyMap<string, Buffer>> {
   const files = new Map<string, Buffer>();
   const wrong: string[] = [];
-  const reported = status?.run?.artifacts ?? [];
-  for (const artifact of reported) {
+  const listed = status?.run?.artifacts ?? [];
+  for (const artifact of listed) {
     const { name, uri, bytes } = artifact;
     const content = await artifacts.get(uri);
     files.set(name, content);
@@ -15,10 +15,6 @@ export async function checkArtifacts({ artifacts, proofs }: Stage, { status }: A
     proofs.fact(`${name.padEnd(14)} ${String(bytes).padStart(8)} bytes  ${uri}`);
   }
   const claim = 'every artifact in the storage has the hash that the status tells';
-  proofs.prove(
-    claim,
-    reported.length > 0 && wrong.length === 0,
-    wrong.length === 0 ? `${reported.length} files` : `not ${wrong.join(', ')}`,
-  );
+  proofs.prove(claim, listed.length > 0 && wrong.length === 0, wrong.length === 0 ? `${listed.length} files` : `not ${wrong.join(', ')}`);
   return files;
 }

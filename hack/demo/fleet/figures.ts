@@ -1,5 +1,5 @@
 import type { Timeline } from './follow.ts';
-import { conditionOf, namespaces, type Stage, type Reported } from './stage.ts';
+import { conditionOf, namespaces, type Stage, type Evidence } from './stage.ts';
 import type { Capability } from '@agentfleet/protocol/inference';
 import { expertPort } from '@agentfleet/protocol/pool';
 import { expertsToken, portForward } from '../../sandbox/index.ts';
@@ -151,7 +151,7 @@ async function answerTimes({ kubectl, proofs }: Stage): Promise<void> {
 const writeBudget = 3;
 
 /** What it took. */
-export async function figures(stage: Stage, reported: readonly Reported[]): Promise<void> {
+export async function figures(stage: Stage, reported: readonly Evidence[]): Promise<void> {
   const { proofs } = stage;
   const ends = reported.map(({ timeline }) => timeline.states.at(-1)?.at ?? timeline.appliedAt);
   const first = reported[0]?.timeline.appliedAt ?? 0;

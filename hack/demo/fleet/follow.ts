@@ -10,8 +10,8 @@ export function news(before: AgentTask | undefined, after: AgentTask): readonly 
   if (now?.phase !== undefined && now.phase !== old?.phase) lines.push(now.phase);
   for (const condition of now?.conditions ?? []) if (isNews(old?.conditions, condition)) lines.push(conditionLine(condition));
   const { progress, outcome } = now?.run ?? {};
-  const reported = old?.run?.progress;
-  if (progress !== undefined && (progress.done !== reported?.done || progress.message !== reported.message))
+  const earlier = old?.run?.progress;
+  if (progress !== undefined && (progress.done !== earlier?.done || progress.message !== earlier.message))
     lines.push(`${progress.done}/${progress.total} ${progress.message ?? ''}`.trimEnd());
   if (outcome !== undefined && old?.run?.outcome === undefined) lines.push(`worker: ${outcome.result} (${outcome.reason})`);
   return lines;

@@ -19,7 +19,7 @@ export interface Stage {
 }
 
 /** A task that ended, and what its event log says. */
-export interface Reported {
+export interface Evidence {
   readonly timeline: Timeline;
   readonly trace: TraceFacts;
 }

@@ -10,7 +10,7 @@ export interface TracedRequest {
   readonly endedMs: number;
 }
 
-interface Reported {
+interface Asked {
   readonly request: { readonly method: string; readonly path: string };
 }
 
@@ -27,9 +27,9 @@ export class Trace implements Disposable {
   readonly #listeners: readonly (readonly [name: string, listener: ChannelListener])[];
 
   constructor() {
-    const began: ChannelListener = (reported) => void this.#open.set((reported as Reported).request, performance.now());
+    const began: ChannelListener = (reported) => void this.#open.set((reported as Asked).request, performance.now());
     const over: ChannelListener = (reported) => {
-      const { request } = reported as Reported;
+      const { request } = reported as Asked;
       const beganMs = this.#open.get(request);
       this.#open.delete(request);
       if (beganMs !== undefined) this.ended.push({ what: kindOf(request.method, request.path), beganMs, endedMs: performance.now() });

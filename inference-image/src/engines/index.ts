@@ -30,8 +30,8 @@ export async function createEngine({ engine, grammars }: EngineOptions, now: () 
 async function createLlama({ weights, threads, contextTokens }: LlamaConfig, now: () => number): Promise<ServedEngine> {
   const model = join(weightsFolder({ weights }), llamaWeights);
   const engine = await createLlamaEngine({ model, threads, contextTokens, now }).catch((error: unknown) => {
-    const reported = error instanceof Error ? error.message : String(error);
-    throw new ConfigError([`AGENTFLEET_ENGINE: Llama does not start: ${reported}; use the image inference-llama, or another engine`]);
+    const message = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([`AGENTFLEET_ENGINE: Llama does not start: ${message}; use the image inference-llama, or another engine`]);
   });
   return generating(engine, { abilities: { Prior: alone((request, signal) => engine.prior(request, signal)) }, about: engine.about });
 }

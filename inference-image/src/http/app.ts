@@ -81,8 +81,8 @@ function capabilityRoute(app: FastifyInstance, server: Server, { name, route }: 
 }
 
 function unsupported(name: Capability, { engine, roles, capabilities }: InferenceInfo): InferenceError {
-  const reported = `${engine} as ${roles.join(', ')} answers ${capabilities.join(', ')}, not ${name}`;
-  return new InferenceError('AF_CAPABILITY_UNSUPPORTED', reported);
+  const message = `${engine} as ${roles.join(', ')} answers ${capabilities.join(', ')}, not ${name}`;
+  return new InferenceError('AF_CAPABILITY_UNSUPPORTED', message);
 }
 
 /** Fires when the caller is gone. */

@@ -139,8 +139,8 @@ export function play(conversations: ReadonlyMap<string, Conversation>, { message
   const [best] = whole.length > 0 ? whole : ranked;
   if (best === undefined) return { type: 'Mismatch', message: unknownGoal(firstUser(asked), [...conversations.keys()]) };
   if (whole.length === 0) return differing(best, asked);
-  const reported = `its tools are ${best.exchange.tools.join(', ') || 'none'}, the request has ${names.join(', ') || 'none'}`;
-  return { type: 'Mismatch', message: `${placeOf(best)}: ${reported}` };
+  const difference = `its tools are ${best.exchange.tools.join(', ') || 'none'}, the request has ${names.join(', ') || 'none'}`;
+  return { type: 'Mismatch', message: `${placeOf(best)}: ${difference}` };
 }
 
 /** Exchanges of the conversations with the goal of a request, those that have most in common with it first. */

@@ -138,11 +138,11 @@ export function objectsContract(environment: () => Environment): void {
       const made = await things.create({ metadata: { name: 'apart', namespace }, spec: { size: 1 }, status: { phase: 'No' } });
       expect(made.status).toBeUndefined();
       expect(made.metadata.generation).toBe(1);
-      const reported = await things.update({ ...made, spec: { size: 9 }, status: { phase: 'Yes' } }, { subresource: 'status' });
-      expect(reported.status).toEqual({ phase: 'Yes' });
-      expect(reported.spec).toEqual({ size: 1 });
-      expect(reported.metadata.generation).toBe(1);
-      const grown = await things.update({ ...reported, spec: { size: 2 }, status: { phase: 'Maybe' } });
+      const updated = await things.update({ ...made, spec: { size: 9 }, status: { phase: 'Yes' } }, { subresource: 'status' });
+      expect(updated.status).toEqual({ phase: 'Yes' });
+      expect(updated.spec).toEqual({ size: 1 });
+      expect(updated.metadata.generation).toBe(1);
+      const grown = await things.update({ ...updated, spec: { size: 2 }, status: { phase: 'Maybe' } });
       expect(grown.status).toEqual({ phase: 'Yes' });
       expect(grown.metadata.generation).toBe(2);
       const labelled = await things.patch({ namespace, name: 'apart' }, { metadata: { labels: { a: 'b' } } });

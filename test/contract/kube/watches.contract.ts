@@ -87,11 +87,11 @@ export function watchesContract(environment: () => Environment): void {
         await maps.create({ metadata: named('before') });
         const common = { transport, resource: configMaps, namespace, labelSelector: `cache=${label}` };
         const informer = new Informer<ConfigMap>({ ...common, watchList, clock: systemClock, random: Math.random, log: silentLog });
-        const reported: string[] = [];
+        const events: string[] = [];
         informer.addHandler({
-          onAdd: (object, initial) => reported.push(`add ${object.metadata.name} ${String(initial)}`),
-          onUpdate: (old, object) => reported.push(`update ${object.metadata.name} ${old.data?.['a'] ?? '-'}>${object.data?.['a'] ?? '-'}`),
-          onDelete: (object) => reported.push(`delete ${object.metadata.name} ${object.data?.['a'] ?? '-'}`),
+          onAdd: (object, initial) => events.push(`add ${object.metadata.name} ${String(initial)}`),
+          onUpdate: (old, object) => events.push(`update ${object.metadata.name} ${old.data?.['a'] ?? '-'}>${object.data?.['a'] ?? '-'}`),
+          onDelete: (object) => events.push(`delete ${object.metadata.name} ${object.data?.['a'] ?? '-'}`),
         });
         const stop = new AbortController();
         const running = informer.run(stop.signal);
@@ -100,8 +100,8 @@ export function watchesContract(environment: () => Environment): void {
         const changed = await maps.patch(named('after'), { data: { a: '1' } });
         await maps.delete(named('after'));
         await informer.waitForVersion(changed.metadata.resourceVersion ?? '', 20_000);
-        await until('the deletion', () => reported.length >= 4);
-        expect(reported).toEqual([
+        await until('the deletion', () => events.length >= 4);
+        expect(events).toEqual([
           `add ${label}-before true`,
           `add ${label}-after false`,
           `update ${label}-after ->1`,

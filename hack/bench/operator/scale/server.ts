@@ -57,7 +57,7 @@ async function populate(): Promise<void> {
 }
 
 /** What fails once is tried again: a Lease at the next renewal. */
-const reported = (error: unknown): void => void process.stderr.write(`${String(error)}\n`);
+const printError = (error: unknown): void => void process.stderr.write(`${String(error)}\n`);
 
 /** Renews the Leases of the workers, as they would. */
 async function beat(): Promise<void> {
@@ -79,7 +79,7 @@ function playKubelet(server: FakeApiServer): void {
       void client(resources.pods)
         .patch(metadata, { spec: { nodeName: 'node-0' } })
         .then(() => client(resources.pods).patch(metadata, { status: readyStatus() }, { subresource: 'status' }))
-        .catch(reported);
+        .catch(printError);
     });
   });
 }
@@ -87,7 +87,7 @@ function playKubelet(server: FakeApiServer): void {
 await populate();
 playKubelet(fake);
 await beat();
-setInterval(() => void beat().catch(reported), workerLease.renew * 1000);
+setInterval(() => void beat().catch(printError), workerLease.renew * 1000);
 // A real server forgets history, too: what is old would be most of this process.
 let [old, older] = [fake.version, fake.version];
 setInterval(() => {
@@ -102,7 +102,7 @@ const server = createServer({ key: key ?? '', cert: cert ?? '', keepAliveTimeout
 });
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 process.on('message', () => {
-  void inParallel(Number(live), (index) => client(resources.agentTasks).create(freshTask(`live-${index}`) as never)).catch(reported);
+  void inParallel(Number(live), (index) => client(resources.agentTasks).create(freshTask(`live-${index}`) as never)).catch(printError);
   setInterval(() => {
     const running = fake.objects(resources.agentTasks).filter(({ status }) => status?.phase === 'Running').length;
     process.send?.({ running });

@@ -1,5 +1,5 @@
 import type { Timeline } from '../follow.ts';
-import type { Stage, Reported } from '../stage.ts';
+import type { Stage, Evidence } from '../stage.ts';
 import { provePatch, succeeds } from './succeeds.ts';
 
 /** What the recorded agent tries, and how the gate that refuses it says so. */
@@ -11,10 +11,10 @@ const tries: readonly (readonly [what: string, why: RegExp])[] = [
 ];
 
 /** Each bad proposal is refused by a gate before anything is done; the honest one is accepted. */
-export async function badAgent(stage: Stage, timeline: Timeline): Promise<Reported> {
+export async function badAgent(stage: Stage, timeline: Timeline): Promise<Evidence> {
   const { proofs } = stage;
-  const reported = await succeeds(stage, timeline);
-  const refused = reported.trace.candidates.filter(({ result }) => result === 'Denied');
+  const evidence = await succeeds(stage, timeline);
+  const refused = evidence.trace.candidates.filter(({ result }) => result === 'Denied');
   for (const [what, why] of tries) {
     const found = refused.find((one) => why.test(one.why));
     proofs.prove(`${what} was refused before anything was done`, found !== undefined, found?.why);
@@ -22,5 +22,5 @@ export async function badAgent(stage: Stage, timeline: Timeline): Promise<Report
   const { vetoes = 0 } = timeline.end.status?.totals?.usage ?? {};
   proofs.prove('the status counts the vetoes', vetoes === tries.length, String(vetoes));
   provePatch(stage, timeline.end);
-  return reported;
+  return evidence;
 }

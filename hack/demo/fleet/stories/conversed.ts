@@ -1,12 +1,12 @@
 import type { Timeline } from '../follow.ts';
-import type { Stage, Reported } from '../stage.ts';
+import type { Stage, Evidence } from '../stage.ts';
 import { provePatch, succeeds } from './succeeds.ts';
 
 /** A chat model writes a module, corrects what the tests report, and answers in words; each token of it is paid for. */
-export async function conversed(stage: Stage, timeline: Timeline): Promise<Reported> {
+export async function conversed(stage: Stage, timeline: Timeline): Promise<Evidence> {
   const { proofs } = stage;
-  const reported = await succeeds(stage, timeline);
-  const { calls, charged } = reported.trace;
+  const evidence = await succeeds(stage, timeline);
+  const { calls, charged } = evidence.trace;
   const failed = calls.findIndex(({ text }) => text.startsWith('unit: does not hold'));
   const corrected = failed !== -1 && calls.slice(failed).some(({ text }) => text.startsWith('unit: holds'));
   proofs.prove('its tests failed on what it wrote first, and it corrected that', corrected, calls.map(({ tool }) => tool).join(', '));
@@ -18,5 +18,5 @@ export async function conversed(stage: Stage, timeline: Timeline): Promise<Repor
   const { tokensIn = 0, tokensOut = 0 } = timeline.end.status?.totals?.usage ?? {};
   const paid = tokensOut > 0 && tokensIn === charged.tokensIn && tokensOut === charged.tokensOut;
   proofs.prove('the status counts the tokens of each reply in the event log once', paid, `${tokensIn} in, ${tokensOut} out`);
-  return reported;
+  return evidence;
 }

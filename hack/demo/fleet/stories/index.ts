@@ -1,5 +1,5 @@
 import type { Timeline } from '../follow.ts';
-import type { Stage, Reported } from '../stage.ts';
+import type { Stage, Evidence } from '../stage.ts';
 import { approved } from './approved.ts';
 import { badAgent } from './badAgent.ts';
 import { conversed } from './conversed.ts';
@@ -10,7 +10,7 @@ import { undone } from './undone.ts';
 export interface Story {
   readonly name: string;
   readonly title: string;
-  readonly tell: (stage: Stage, timeline: Timeline) => Promise<Reported>;
+  readonly tell: (stage: Stage, timeline: Timeline) => Promise<Evidence>;
 }
 
 /** The tasks that run at once. */

@@ -1,10 +1,10 @@
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { Timeline } from '../follow.ts';
 import { readTrace } from '../readTrace.ts';
-import { conditionOf, type Stage, type Reported } from '../stage.ts';
+import { conditionOf, type Stage, type Evidence } from '../stage.ts';
 
 /** What every task that can be done has to show; then its own proofs. */
-export async function succeeds(stage: Stage, timeline: Timeline): Promise<Reported> {
+export async function succeeds(stage: Stage, timeline: Timeline): Promise<Evidence> {
   const { proofs } = stage;
   const { end } = timeline;
   const succeeded = conditionOf(end, 'Succeeded');

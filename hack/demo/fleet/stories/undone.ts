@@ -1,9 +1,9 @@
 import type { Timeline } from '../follow.ts';
 import { readTrace } from '../readTrace.ts';
-import { conditionOf, type Stage, type Reported } from '../stage.ts';
+import { conditionOf, type Stage, type Evidence } from '../stage.ts';
 
 /** No program passes both tests, so the task must fail and leave nothing behind. */
-export async function undone(stage: Stage, timeline: Timeline): Promise<Reported> {
+export async function undone(stage: Stage, timeline: Timeline): Promise<Evidence> {
   const { proofs } = stage;
   const { end } = timeline;
   const succeeded = conditionOf(end, 'Succeeded');

@@ -47,6 +47,6 @@ export function sha256(content: Buffer): string {
 /** @throws ConfigError when another artifact is asked for than the one that is here */
 export function checkDigest({ artifact, digest }: BuiltinConfig, found: string): void {
   if (digest === null || digest === found) return;
-  const reported = `builtin://${artifact} has the digest ${found}, not ${digest}`;
-  throw new ConfigError([`AGENTFLEET_ARTIFACT_DIGEST: ${reported}; ask for that one, or use the image that has the other`]);
+  const mismatch = `builtin://${artifact} has the digest ${found}, not ${digest}`;
+  throw new ConfigError([`AGENTFLEET_ARTIFACT_DIGEST: ${mismatch}; ask for that one, or use the image that has the other`]);
 }

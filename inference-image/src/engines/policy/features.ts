@@ -220,11 +220,11 @@ function nameTokens(name: string): readonly string[] {
 }
 
 function plainTokens(word: string): readonly string[] {
-  const reported = word.toLowerCase().replaceAll(/\d+/g, '0');
-  const whole = reported.length <= 24 ? [reported] : ['<long>'];
+  const plain = word.toLowerCase().replaceAll(/\d+/g, '0');
+  const whole = plain.length <= 24 ? [plain] : ['<long>'];
   const inner = word.split(/[^A-Za-z0-9_./~$-]+/).filter((part) => part !== '' && part !== word);
   const nested = inner.slice(0, 12).flatMap((part) => wordTokens(part));
-  return [...whole, ...(/[^a-z0-9]/.test(reported) || /[A-Z]/.test(word) ? nameTokens(word) : []), ...extensionTokens(reported), ...nested];
+  return [...whole, ...(/[^a-z0-9]/.test(plain) || /[A-Z]/.test(word) ? nameTokens(word) : []), ...extensionTokens(plain), ...nested];
 }
 
 /** Buckets of hashed features, a power of two; the weights of one class. */

@@ -55,8 +55,8 @@ export async function readRecords(path: string): Promise<Records> {
 function refuseIdle(file: string, { goal, steps }: ReplayRecord): void {
   for (const [step, candidates] of steps.entries()) {
     const at = candidates.findIndex(({ edits, acts }) => edits.length + acts.length === 0);
-    const reported = JSON.stringify(goal.slice(0, 80));
-    if (at !== -1) throw new Error(`${file}: ${reported}, steps.${step}.${at}: it has neither an edit nor an act; record one or remove it`);
+    const shown = JSON.stringify(goal.slice(0, 80));
+    if (at !== -1) throw new Error(`${file}: ${shown}, steps.${step}.${at}: it has neither an edit nor an act; record one or remove it`);
   }
 }
 
@@ -142,8 +142,8 @@ function replayed({ edits, acts, weight, operator, rationale }: RecordedCandidat
   const wire = edits.map((edit) => located(edit, request));
   const score = weight / mass;
   const location = { path: wire[0]?.path ?? '', ...place(wire[0], request) };
-  const reported = acts.length === 0 ? {} : { acts };
-  return { id: candidateId(wire, acts), rank: 0, score, energy: -Math.log(score), edits: wire, ...reported, operator, rationale, location };
+  const acting = acts.length === 0 ? {} : { acts };
+  return { id: candidateId(wire, acts), rank: 0, score, energy: -Math.log(score), edits: wire, ...acting, operator, rationale, location };
 }
 
 /** A recorded edit with its place in the file of the request. */

@@ -61,7 +61,7 @@ export function refuse(status: number, body: unknown, headers: Readonly<Record<s
   return (_call, response) => void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 }
 
-export interface Reported {
+export interface Reply {
   readonly content?: string | null;
   readonly tool_calls?: readonly unknown[];
   readonly [member: string]: unknown;
@@ -70,7 +70,7 @@ export interface Reported {
 export const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120, prompt_tokens_details: { cached_tokens: 40 } };
 
 /** A chat completion with these messages as its choices. */
-export function tell(messages: readonly Reported[], more: Readonly<Record<string, unknown>> = { usage }): Script {
+export function tell(messages: readonly Reply[], more: Readonly<Record<string, unknown>> = { usage }): Script {
   return refuse(200, {
     id: 'chatcmpl-1',
     object: 'chat.completion',

@@ -226,13 +226,15 @@ function knotsOf({ energies, probabilities }: Calibration): HeadCalibration['kno
 
 /** Returns the calibration of the weights as a server reports it; null when they lack the time of the fit or its quality. */
 export function calibrationReported({ featureSet, fittedAt, heads }: EnergyFile): ModelCalibration | null {
-  const reported = energyHeads.flatMap((name): readonly HeadCalibration[] => {
+  const calibrations = energyHeads.flatMap((name): readonly HeadCalibration[] => {
     const { worth, calibration } = heads[name];
     if (worth === undefined || worth === null || calibration.before === null) return [];
     return [{ name, ...worth, knots: knotsOf(calibration.before) }];
   });
-  if (fittedAt === undefined || fittedAt === null || reported.length === 0) return null;
+  if (fittedAt === undefined || fittedAt === null || calibrations.length === 0) return null;
   const curves = energyHeads.map((name) => heads[name].calibration);
-  const digest = createHash('sha256').update(JSON.stringify({ featureSet, fittedAt, reported, curves })).digest('hex');
-  return { digest: `sha256:${digest}`, featureSet, fittedAt, heads: reported };
+  const digest = createHash('sha256')
+    .update(JSON.stringify({ featureSet, fittedAt, reported: calibrations, curves }))
+    .digest('hex');
+  return { digest: `sha256:${digest}`, featureSet, fittedAt, heads: calibrations };
 }

@@ -65,8 +65,8 @@ export class Command {
     const { quietMs, interactive } = options.plan;
     const put: SendInput = (seq, bytes, eof) => options.link.send({ t: 'stdin', id: this.id, seq, eof }, bytes);
     this.input = interactive ? new LiveInput(this.id, options.clock, put) : null;
-    const reported = (silentMs: number): void => void this.#journal?.append({ type: 'quiet', silentMs });
-    this.#silence = quietMs === null ? null : new Silence(quietMs, options.clock, reported);
+    const recordQuiet = (silentMs: number): void => void this.#journal?.append({ type: 'quiet', silentMs });
+    this.#silence = quietMs === null ? null : new Silence(quietMs, options.clock, recordQuiet);
   }
 
   get id(): string {
@@ -281,8 +281,8 @@ export async function endOrphan(archive: JournalArchive, header: JournalHeader):
   const hash = createHash('sha256');
   for await (const line of readLines(file)) hash.update(line.bytes).update('\n');
   const { size } = await stat(file);
-  const reported = interrupted ? { exitCode: null, interrupted: 'KeeperRestarted' } : { recovered: true };
-  return { execId: header.execId, ...reported, journalSha256: hash.digest('hex'), journalBytes: size };
+  const how = interrupted ? { exitCode: null, interrupted: 'KeeperRestarted' } : { recovered: true };
+  return { execId: header.execId, ...how, journalSha256: hash.digest('hex'), journalBytes: size };
 }
 
 /** Whole lines of a file, where they end, and the last of them; a missing file has none. */

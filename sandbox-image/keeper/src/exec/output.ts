@@ -143,9 +143,9 @@ export class RedactedOutput implements OutputTaker {
   push(stream: StreamName, bytes: Buffer): Promise<void> | undefined {
     this.#stopTimer?.();
     this.#stopTimer = null;
-    const reported = this.#give(stream, this.#redactors[stream].push(bytes.toString('latin1')));
+    const given = this.#give(stream, this.#redactors[stream].push(bytes.toString('latin1')));
     if (this.#redactors[stream].held > 0) this.#stopTimer = this.#clock.after(settleMs, () => this.#settle());
-    return reported;
+    return given;
   }
 
   async finish(): Promise<void> {

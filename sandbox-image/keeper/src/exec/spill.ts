@@ -154,14 +154,14 @@ export class Spill {
     await this.#writing;
     this.#over = true;
     this.#target.onFinished();
-    const reported: { stdout?: SpillFile; stderr?: SpillFile } = {};
+    const files: { stdout?: SpillFile; stderr?: SpillFile } = {};
     for (const stream of ['stdout', 'stderr'] as const) {
       const file = this.#files[stream];
       if (file === undefined) continue;
       await file.handle.close();
-      reported[stream] = { bytes: file.bytes, sha256: file.hash.digest('hex') };
+      files[stream] = { bytes: file.bytes, sha256: file.hash.digest('hex') };
     }
-    return Object.keys(reported).length === 0 ? null : reported;
+    return Object.keys(files).length === 0 ? null : files;
   }
 
   async #write(stream: StreamName, bytes: Buffer): Promise<void> {

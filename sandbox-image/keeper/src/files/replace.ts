@@ -180,11 +180,11 @@ export async function astEditFile(roots: readonly string[], edit: AstEditRequest
   const check = syntaxCheck(rules.parser, edit.syntax ?? 'Check');
   const syntax = await check({ path: edit.path, before: content, after: result });
   const applied = edit.dryRun !== true;
-  const reported = { language, applied, ...counts, previousSha256, syntax };
-  if (!applied) return { ...reported, path: edit.path, sha256: sha256(result), bytes: result.length };
+  const outcome = { language, applied, ...counts, previousSha256, syntax };
+  if (!applied) return { ...outcome, path: edit.path, sha256: sha256(result), bytes: result.length };
   await rules.admit(result.length);
   const { created: _created, ...written } = await writeFile(roots, edit.path, Readable.from([result]), { ...rules, mode: null });
-  return { ...reported, ...written };
+  return { ...outcome, ...written };
 }
 
 function languageFor({ path, language }: AstEditRequest): AstLanguage {

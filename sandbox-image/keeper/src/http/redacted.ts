@@ -31,11 +31,11 @@ export function redacted<T extends object>(
     noteRaw(keeper, reading);
     return answer;
   }
-  const reported = redacting.value(answer);
+  const shown = redacting.value(answer);
   const { counts } = redacting;
-  if (counts === null) return reported;
+  if (counts === null) return shown;
   noteCounts(keeper, reading, counts);
-  return { ...reported, redacted: counts };
+  return { ...shown, redacted: counts };
 }
 
 /** The bytes of a file without secrets; or the exact ones, which is noted. */
@@ -60,8 +60,8 @@ export async function sendRedacted(
   }
   const whole = redacting.bytes(await buffer(content));
   note();
-  const reported = Object.entries(redacting.counts ?? {}).map(([kind, count]) => `${kind}=${count}`);
-  return reply.headers(reported.length === 0 ? {} : { [redactedHeader]: reported.join(',') }).send(whole);
+  const counts = Object.entries(redacting.counts ?? {}).map(([kind, count]) => `${kind}=${count}`);
+  return reply.headers(counts.length === 0 ? {} : { [redactedHeader]: counts.join(',') }).send(whole);
 }
 
 /** Notes that exact bytes left, as some answers are by their nature. */

@@ -222,8 +222,8 @@ async function getTree(keeper: Keeper, request: FastifyRequest, reply: FastifyRe
     const tar = Readable.from(packTree(folder), { objectMode: false });
     holdUntilRead(keeper, request, tar, release);
     noteRaw(keeper, { what: 'Tree', name: folder });
-    const reported = { [treeHeaders.entries]: entries, [treeHeaders.bytes]: bytes, [treeHeaders.skipped]: skipped };
-    return await reply.type('application/x-tar').headers(reported).send(tar);
+    const headers = { [treeHeaders.entries]: entries, [treeHeaders.bytes]: bytes, [treeHeaders.skipped]: skipped };
+    return await reply.type('application/x-tar').headers(headers).send(tar);
   } catch (error) {
     release();
     throw error;
@@ -289,16 +289,16 @@ export function lookRoutes(app: FastifyInstance, keeper: Keeper, validators: Val
 
 export async function list(keeper: Keeper, { redaction, ...query }: ListQuery): Promise<FileList> {
   const release = keeper.parts.gate.shared({ kind: 'file list', name: query.path });
-  const reported = await listFiles(keeper.roots, query).finally(release);
-  return redacted(keeper, { what: 'List', name: query.path, redaction }, reported);
+  const found = await listFiles(keeper.roots, query).finally(release);
+  return redacted(keeper, { what: 'List', name: query.path, redaction }, found);
 }
 
 export async function lines(keeper: Keeper, { redaction, ...query }: LinesQuery): Promise<FileLines> {
   const release = keeper.parts.gate.reading({ kind: 'file transfer', name: query.path });
   // Lines from the middle of a key do not show what they are.
-  const reported = await readLines(keeper.roots, query, redaction === 'Raw' ? undefined : hideKeyLines).finally(release);
+  const read = await readLines(keeper.roots, query, redaction === 'Raw' ? undefined : hideKeyLines).finally(release);
   keeper.parts.syntax.warm(query.path);
-  return redacted(keeper, { what: 'Lines', name: query.path, redaction }, reported);
+  return redacted(keeper, { what: 'Lines', name: query.path, redaction }, read);
 }
 
 /** The signal fires when the caller no longer waits for the answer. */
@@ -308,6 +308,6 @@ export async function search(keeper: Keeper, { redaction, ...query }: SearchQuer
   const hide = { text: hideKeyLines, line: (line: string) => redacting.text(line) };
   const release = gate.reading({ kind: 'search', name: query.path });
   const options = { clock, signal, ...(redaction !== 'Raw' && { hide }) };
-  const reported = await searchFiles(keeper.roots, query, options).finally(release);
-  return redacted(keeper, { what: 'Search', name: query.path, redaction }, reported, redacting);
+  const found = await searchFiles(keeper.roots, query, options).finally(release);
+  return redacted(keeper, { what: 'Search', name: query.path, redaction }, found, redacting);
 }

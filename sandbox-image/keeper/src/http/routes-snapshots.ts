@@ -70,8 +70,8 @@ export async function compare(keeper: Keeper, { from, to, redaction }: RangeQuer
   const release = to === CURRENT ? unchanged(keeper, { kind: 'comparison', name: `${from}..${to}` }) : nothing;
   // A hunk shows some lines of a key, and not its header.
   const hide = redaction === 'Raw' ? undefined : hideKeyLines;
-  const reported = treeDiff(await snapshots.diff(from, to, hide).finally(release));
-  return redacted(keeper, { what: 'Diff', name: `${from}..${to}`, redaction }, reported);
+  const diff = treeDiff(await snapshots.diff(from, to, hide).finally(release));
+  return redacted(keeper, { what: 'Diff', name: `${from}..${to}`, redaction }, diff);
 }
 
 export async function take(keeper: Keeper, epoch: number, label: string | undefined): Promise<SnapshotRecord> {

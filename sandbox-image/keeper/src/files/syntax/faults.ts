@@ -1,7 +1,7 @@
 import type { Tree, TreeCursor } from 'web-tree-sitter';
 import type { Fault, Faults } from './jobs.ts';
 
-const reported = 20;
+const mostFaults = 20;
 const shownChars = 120;
 
 /** The error and missing nodes of a tree. Subtrees without any are not walked. */
@@ -14,7 +14,7 @@ export function faultsOf(tree: Tree, text: string): Faults {
       const { isError, isMissing } = cursor.currentNode;
       if (!isError && !isMissing) continue;
       count += 1;
-      if (first.length < reported) first.push(faultAt(cursor, text, isMissing));
+      if (first.length < mostFaults) first.push(faultAt(cursor, text, isMissing));
     } while (next(cursor));
   } finally {
     cursor.delete();

@@ -45,18 +45,18 @@ export class XattrScan {
   /** Waits for the answers and writes them into the nodes. After a failure call {@link abandon}. */
   async finish(): Promise<void> {
     if (this.#reader === null) return;
-    const reported = new Map<BytePath, XattrAnswer>();
+    const answers = new Map<BytePath, XattrAnswer>();
     try {
-      for (const answer of await this.#reader.answers()) reported.set(answer.path, answer);
-      const closed = this.#asked.filter((node) => reported.get(this.#relative(node))?.note === 'closed');
-      if (closed.length > 0) for (const answer of await this.#askOpened(closed)) reported.set(answer.path, answer);
+      for (const answer of await this.#reader.answers()) answers.set(answer.path, answer);
+      const closed = this.#asked.filter((node) => answers.get(this.#relative(node))?.note === 'closed');
+      if (closed.length > 0) for (const answer of await this.#askOpened(closed)) answers.set(answer.path, answer);
     } catch (error) {
       if (error instanceof TooManyXattrs) throw new TreeTooLarge(error.message, error);
       const message = `the extended attributes of ${this.#rootPath} cannot be read: ${String(error)}`;
       throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', message, { cause: error });
     }
     for (const node of this.#asked) {
-      const answer = reported.get(this.#relative(node));
+      const answer = answers.get(this.#relative(node));
       if (answer?.note === 'many') throw new TreeTooLarge(`${displayPath(node.path)} has more extended attributes than the system lists`);
       if (answer !== undefined) note(node, answer);
     }
