@@ -85,10 +85,10 @@ describe.runIf(isFull)('a server of llama.cpp', () => {
 
   it('streams the same, and gives several choices', async () => {
     const [whole] = (await stage.ask({ temperature: 0 })).body.choices;
-    const reported = await stage.stream({ temperature: 0 });
-    expect(reported.done).toBe(true);
-    expect(textOf(reported)).toBe(whole?.message.content);
-    expect(reported.chunks.at(-1)?.usage?.completion_tokens).toBeGreaterThan(0);
+    const streamed = await stage.stream({ temperature: 0 });
+    expect(streamed.done).toBe(true);
+    expect(textOf(streamed)).toBe(whole?.message.content);
+    expect(streamed.chunks.at(-1)?.usage?.completion_tokens).toBeGreaterThan(0);
     expect((await stage.ask({ n: 2 })).body.choices).toHaveLength(2);
   });
 

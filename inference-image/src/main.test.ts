@@ -86,8 +86,8 @@ describe('the process', () => {
 
   it('reports every fault of its environment and does not start', async () => {
     const process = start({ AGENTFLEET_ENGINE: 'Magic', LOG_LEVEL: 'loud' });
-    const reported = await text(process.stderr as NonNullable<typeof process.stderr>);
-    expect(reported).toMatch(/AGENTFLEET_ENGINE: .*\n[\s\S]*LOG_LEVEL: /);
+    const printed = await text(process.stderr as NonNullable<typeof process.stderr>);
+    expect(printed).toMatch(/AGENTFLEET_ENGINE: .*\n[\s\S]*LOG_LEVEL: /);
     expect(process.exitCode ?? (await once(process, 'exit'))[0]).toBe(1);
   });
 });

@@ -6,7 +6,7 @@ import { beginRecord, endRecord } from '../../hack/rbac/index.ts';
 import { connect, install } from './api/server.ts';
 
 /** Objects are removed with their definition; of ten thousand the last one takes long. */
-const unavailableFor = process.env['AGENTFLEET_FULL'] === '1' ? '900s' : '60s';
+const deletionTimeout = process.env['AGENTFLEET_FULL'] === '1' ? '900s' : '60s';
 
 const kinds = ['customresourcedefinitions', 'validatingadmissionpolicies', 'validatingadmissionpolicybindings'] as const;
 
@@ -28,6 +28,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async () => {
     await endRecord(project.name, mark);
     const added = (await ours()).filter((name) => !before.has(name));
-    if (added.length > 0) await kubectl('delete', '--ignore-not-found', `--timeout=${unavailableFor}`, ...added);
+    if (added.length > 0) await kubectl('delete', '--ignore-not-found', `--timeout=${deletionTimeout}`, ...added);
   };
 }

@@ -166,8 +166,8 @@ describe('entries of the list of the pool', () => {
   beforeAll(async () => {
     const policy = { allowedHosts: [bucket()] };
     await fleet.run('patch', 'afp', 'pool', '--type=merge', '-p', JSON.stringify({ spec: { policy } }));
-    const reported = async (): Promise<string> => fleet.run('get', 'configmaps', '-o', 'yaml');
-    await vi.waitFor(async () => expect(await reported()).toContain('"allowedHosts"'), { timeout: 120_000, interval: 500 });
+    const configMaps = async (): Promise<string> => fleet.run('get', 'configmaps', '-o', 'yaml');
+    await vi.waitFor(async () => expect(await configMaps()).toContain('"allowedHosts"'), { timeout: 120_000, interval: 500 });
   });
 
   test('are reached, and bound the requests of tasks', async () => {

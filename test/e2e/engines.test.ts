@@ -84,10 +84,10 @@ describe.skipIf(!isOurNode())('an engine of vLLM on the real node (a driver of d
     const { names: devices } = await publishedDevices(fleet);
     const device = devices.get(status?.plan?.assignments.find(({ item }) => item === 'core')?.uuid ?? '') ?? '?';
     const [line = ''] = (await fleet.run('logs', core.metadata.name, '-c', 'engine')).split('\n');
-    const reported = JSON.parse(line) as { readonly devices: readonly string[]; readonly argv: readonly string[] };
-    expect(reported.devices).toEqual([device]);
+    const started = JSON.parse(line) as { readonly devices: readonly string[]; readonly argv: readonly string[] };
+    expect(started.devices).toEqual([device]);
     expect(await injected(fleet, core.metadata.name, 'inference')).toEqual({});
-    expect(reported.argv).toEqual(expect.arrayContaining([`pool.core@${found?.digest}`, '--kv-cache-memory-bytes', '--enable-lora']));
+    expect(started.argv).toEqual(expect.arrayContaining([`pool.core@${found?.digest}`, '--kv-cache-memory-bytes', '--enable-lora']));
     console.log(line);
   });
 

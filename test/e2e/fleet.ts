@@ -11,7 +11,7 @@ import { Turns } from '../turns/turns.ts';
 export type Pod = NonNullable<(typeof resources.pods)['shape']>;
 
 /** Deadlines of waiting are those of an idle machine of four cores; a busy one of two may take this many times as long. */
-const unavailableFor = 4;
+const slowFactor = 4;
 
 type PodSecurity = 'restricted' | 'privileged';
 
@@ -60,14 +60,13 @@ export class Fleet {
     return this.tasks.named(name).at(-1);
   }
 
-  /** Waits until a recorded state satisfies the predicate; throws after `seconds` (on an idle machine, {@link patience}). */
+  /** Waits until a recorded state satisfies the predicate; throws after `seconds` (on an idle machine, {@link slowFactor}). */
   async until(name: string, what: string, seconds: number, holds: (task: AgentTask) => boolean): Promise<AgentTask> {
-    const deadline = Date.now() + unavailableFor * seconds * 1000;
+    const deadline = Date.now() + slowFactor * seconds * 1000;
     for (;;) {
       const found = this.tasks.named(name).find(holds);
       if (found !== undefined) return found;
-      if (Date.now() > deadline)
-        throw new Error(`${name}: not within ${unavailableFor} × ${seconds} s: ${what}\n${await this.explain(name)}`);
+      if (Date.now() > deadline) throw new Error(`${name}: not within ${slowFactor} × ${seconds} s: ${what}\n${await this.explain(name)}`);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
@@ -160,7 +159,7 @@ export function useFleet(prefix: string, options: FleetOptions = {}): Fleet {
       ...(options.storage === false ? {} : storageOf()),
       ...options.pool,
     });
-    await fleet.run('wait', '--for=condition=Ready', 'expertpool/pool', `--timeout=${unavailableFor * (options.readySeconds ?? 90)}s`);
+    await fleet.run('wait', '--for=condition=Ready', 'expertpool/pool', `--timeout=${slowFactor * (options.readySeconds ?? 90)}s`);
   });
   afterAll(async () => {
     try {

@@ -29,9 +29,9 @@ describe('a NetworkPolicy of the tenant', () => {
   test('that lets all pods do anything keeps tasks from beginning, until it leaves sandboxes out', async () => {
     await allow('allow-all', {});
     await fleet.task('opened', oneBug);
-    const reported = await fleet.until('opened', 'told', 30, (task) => condition(task, 'NetworkOpened')?.status === 'True');
-    expect(condition(reported, 'Accepted')).toMatchObject({ status: 'False', reason: 'NetworkOpened' });
-    expect(condition(reported, 'NetworkOpened')?.message).toContain('allow-all (ingress and egress)');
+    const open = await fleet.until('opened', 'told', 30, (task) => condition(task, 'NetworkOpened')?.status === 'True');
+    expect(condition(open, 'Accepted')).toMatchObject({ status: 'False', reason: 'NetworkOpened' });
+    expect(condition(open, 'NetworkOpened')?.message).toContain('allow-all (ingress and egress)');
     expect(await sandboxes()).toEqual([]);
     await allow('allow-all', { matchExpressions: [{ key: 'agentfleet.dev/component', operator: 'NotIn', values: ['sandbox'] }] });
     const task = await fleet.finished('opened');

@@ -129,8 +129,8 @@ describe('with a way out', () => {
     const { end } = await run(get(`https://${host}:${port}/`));
     expect(end.exitCode).not.toBe(0);
     const [note] = notes as unknown as readonly { readonly requests: readonly { readonly host: string; readonly decision: string; readonly requests: number }[] }[];
-    const reported = note?.requests.map((one) => `${one.host} ${one.decision}`);
-    expect(reported).toEqual(expect.arrayContaining([`${host} Allowed`, 'other.example NotListed', `${host} OtherName`, `${own} NotListed`]));
+    const decisions = note?.requests.map((one) => `${one.host} ${one.decision}`);
+    expect(decisions).toEqual(expect.arrayContaining([`${host} Allowed`, 'other.example NotListed', `${host} OtherName`, `${own} NotListed`]));
     const events: string[] = [];
     for await (const { type } of sandbox.client.events()) events.push(type);
     expect(events).toContain('EgressOpened');

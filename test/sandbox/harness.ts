@@ -110,13 +110,13 @@ export function shell(sandbox: Sandbox, command: string, more: Partial<ExecReque
 }
 
 /** Deadlines of waiting are those of an idle machine of four cores; a busy one of two may take this many times as long. */
-const unavailableFor = 4;
+const slowFactor = 4;
 
 /** Waits until `condition` holds, checking every 200 ms; throws with `what` after `seconds` on an idle machine. */
 export async function eventually(what: string, seconds: number, condition: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + unavailableFor * seconds * 1000;
+  const deadline = Date.now() + slowFactor * seconds * 1000;
   while (!(await condition().catch(() => false))) {
-    if (Date.now() > deadline) throw new Error(`not within ${unavailableFor} × ${seconds} s: ${what}`);
+    if (Date.now() > deadline) throw new Error(`not within ${slowFactor} × ${seconds} s: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }

@@ -112,7 +112,7 @@ async function labelled(
 }
 
 /** Questions to the judge of one problem that may come to nothing, one after the other. */
-const unavailableFor = 12;
+const mostIdle = 12;
 
 /** So many programs of one problem; fewer where hardly a bug of it is seen by a test. */
 async function* ofProblem(
@@ -126,7 +126,7 @@ async function* ofProblem(
     options.seed + Array.from(problem.name).reduce((sum, letter) => (31 * sum + letter.charCodeAt(0)) % 1_000_003, 7),
   );
   let made = 0;
-  for (let idle = 0; made < share && idle < unavailableFor;) {
+  for (let idle = 0; made < share && idle < mostIdle;) {
     const drafts: Draft[] = [];
     for (let attempt = 0; attempt < 4 * batch && drafts.length < Math.min(batch, 2 * (share - made)); attempt += 1) {
       const drafted = draft(problem.source, random);

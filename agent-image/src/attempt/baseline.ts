@@ -214,11 +214,11 @@ async function lookAgain(checks: JudgedCheck[], runner: CheckRunner, tree: reado
 
 function refusal(check: Check, cls: BaselineJudgement['class'], reasons: readonly Reason[]): AttemptFailure {
   const [first] = reasons;
-  const reported = reasons.slice(0, 3).map(({ message, cure }) => `${message}; ${cure}`);
+  const explained = reasons.slice(0, 3).map(({ message, cure }) => `${message}; ${cure}`);
   return new AttemptFailure(
     cls ?? 'InvalidInput',
     first?.code ?? 'BaselineRefused',
-    `at snapshot 0, ${reported.join(' · ') || `check ${check.name} proves nothing`}`,
+    `at snapshot 0, ${explained.join(' · ') || `check ${check.name} proves nothing`}`,
   );
 }
 
@@ -257,7 +257,7 @@ function unprovable(checks: readonly JudgedCheck[]): AttemptFailure {
 const maxNamed = 200;
 
 function noteOf(attempt: number, checks: readonly JudgedCheck[]): Readonly<Record<string, unknown>> {
-  const reported = checks.map(({ check, judgement, baseline, format }) => ({
+  const measured = checks.map(({ check, judgement, baseline, format }) => ({
     check: check.name,
     expect: judgement.expect,
     format,
@@ -265,7 +265,7 @@ function noteOf(attempt: number, checks: readonly JudgedCheck[]): Readonly<Recor
     failing: judgement.failing.slice(0, maxNamed).map((id) => id.slice(0, 256)),
     flaky: judgement.flaky.slice(0, maxNamed).map((id) => id.slice(0, 256)),
   }));
-  return { attempt, checks: reported };
+  return { attempt, checks: measured };
 }
 
 /**

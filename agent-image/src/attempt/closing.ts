@@ -110,25 +110,25 @@ export async function close(context: AttemptContext, ledger: Ledger, outcome: Ou
 
 async function closeWithin(keeping: Keeping, ledger: Ledger, outcome: Outcome): Promise<Outcome> {
   const { context, signal } = keeping;
-  const reported = outcome.result === 'Stopped' ? outcome : { ...outcome, checks: checkResults(runsOf(ledger)) };
+  const ended = outcome.result === 'Stopped' ? outcome : { ...outcome, checks: checkResults(runsOf(ledger)) };
   try {
-    await retryWhileUnavailable(() => context.keeper.note('Outcome', noteOf(context, reported, ledger)), { clock: context.clock, signal });
+    await retryWhileUnavailable(() => context.keeper.note('Outcome', noteOf(context, ended, ledger)), { clock: context.clock, signal });
     const root = await auditRoot(keeping);
     const snapshots = await summary(keeping, ledger);
     const shown = await shownChange(keeping, ledger);
-    const kept = await keep(keeping, filesOf(keeping, ledger, reported));
+    const kept = await keep(keeping, filesOf(keeping, ledger, ended));
     if (outcome.result === 'Succeeded') signal.throwIfAborted();
     const answer = ledger.answer === undefined ? {} : { answer: shownAnswer(ledger.answer) };
     context.report({ ...shown, ...answer, snapshots, auditRoot: root, artifacts: [...kept.artifacts] });
     if (outcome.result === 'Succeeded') assertPatchKept(kept);
     const left = withoutFiles(kept);
-    return left === '' ? reported : { ...reported, message: bounded(`${reported.message ?? ''}${left}`) };
+    return left === '' ? ended : { ...ended, message: bounded(`${ended.message ?? ''}${left}`) };
   } catch (error) {
     throwIfSuperseded(error);
     if (outcome.result !== 'Stopped') context.signal.throwIfAborted();
     if (outcome.result === 'Succeeded') return failed(error);
     context.log.warn('the end of an attempt could not be recorded', { error: error instanceof Error ? error.message : String(error) });
-    return reported;
+    return ended;
   }
 }
 
@@ -161,8 +161,8 @@ async function shownChange({ context, signal }: Keeping, { prepared, result }: L
 
 /** The snapshots as the status reports them. */
 export async function summary({ context, signal }: Keeping, { green }: Pick<Ledger, 'green'>): Promise<NonNullable<Run['snapshots']>> {
-  const unavailableFor = { clock: context.clock, signal };
-  const snapshots = await retryWhileUnavailable(() => context.keeper.snapshots(), unavailableFor);
+  const retry = { clock: context.clock, signal };
+  const snapshots = await retryWhileUnavailable(() => context.keeper.snapshots(), retry);
   const initial = labelled(snapshots, labels.initial)?.id;
   return { ...(initial !== undefined && { initial }), ...(green !== undefined && { lastGreen: green }) };
 }

@@ -115,7 +115,7 @@ export class SandboxSession {
   readonly roots: readonly string[];
   readonly #context: AttemptContext;
   readonly #meter: Meter;
-  readonly #unavailableFor: RetryOptions;
+  readonly #retry: RetryOptions;
   readonly #openEgress: OpenEgress | null;
   readonly #info: Pick<KeeperInfo, 'roots'>;
 
@@ -125,7 +125,7 @@ export class SandboxSession {
     this.#openEgress = openEgress;
     this.#context = context;
     this.#meter = meter;
-    this.#unavailableFor = { clock: context.clock, signal: context.signal };
+    this.#retry = { clock: context.clock, signal: context.signal };
     this.root = info.roots.find(({ name }) => name === 'workspace') ?? info.roots[0] ?? { name: 'workspace', path: '/workspace' };
     this.roots = info.roots.map(({ path }) => path);
   }
@@ -184,11 +184,11 @@ export class SandboxSession {
     const note = (data: Readonly<Record<string, unknown>>): Promise<void> =>
       this.note('Egress', { attempt: assignment.attempt, mode: reach?.mode ?? 'None', ...data });
     const options = { keeper, reach: reach ?? nowhere, own, note, clock, log, signal };
-    const egress = await retryWhileUnavailable(() => openEgress(options), this.#unavailableFor);
+    const egress = await retryWhileUnavailable(() => openEgress(options), this.#retry);
     try {
       if (reach === null) return await run(this.#request(command, ownEnvironment));
       const secrets = secretsOf(reach);
-      if (secrets.length > 0) await retryWhileUnavailable(() => keeper.declareSecrets(secrets), this.#unavailableFor);
+      if (secrets.length > 0) await retryWhileUnavailable(() => keeper.declareSecrets(secrets), this.#retry);
       return await run(this.#request(command, { ...reach.environment, ...egress.environment }));
     } finally {
       await egress.close();
@@ -199,8 +199,8 @@ export class SandboxSession {
   async #declare(command: SessionCommand): Promise<void> {
     const what = 'argv' in command ? command.argv.join(' ') : command.command;
     const { reach = null } = command;
-    const reported = { reach: reach?.mode ?? 'None', command: what.slice(0, 2000), ...command.act };
-    await this.note('Intent', { attempt: this.#context.assignment.attempt, ...reported });
+    const intent = { reach: reach?.mode ?? 'None', command: what.slice(0, 2000), ...command.act };
+    await this.note('Intent', { attempt: this.#context.assignment.attempt, ...intent });
     await this.#context.intentDurable();
   }
 
@@ -233,7 +233,7 @@ export class SandboxSession {
     signal.addEventListener('abort', onAbort, { once: true });
     try {
       this.#meter.add('toolCalls');
-      const result = await retryWhileUnavailable(() => keeper.run(body, giveUp.signal), this.#unavailableFor);
+      const result = await retryWhileUnavailable(() => keeper.run(body, giveUp.signal), this.#retry);
       this.#meter.add('cpuMillis', result.end.cpuMs);
       signal.throwIfAborted();
       return result;
@@ -369,7 +369,7 @@ export class SandboxSession {
 
   /** A request to the keeper that changes nothing, or may be repeated; see `with retries`. */
   call<T>(call: (keeper: AttemptContext['keeper']) => Promise<T>): Promise<T> {
-    return retryWhileUnavailable(() => call(this.#context.keeper), this.#unavailableFor);
+    return retryWhileUnavailable(() => call(this.#context.keeper), this.#retry);
   }
 }
 

@@ -20,7 +20,7 @@ export class AttemptFailure extends Error {
 }
 
 /** How long the keeper or the tools container may be unavailable before the attempt fails, and the pause between two tries; ms. */
-export const unavailableFor = { awayMs: 60_000, betweenMs: 500 } as const;
+export const retryBounds = { awayMs: 60_000, betweenMs: 500 } as const;
 
 /** Refusals that pass by themselves. */
 const passing: ReadonlySet<string> = new Set(['AF_TOOLS_UNAVAILABLE', 'AF_BUSY', 'AF_NETWORK_NOT_ENFORCED']);
@@ -63,8 +63,8 @@ export async function retryWhileUnavailable<T>(call: () => Promise<T>, { clock, 
       signal.throwIfAborted();
       throwIfSuperseded(error);
       if (!isPassing(error)) throw error;
-      if (clock.monotonic() - started > unavailableFor.awayMs) throw unreachable(error);
-      await sleep(clock, unavailableFor.betweenMs, signal);
+      if (clock.monotonic() - started > retryBounds.awayMs) throw unreachable(error);
+      await sleep(clock, retryBounds.betweenMs, signal);
     }
   }
 }
@@ -90,7 +90,7 @@ function unreachable(error: unknown): AttemptFailure {
     error instanceof KeeperRefusal && error.code === 'AF_TOOLS_UNAVAILABLE'
       ? (['ToolsLost', 'the tools container did not come back'] as const)
       : (['KeeperUnreachable', 'the keeper of the sandbox did not answer as it should'] as const);
-  return new AttemptFailure('Infrastructure', reason, `${what} within ${unavailableFor.awayMs / 1000} s: ${why}; the task is tried again`, {
+  return new AttemptFailure('Infrastructure', reason, `${what} within ${retryBounds.awayMs / 1000} s: ${why}; the task is tried again`, {
     cause: error,
   });
 }

@@ -143,16 +143,13 @@ export class Durability {
 
   async #recover(keeper: KeeperClient, shelf: PackShelf, signal: AbortSignal): Promise<void> {
     const { store, task, clock, log, reported, epoch } = this.#options;
-    const unavailableFor = { clock, signal };
+    const retry = { clock, signal };
     if (reported.checkpointURI === undefined && reported.auditRoot === undefined && epoch === 1) return;
-    const history = await retryWhileUnavailable(() => historyOf(keeper, reported.auditRoot), unavailableFor);
+    const history = await retryWhileUnavailable(() => historyOf(keeper, reported.auditRoot), retry);
     if (history.state !== 'Fresh') return this.#takeUp(keeper, history, signal);
     let recovered: Recovered | null;
     try {
-      recovered = await retryWhileUnavailable(
-        () => adoptNewest({ store, shelf, places: placesOf(task), keeper, log }, signal),
-        unavailableFor,
-      );
+      recovered = await retryWhileUnavailable(() => adoptNewest({ store, shelf, places: placesOf(task), keeper, log }, signal), retry);
     } catch (error) {
       signal.throwIfAborted();
       throwIfSuperseded(error);

@@ -263,10 +263,10 @@ async function serveOwn(tunnel: Duplex, head: Buffer, { own }: ConnectionOptions
 async function handle(tunnel: Duplex, request: Exclude<ProxyRequest, { readonly kind: 'Own' }>, options: ConnectionOptions): Promise<void> {
   const { hosts, listedIn, onRequest } = options;
   const { host, port } = request;
-  const reported = (decision: EgressRequest['decision'], more: Partial<EgressRequest> = {}): void =>
+  const record = (decision: EgressRequest['decision'], more: Partial<EgressRequest> = {}): void =>
     onRequest({ host, port, decision, bytesOut: 0, bytesIn: 0, ...more });
   if (!hosts.has(request)) {
-    reported('NotListed');
+    record('NotListed');
     return say(tunnel, 403, 'Forbidden', `${host}:${port} is not listed in ${listedIn}`);
   }
   let server: Socket;
@@ -275,16 +275,16 @@ async function handle(tunnel: Duplex, request: Exclude<ProxyRequest, { readonly 
   } catch (error) {
     const forbidden = error instanceof Forbidden;
     const why = error instanceof Error ? error.message : String(error);
-    reported(forbidden ? 'Forbidden' : 'Unreachable', { why });
+    record(forbidden ? 'Forbidden' : 'Unreachable', { why });
     return forbidden ? say(tunnel, 403, 'Forbidden', why) : say(tunnel, 502, 'Bad Gateway', `${host}:${port} cannot be reached: ${why}`);
   }
   server.on('error', () => undefined); // its close event reports it
   try {
     if (request.kind === 'Forward') tunnel.unshift(request.head);
     const refused = request.kind === 'Connect' ? await connected(tunnel, request, options) : undefined;
-    if (refused !== undefined) return reported(refused);
+    if (refused !== undefined) return record(refused);
     const { forth, back } = await splice(tunnel, server, { clock: options.clock, idleMs });
-    reported('Allowed', { bytesOut: forth, bytesIn: back });
+    record('Allowed', { bytesOut: forth, bytesIn: back });
   } finally {
     server.destroy();
   }

@@ -149,10 +149,10 @@ export function newCodeNeeded(focus: Focus, experts: readonly Pick<ExpertEndpoin
 
 /** Returns the message of each failing test; where the runner's format has none, each error that the command printed. */
 function errorsOf(tests: Focus['localisation']['failingTests']): readonly string[] {
-  const reported = tests.map(({ message }) => (isTelling(message) ? errorLines(message) : []));
-  const unreported = reported.filter((errors) => errors.length === 0).length;
+  const messages = tests.map(({ message }) => (isTelling(message) ? errorLines(message) : []));
+  const unreported = messages.filter((errors) => errors.length === 0).length;
   const printed = unreported === 0 ? [] : tests.flatMap(({ trace = '' }) => errorLines(trace));
-  return printed.length < unreported ? [''] : [...reported.flat(), ...printed];
+  return printed.length < unreported ? [''] : [...messages.flat(), ...printed];
 }
 
 /** Node's runner has no details for a file that does not load, and pytest cuts its message to the width of a terminal. */

@@ -73,9 +73,9 @@ export class Copies {
     const { clock, reporter } = this.#options;
     await this.#durability.attach(keeper, stop);
     const label = `at rest ${reporter.run.epoch}`;
-    const unavailableFor = { clock, signal: stop };
-    const newest = (await retryWhileUnavailable(() => keeper.snapshots(), unavailableFor)).at(-1);
-    if (newest?.label !== label) await retryWhileUnavailable(() => keeper.takeSnapshot(label), unavailableFor);
+    const retry = { clock, signal: stop };
+    const newest = (await retryWhileUnavailable(() => keeper.snapshots(), retry)).at(-1);
+    if (newest?.label !== label) await retryWhileUnavailable(() => keeper.takeSnapshot(label), retry);
     await this.#durability.checkpoint(stop);
   }
 

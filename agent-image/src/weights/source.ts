@@ -154,10 +154,10 @@ export class HubSource implements WeightsSource {
   }
 
   #refusal(path: string, status: number): WeightsFailure {
-    const reported = `${this.#uri}: GET ${path} was answered with ${status}`;
-    if (status === 404) return new WeightsFailure('NotFound', `${reported}: correct the model or the revision`);
+    const answered = `${this.#uri}: GET ${path} was answered with ${status}`;
+    if (status === 404) return new WeightsFailure('NotFound', `${answered}: correct the model or the revision`);
     if (status === 401 || status === 403)
-      return new WeightsFailure('Refused', `${reported}: give spec.modelCache.hub.credential a token that may read it`);
-    return new WeightsFailure('Unreachable', reported);
+      return new WeightsFailure('Refused', `${answered}: give spec.modelCache.hub.credential a token that may read it`);
+    return new WeightsFailure('Unreachable', answered);
   }
 }

@@ -279,7 +279,7 @@ export class Route {
     const leave = await this.#enter(signal);
     const { url, done } = this.#replicas.take(conversation);
     const model = this.#model;
-    const unavailableFor = AbortSignal.timeout(model.timeoutSeconds * 1000);
+    const timeout = AbortSignal.timeout(model.timeoutSeconds * 1000);
     const over = new AbortController();
     let ended = false;
     const end = (failed: boolean): void => {
@@ -299,11 +299,11 @@ export class Route {
         key,
         fetch,
         body: bounded(body, model),
-        signal: AbortSignal.any([signal, unavailableFor, over.signal]),
+        signal: AbortSignal.any([signal, timeout, over.signal]),
       };
       const fail = (error: unknown): unknown => {
         if (signal.aborted) return (end(false), signal.reason);
-        const failure = unavailableFor.aborted ? tooLong(model) : providerFailure(error, ask);
+        const failure = timeout.aborted ? tooLong(model) : providerFailure(error, ask);
         end(failure.code === 'ProviderUnreachable' || failure.code === 'ProviderTimeout');
         return failure;
       };
@@ -319,11 +319,11 @@ export class Route {
   }
 
   async #enter(signal: AbortSignal): Promise<() => void> {
-    const unavailableFor = AbortSignal.timeout(this.#model.timeoutSeconds * 1000);
+    const timeout = AbortSignal.timeout(this.#model.timeoutSeconds * 1000);
     try {
-      return await this.lane.enter(AbortSignal.any([signal, unavailableFor]));
+      return await this.lane.enter(AbortSignal.any([signal, timeout]));
     } catch (error) {
-      if (signal.aborted || !unavailableFor.aborted) throw error;
+      if (signal.aborted || !timeout.aborted) throw error;
       throw new GatewayError('RateLimited', `${this.#model.name}: the request waited too long for its turn; raise the model's limits`, {
         isOwn: true,
       });

@@ -110,13 +110,13 @@ describe('a server of one role', () => {
     expect(response.json()).toMatchObject({ error: { code: 'AF_INVALID', field } });
   });
 
-  const reported = { id: 'a', energy: 1, model: 1, features: 0, pSuccess: null };
+  const scored = { id: 'a', energy: 1, model: 1, features: 0, pSuccess: null };
   it.each([
-    ['a number that is none', [{ ...reported, energy: NaN }]],
-    ['a probability above 1', [{ ...reported, pSuccess: 1.5 }]],
-    ['an item that nobody asked for', [{ ...reported, id: 'b' }]],
+    ['a number that is none', [{ ...scored, energy: NaN }]],
+    ['a probability above 1', [{ ...scored, pSuccess: 1.5 }]],
+    ['an item that nobody asked for', [{ ...scored, id: 'b' }]],
     ['an item too few', []],
-    ['a member too many', [{ ...reported, secret: 1 }]],
+    ['a member too many', [{ ...scored, secret: 1 }]],
   ])('never sends %s', async (_name, scores) => {
     const { app } = serve({ Score: () => Promise.resolve([{ answer: { scores, reads: [] } }]) });
     const response = await post(app, '/v1/score', body);
@@ -131,7 +131,7 @@ describe('a server of one role', () => {
     const broken: Abilities['Score'] = (batch) =>
       Promise.resolve(
         batch.map(({ items }) => ({
-          answer: { scores: items.map(({ id, features }) => ({ ...reported, id, energy: features.testsBroken ?? 0 })), reads: [] },
+          answer: { scores: items.map(({ id, features }) => ({ ...scored, id, energy: features.testsBroken ?? 0 })), reads: [] },
         })),
       );
     expect(await serve({ Score: broken }).server.readiness.check()).toBeNull();

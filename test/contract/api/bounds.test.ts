@@ -165,8 +165,8 @@ describe.runIf(enabled)('bounds of the custom resources', () => {
       const levels = subjectPlaces(subject).filter(({ schema }) => schema['properties'] !== undefined);
       const wrong = await faultsOf(levels, async ({ path, object }) => {
         const { status, body } = await write(subject, withValue(object, [...path, 'surprise'], 1));
-        const reported = body.message?.includes(`unknown field "${fieldName(path)}.surprise"`) === true;
-        return status < 400 || !reported ? [`${fieldName(path)}: ${status} ${body.message?.slice(-200)}`] : [];
+        const named = body.message?.includes(`unknown field "${fieldName(path)}.surprise"`) === true;
+        return status < 400 || !named ? [`${fieldName(path)}: ${status} ${body.message?.slice(-200)}`] : [];
       });
       expect(wrong).toEqual([]);
     });
@@ -180,8 +180,8 @@ describe.runIf(enabled)('bounds of the custom resources', () => {
       const wrong = await faultsOf(required, async ({ path, field, object }) => {
         // A merge patch cannot leave a member of a stored object out; null removes it.
         const { status, body } = await write(subject, withValue(object, path, subject.part === 'spec' ? undefined : null));
-        const reported = body.message?.includes(`${field}: Required value`) === true;
-        return status !== 422 || !reported ? [`${field}: ${status} ${body.message?.slice(-200)}`] : [];
+        const named = body.message?.includes(`${field}: Required value`) === true;
+        return status !== 422 || !named ? [`${field}: ${status} ${body.message?.slice(-200)}`] : [];
       });
       expect(wrong).toEqual([]);
     });

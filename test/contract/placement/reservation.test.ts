@@ -37,7 +37,7 @@ describe.runIf(enabled)('the operator holds GPUs of a device plugin', { timeout:
     const ready = stage.startsAs;
     stage.startsAs = (pod) => {
       const slot = holderView(pod)?.slot;
-      const reported = (answer: object): object[] => [
+      const statusesOf = (answer: object): object[] => [
         {
           name: 'x',
           ready: true,
@@ -47,9 +47,9 @@ describe.runIf(enabled)('the operator holds GPUs of a device plugin', { timeout:
           state: { terminated: { exitCode: 0, message: JSON.stringify(answer) } },
         },
       ];
-      if (slot !== undefined) return { ...ready(pod), initContainerStatuses: reported({ uuid: board(Number(slot.at(-1))) }) };
+      if (slot !== undefined) return { ...ready(pod), initContainerStatuses: statusesOf({ uuid: board(Number(slot.at(-1))) }) };
       if (pod.metadata.name !== 'agentfleet-gpu-probe') return ready(pod);
-      return { phase: 'Succeeded', containerStatuses: reported({ gpus: 4 }) };
+      return { phase: 'Succeeded', containerStatuses: statusesOf({ gpus: 4 }) };
     };
   });
   afterAll(async () => {

@@ -86,12 +86,12 @@ describe('a server with a language model behind it', () => {
   test('reports how many tokens the engine holds, as soon as it is known', async () => {
     engine.kvBlocks = undefined;
     const origin = await start();
-    const reported = async (): Promise<InferenceInfo> => (await (await fetch(`${origin}/v1/info`)).json()) as InferenceInfo;
+    const infoNow = async (): Promise<InferenceInfo> => (await (await fetch(`${origin}/v1/info`)).json()) as InferenceInfo;
     expect(await ready(origin)).toBe(200);
-    expect((await reported()).memory).toBeUndefined();
+    expect((await infoNow()).memory).toBeUndefined();
     engine.kvBlocks = 7500;
     expect(await ready(origin)).toBe(200);
-    expect((await reported()).memory).toEqual({ kvTokens: 120_000 });
+    expect((await infoNow()).memory).toEqual({ kvTokens: 120_000 });
   });
 
   test('gives the engine its adapter again whenever it has forgotten it', async () => {

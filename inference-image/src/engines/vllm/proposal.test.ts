@@ -44,10 +44,10 @@ describe('the conversation', () => {
     const long = { path: 'long.py', content: Array.from({ length: 2000 }, (_, at) => `line_${at + 1} = ${at}`).join('\n') };
     const lines = [{ path: 'long.py', line: 1500, passed: 0, failed: 1 }];
     const localisation = { spectrum: { passed: 1, failed: 1, lines }, failingTests: [{ id: 't', message: 'off by one' }] };
-    const reported = conversation(asking(long, { localisation }), 1024).at(-1)?.content ?? '';
-    expect(reported).toContain('t: off by one');
-    expect(reported).toContain('1500| line_1500 = 1499');
-    expect(reported).not.toContain('line_900 ');
-    expect(reported.length).toBeLessThan(3 * 1024);
+    const prompt = conversation(asking(long, { localisation }), 1024).at(-1)?.content ?? '';
+    expect(prompt).toContain('t: off by one');
+    expect(prompt).toContain('1500| line_1500 = 1499');
+    expect(prompt).not.toContain('line_900 ');
+    expect(prompt.length).toBeLessThan(3 * 1024);
   });
 });

@@ -5,14 +5,14 @@ const { signal } = new AbortController();
 
 /** An engine that records its calls, and a clock under control of the test. */
 function bed() {
-  const reported: string[] = [];
+  const events: string[] = [];
   const errors: unknown[] = [];
   let sleeping = false;
   let due: (() => void) | undefined;
   const control = {
     isSleeping: () => Promise.resolve(sleeping),
-    sleep: () => (reported.push('sleep'), (sleeping = true), Promise.resolve()),
-    wake: () => (reported.push('wake'), (sleeping = false), Promise.resolve()),
+    sleep: () => (events.push('sleep'), (sleeping = true), Promise.resolve()),
+    wake: () => (events.push('wake'), (sleeping = false), Promise.resolve()),
   };
   const timer = (_: number, callback: () => void) => ((due = callback), () => (due = undefined));
   const residency = new Residency({ control, idleMs: 1, timer, onError: (error) => errors.push(error) });
@@ -20,7 +20,7 @@ function bed() {
     due?.();
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { reported, errors, control, residency, idle, armed: () => due !== undefined };
+  return { reported: events, errors, control, residency, idle, armed: () => due !== undefined };
 }
 
 test('an idle engine sleeps, and is woken once for all callers', async () => {

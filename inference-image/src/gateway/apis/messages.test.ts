@@ -146,14 +146,14 @@ describe('to a model of another vendor', () => {
     await stage.models({ baseURLs: [url] });
     await stage.start();
   });
-  const reported = {
+  const message = {
     reasoning_content: 'I think',
     tool_calls: [{ id: 'c1', type: 'function', function: { name: 'bash', arguments: '{}' } }],
   };
   const pieces = [
     chunk({ reasoning_content: 'I ' }),
     chunk({ reasoning_content: 'think' }),
-    chunk({ tool_calls: [{ index: 0, ...reported.tool_calls[0] }] }),
+    chunk({ tool_calls: [{ index: 0, ...message.tool_calls[0] }] }),
     chunk({}, 'tool_calls'),
   ];
 
@@ -164,7 +164,7 @@ describe('to a model of another vendor', () => {
     ['streamed', false],
   ])('what its server wants back goes through the client unread (%s, thinking asked for: %s)', async (how, wanted) => {
     const body: Body = { ...ask, tools: [tool], ...(wanted && { thinking: { type: 'enabled', budget_tokens: 1024 } }) };
-    provider.play(how === 'whole' ? tell([reported]) : stream(pieces));
+    provider.play(how === 'whole' ? tell([message]) : stream(pieces));
     const answer = how === 'whole' ? await client().messages.create(body) : await client().messages.stream(body).finalMessage();
     expect(answer.content.map(({ type }) => type)).toEqual([...(wanted ? ['thinking'] : []), 'tool_use', 'redacted_thinking']);
     provider.play(tell([{ content: 'Done.' }]));
@@ -173,7 +173,7 @@ describe('to a model of another vendor', () => {
       ...body,
       messages: [...ask.messages, { role: 'assistant', content: answer.content }, { role: 'user', content: [result] }],
     });
-    expect(sent()[1]).toEqual({ role: 'assistant', content: null, ...reported });
+    expect(sent()[1]).toEqual({ role: 'assistant', content: null, ...message });
   });
 
   it('gets no member of the Messages API, and texts that a mark kept apart as one', async () => {

@@ -80,14 +80,14 @@ describe.each(['whole', 'streamed'])('an answer (%s)', (how) => {
   });
 
   it('carries the state of the provider in reasoning, unread', async () => {
-    const reported = { reasoning_content: 'I think', tool_calls: [wireCall('shell', '{}')] };
-    const answer = await answered(how, { ...ask, tools: [shell] }, reported);
+    const message = { reasoning_content: 'I think', tool_calls: [wireCall('shell', '{}')] };
+    const answer = await answered(how, { ...ask, tools: [shell] }, message);
     expect(answer.output.map(({ type }) => type)).toEqual(['function_call', 'reasoning']);
     expect(answer.output[1]).toMatchObject({ summary: [{ text: 'I think' }] });
     provider.play(tell([{ content: 'Done.' }]));
     const output: ResponseInputItem = { type: 'function_call_output', call_id: 'call_1', output: 'ok' };
     await client().responses.create({ ...ask, input: [...ask.input, ...(answer.output as ResponseInputItem[]), output] });
-    expect(sent()[1]).toEqual({ role: 'assistant', content: null, ...reported });
+    expect(sent()[1]).toEqual({ role: 'assistant', content: null, ...message });
   });
 });
 

@@ -187,8 +187,8 @@ type Bound = 'max_completion_tokens' | 'max_tokens';
  */
 function answered(error: unknown, { body, model }: Ask): ChatCompletion {
   const isRefusal = error instanceof APIError && (error.status ?? 400) === 400;
-  const reported = isRefusal && isObject(error.error) ? error.error : {};
-  const { code, failed_generation: wrote } = reported;
+  const refusal = isRefusal && isObject(error.error) ? error.error : {};
+  const { code, failed_generation: wrote } = refusal;
   const isFiltered = code === 'content_filter';
   if (!isFiltered && typeof wrote !== 'string') throw error;
   const message: WireMessage = { role: 'assistant', content: typeof wrote === 'string' ? wrote : null };

@@ -188,7 +188,7 @@ export async function patchFiles(keeper: Keeper, epoch: number, request: PatchRe
     return await applyPatch(keeper.roots, parsed, patches, {
       random,
       checkSyntax: syntaxCheck(syntax, request.syntax ?? 'Check'),
-      unavailableFor: () => clock.now() - began < syntaxBounds.patchMillis,
+      timeIsLeft: () => clock.now() - began < syntaxBounds.patchMillis,
       admit: async (bytes, paths) => {
         const weight = paths.reduce((sum, path) => sum + weightOf(path), 0);
         await quota.assertWithin(bytes, weight);

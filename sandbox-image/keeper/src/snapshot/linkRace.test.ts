@@ -126,7 +126,7 @@ const kinds: readonly (readonly [name: string, make: (path: string) => void])[] 
   ['nothing', () => undefined],
 ];
 
-const reported = (error: unknown): boolean => error === null || error instanceof SnapshotError;
+const isRefusal = (error: unknown): boolean => error === null || error instanceof SnapshotError;
 
 describe('a folder that is swapped for a link out of the roots', () => {
   test('before any step of a restore leads no step of it there, and the next restore is exact', { timeout: 120_000 }, async (context) => {
@@ -140,7 +140,7 @@ describe('a folder that is swapped for a link out of the roots', () => {
       const theirs = describeTree(outside, 'outside', new Map());
       const { ran, error } = await attacked(at, swap, () => engine.restore(id));
       expect(describeTree(outside, 'outside', new Map())).toEqual(theirs);
-      expect(reported(error), String(error)).toBe(true);
+      expect(isRefusal(error), String(error)).toBe(true);
       if (error !== null) refused += 1;
       expect(await engine.restore(id)).toMatchObject({ verified: true });
       expect(h.describe()).toEqual(before);
@@ -155,7 +155,7 @@ describe('a folder that is swapped for a link out of the roots', () => {
       afresh();
       const engine = await engineOf(context);
       const { ran, error } = await attacked(at, swap, () => engine.take());
-      expect(reported(error), String(error)).toBe(true);
+      expect(isRefusal(error), String(error)).toBe(true);
       for (const name of fs.readdirSync(join(h.storeDir, 'segments')))
         if (fs.readFileSync(join(h.storeDir, 'segments', name)).includes('secret of')) wrong.push(`${at} ${name}`);
       if (!ran) break;
@@ -175,13 +175,13 @@ describe('a folder that is swapped for a link out of the roots', () => {
         emptyStore();
         become(make);
         const engine = await h.engine();
-        const reported = await attacked(
+        const outcome = await attacked(
           at,
           () => become(next),
           () => engine.take(),
         );
-        expect(reported.error === null || reported.error instanceof SnapshotError, `step ${at}: ${String(reported.error)}`).toBe(true);
-        ran = reported.ran;
+        expect(outcome.error === null || outcome.error instanceof SnapshotError, `step ${at}: ${String(outcome.error)}`).toBe(true);
+        ran = outcome.ran;
         await engine.take();
       }
     },
@@ -210,7 +210,7 @@ for (;;) for (const step of [() => fs.renameSync(d, away), () => fs.symlinkSync(
           () => null,
           (why: unknown) => why,
         );
-        expect(reported(error), String(error)).toBe(true);
+        expect(isRefusal(error), String(error)).toBe(true);
         expect(describeTree(outside, 'outside', new Map())).toEqual(theirs);
       }
     } finally {

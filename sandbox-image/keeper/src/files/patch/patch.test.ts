@@ -26,7 +26,7 @@ const rules = {
   random: randomBytes,
   admit: () => Promise.resolve(),
   checkSyntax: () => Promise.resolve('Skipped' as const),
-  unavailableFor: () => true,
+  timeIsLeft: () => true,
   assertMayWrite: () => undefined,
   record: () => Promise.resolve(),
 };

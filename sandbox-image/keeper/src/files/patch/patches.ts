@@ -201,7 +201,7 @@ interface PatchRules {
   readonly admit: (bytes: number, paths: readonly string[]) => Promise<void>;
   readonly checkSyntax: SyntaxCheck;
   /** Reports whether time is left for checking one more file. */
-  readonly unavailableFor: () => boolean;
+  readonly timeIsLeft: () => boolean;
   /** Throws when the caller may not write any more. */
   readonly assertMayWrite: () => void;
   /** Puts a phase on disk, in the event log. */
@@ -269,13 +269,13 @@ export async function applyPatch(
 }
 
 /** Each file as it will be; the first that gets new syntax errors refuses the whole. */
-async function judged(changes: readonly Change[], { checkSyntax, unavailableFor }: PatchRules): Promise<readonly Change[]> {
+async function judged(changes: readonly Change[], { checkSyntax, timeIsLeft }: PatchRules): Promise<readonly Change[]> {
   const looked: Change[] = [];
   for (const change of changes) {
     const { fresh, reported, before } = change;
     if (fresh === null) looked.push(change);
     else {
-      const syntax = unavailableFor() ? await checkSyntax({ path: reported.path, before, after: fresh.content }) : 'NotChecked';
+      const syntax = timeIsLeft() ? await checkSyntax({ path: reported.path, before, after: fresh.content }) : 'NotChecked';
       looked.push({ ...change, reported: { ...reported, syntax } });
     }
   }
