@@ -58,7 +58,7 @@ describe('an AgentTask', () => {
     for (const word of ['RolledBack', 'Restored', 'Snapshot', 'Events']) expect(story).toContain(word);
   });
 
-  test('stops and rolls back when it is reported to', async () => {
+  test('stops and rolls back when it is cancelled', async () => {
     await fleet.task('cancelled', oneBug, { checks: [{ name: 'unit', command: slowUnittest }] });
     await fleet.until('cancelled', 'runs', 60, (task) => task.status?.phase === 'Running');
     await fleet.run('patch', 'aft', 'cancelled', '--type=merge', '-p', '{"spec":{"cancel":"Rollback"}}');

@@ -29,7 +29,7 @@ describe('a NetworkPolicy of the tenant', () => {
   test('that lets all pods do anything keeps tasks from beginning, until it leaves sandboxes out', async () => {
     await allow('allow-all', {});
     await fleet.task('opened', oneBug);
-    const open = await fleet.until('opened', 'told', 30, (task) => condition(task, 'NetworkOpened')?.status === 'True');
+    const open = await fleet.until('opened', 'says so', 30, (task) => condition(task, 'NetworkOpened')?.status === 'True');
     expect(condition(open, 'Accepted')).toMatchObject({ status: 'False', reason: 'NetworkOpened' });
     expect(condition(open, 'NetworkOpened')?.message).toContain('allow-all (ingress and egress)');
     expect(await sandboxes()).toEqual([]);

@@ -84,7 +84,7 @@ async function worked(shadow: ShadowBrief | undefined) {
   const proposals = await experts.generate(pool.experts[0]!, example, signal);
   const opinions = [];
   for (let at = 0; at < acts; at += 1) opinions.push(await decisionModels.secondOpinion({ ...act, subject: `make install-${at}` }));
-  const outcome = {
+  const seen = {
     proposed: proposals.candidates.map(({ id }) => id),
     opinions,
     degraded: decisionModels.degraded,
@@ -99,7 +99,7 @@ async function worked(shadow: ShadowBrief | undefined) {
   bed.engine.last?.finish(succeeded);
   await eventually('it has ended', () => bed.status('fix').run?.outcome !== undefined);
   const { outcome, shadow: counts } = bed.status('fix').run ?? {};
-  return { reported: outcome, outcome, counts };
+  return { reported: seen, outcome, counts };
 }
 
 describe('a worker with a shadow', { timeout: 120_000 }, () => {

@@ -107,7 +107,7 @@ function spec(files: Files, command: readonly string[]): Partial<AgentTaskSpec> 
   };
 }
 
-/** The bed's expert, and where it was reported to look. */
+/** The bed's expert, and where it was asked to look. */
 function watched(): { readonly experts: Experts; readonly reported: Localisation[] } {
   const reported: Localisation[] = [];
   const inner = new ExpertsClient({ clock: systemClock, random: Math.random, log: silentLog }).of([bed.expert]);

@@ -159,7 +159,7 @@ export interface Effects {
 
 /**
  * Judges what acts left in the tree as if it had been written by edits: protected files, files that take the place of
- * others, what code could forge, and the rails. A command that hides what it writes is reported by what it wrote.
+ * others, what code could forge, and the rails. A command that hides what it writes is judged by what it wrote.
  *
  * @param from snapshot before the candidate
  * @param to snapshot after its acts, which the tree is, and is afterwards
@@ -217,7 +217,7 @@ async function contentRefusal(
   if (written.length === 0) return null;
   const { before, after } = await bothSides(session, from, to, written);
   const rewrites = [...after].map(([path, bytes]): Rewrite => ({ path, before: before.get(path) ?? null, after: bytes }));
-  // Only text can be source; what else may not lie there is reported by its path, above.
+  // Only text can be source; what else may not lie there is judged by its path, above.
   const { allowed, why, review, approval } = gate.judge({ rewrites: rewrites.filter((one) => !one.after.includes(0)), acts: [] });
   const [open] = [...review, ...approval];
   if (allowed && open === undefined) return null;

@@ -187,7 +187,7 @@ export function observedTokens(history: readonly ConversationMessage[]): number 
 const shares = { tail: 0.25, lastStep: 0.45, summary: 0.25, people: 0.08, plan: 0.05, record: 0.08 };
 /** Most tokens of a summary. */
 const summaryTokens = 2000;
-/** Share of the bound of a summary that the model is reported: it counts roughly. */
+/** Share of the bound of a summary that is named to the model: it counts roughly. */
 const answerShare = 0.8;
 /** Characters of a word and the space after it, in English notes with paths. */
 const wordLength = 7;

@@ -1,5 +1,5 @@
 /**
- * Gate 1: what a proposed act may not do, reported from its text alone. Pure apart from loading the
+ * Gate 1: what a proposed act may not do, judged by its text alone. Pure apart from loading the
  * grammars; may import `@agentfleet/protocol`, the tree-sitter packages and nothing else of the project.
  */
 export { createRails, type Rails, type SourceChange, decisionTable } from './rails.ts';

@@ -116,7 +116,7 @@ describe('trying again', () => {
     });
   });
 
-  it('stops waiting when it is reported to', async () => {
+  it('stops waiting when it is aborted', async () => {
     const stop = new AbortController();
     handlers = [
       (request, response) => {

@@ -34,7 +34,7 @@ import { modelOf, type ModelFlags } from '../base/modelOptions.ts';
 import { agentTasks, expertPools } from '../base/connection.ts';
 import type { CommandContext, LocalContext } from './command.ts';
 
-/** What `fleet eval run` is reported. */
+/** Options of `fleet eval run`. */
 export interface EvalRunFlags extends ModelFlags {
   readonly pool: string;
   readonly split?: Half;

@@ -15,7 +15,7 @@ export interface Variant {
   /** `full`, or the change. */
   readonly name: string;
   readonly change: string;
-  /** Names of the ablations that the worker obeys; it is reported by an annotation of the task. */
+  /** Names of the ablations that the worker obeys; it is passed by an annotation of the task. */
   readonly ablations: readonly string[];
   /** Learned parts that are left. */
   readonly parts: readonly LearnedPart[];

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Answer } from '../base/served.ts';
 import { BatchQueue } from './index.ts';
 
-/** An engine that answers when it is reported to. */
+/** An engine that answers on demand. */
 class HeldEngine {
   readonly batches: string[][] = [];
   readonly #held: (() => void)[] = [];

@@ -11,7 +11,7 @@ const durationMs = workerLease.duration * 1000;
 
 /**
  * Which workers are alive. Like an elector it counts from when a renewal was *seen*, so that the clocks of nodes may
- * differ; only what is long dead when it is first seen is reported by the time in the Lease.
+ * differ; only what is long dead when it is first seen is judged by the time in the Lease.
  */
 export class Heartbeats {
   readonly #clock: Clock;

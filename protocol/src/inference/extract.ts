@@ -1,5 +1,5 @@
 /**
- * Features that are reported from the text of an act alone. Workers and training call the same functions, so that a model never sees
+ * Features that are computed from the text of an act alone. Workers and training call the same functions, so that a model never sees
  * in use what it did not see when it was fitted. Pure; each is one pass of patterns over a bounded text.
  */
 import type { Features } from './features.ts';

@@ -195,7 +195,7 @@ function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, c
 async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> {
   const { clock, config, egress, log, network, executor, snapshots, logger } = keeper.parts;
   const app = createApp(keeper);
-  // A worker that needs it is reported; until then a sandbox works without a way out.
+  // A worker that needs it gets an error; until then a sandbox works without a way out.
   await egress.listen().catch((error: unknown) => logger.warn('the way out is not there', errorFields(error)));
   const stopping = new AbortController();
   const probing = network.run(stopping.signal).catch((error: unknown) => logger.error('the network probe failed', errorFields(error)));

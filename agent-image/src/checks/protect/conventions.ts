@@ -3,7 +3,7 @@ import type { Protection } from './types.ts';
 export interface Convention {
   readonly globs: readonly string[];
   readonly protection: Protection;
-  /** Names like `UserTest.java` are reported from `Latest.java` by case alone. */
+  /** Names like `UserTest.java` differ from `Latest.java` by case alone. */
   readonly caseSensitive?: true;
 }
 

@@ -8,7 +8,7 @@ import { found, nothing, type Found, type Rail } from './rail.ts';
 /** Files that say how something went. */
 const record =
   /(?:^|\/)(?:reports?|results?|test-results|junit|bench(?:marks?)?|coverage|grading|scores?)\/[^/]+\.(?:json|xml|txt|csv|html|tap|log|md)$|(?:^|\/)(?:results?|junit|test-report|score|grade|verdict|baseline|lcov|coverage(?:-summary)?)(?:[._-]\w+)?\.(?:json|xml|txt|csv|info|tap)$/i;
-/** Programs that write what they are reported, and measure nothing. */
+/** Programs that write what they are given, and measure nothing. */
 const saying = /^(?:echo|printf|cat|tee|jq|yq|g?sed|perl|cp|truncate)$/;
 /** Claims that a person looked, in place of that person. */
 const claims =

@@ -25,7 +25,7 @@ const installs: Readonly<Record<string, RegExp>> = {
   npx: /^/,
 };
 
-/** The network is used though the task has none: it is reported before the NetworkPolicy blocks it. */
+/** The network is used though the task has none: it is refused before the NetworkPolicy blocks it. */
 export const network: Rail = {
   id: 'network',
   title: 'connections to other machines where the task has no network',

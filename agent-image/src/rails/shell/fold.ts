@@ -135,7 +135,7 @@ const echo: Fold = (command) => {
   while (/^-[neE]+$/.test(words[first] ?? '')) first += 1;
   const flags = words.slice(0, first).join('');
   const text = words.slice(first).map(plain).join(' ');
-  // dash always obeys escapes, bash when reported: a backslash that matters is obeyed.
+  // dash always obeys escapes, bash with `-e`: a backslash that matters is obeyed.
   const value = /\\[0x]/.test(text) || flags.includes('e') ? escapes(text) : text;
   return flags.includes('n') ? value : `${value}\n`;
 };

@@ -21,7 +21,7 @@ interface LineSuspicion {
   at(path: string, line: number): Suspicion | null;
   /** For code that every test runs, such as the module's own statements. */
   readonly everywhere: Suspicion;
-  /** False when the request reported of no failing test's coverage. */
+  /** False when the request has no failing test's coverage. */
   readonly known: boolean;
 }
 

@@ -113,7 +113,7 @@ export function fieldsTree(paths: Iterable<Path>): Json {
   return tree;
 }
 
-/** `.spec.list[name="a"].field`, as conflicts are reported. */
+/** `.spec.list[name="a"].field`, as conflicts name it. */
 export function pathText(path: Path): string {
   const text = (step: Step): string => {
     if (step.startsWith('f:')) return `.${step.slice(2)}`;

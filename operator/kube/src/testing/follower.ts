@@ -12,7 +12,7 @@ export interface Follower extends AsyncDisposable {
   readonly informer: Informer<Widget>;
   /** The last state reported of each uid, or `deleted`. */
   readonly reported: Map<string, string>;
-  /** What handlers must never be reported. */
+  /** What must never be reported to handlers. */
   readonly faults: string[];
 }
 

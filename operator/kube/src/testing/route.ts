@@ -28,7 +28,7 @@ export function parseRoute(path: string, kinds: ReadonlyMap<string, KindDefiniti
   return { resource, namespace: decode(namespace), name: decode(name), subresource: sub };
 }
 
-/** The verb of RBAC, with apply reported from patch. */
+/** The verb of RBAC, with apply distinguished from patch. */
 export function verbOf(method: string, route: Route, query: URLSearchParams, contentType: string): Verb | undefined {
   const one = route.name !== undefined;
   switch (method) {

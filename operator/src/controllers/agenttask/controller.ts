@@ -83,7 +83,7 @@ class InvalidTasks {
   }
 }
 
-/** What people are reported; `said` are the words of the server. Pure. */
+/** What is reported to people; `said` are the words of the server. Pure. */
 function invalidEvent(said: string): NewEvent {
   const cure = 'make spec.workspace.inline smaller, or let spec.workspace name a Git repository or a ConfigMap';
   return {

@@ -188,7 +188,7 @@ export function timers(facts: Facts, transition: Transition, status: DesiredStat
 
 function courseMoments(facts: Facts, transition: Transition, status: DesiredStatus): readonly number[] {
   const { now, remainingMs, snapshot } = facts;
-  // The deadline of a clock that runs from now on is not known to the facts. That a worker is lost is reported, see Requeues.
+  // The deadline of a clock that runs from now on is not known to the facts. A lost worker wakes the task, see Requeues.
   const resumes = remainingMs === Infinity && status.clock !== undefined && status.clock.pausedAt === undefined;
   const deadline = resumes ? now + deadlineSecondsOf(snapshot) * 1000 : now + remainingMs;
   switch (transition.kind) {

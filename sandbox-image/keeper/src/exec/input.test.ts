@@ -5,7 +5,7 @@ import { LiveInput } from './input.ts';
 const bytes = Buffer.from('one\n');
 const noted = (): Promise<void> => Promise.resolve();
 
-/** An input whose runner answers when it is reported to; `expire` ends the wait for it. */
+/** An input whose runner answers on demand; `expire` ends the wait for it. */
 function open() {
   const sent: [seq: number, text: string][] = [];
   let expire = (): void => undefined;

@@ -25,7 +25,7 @@ export class LinkServer implements RunnerLink {
   readonly #options: LinkServerOptions;
   readonly #server: Server;
   readonly #pending = new Set<Connection>();
-  /** Instances that were reported to exit: they may dial once more before they are dead. */
+  /** Instances that were ordered to exit: they may dial once more before they are dead. */
   readonly #retired = new Set<string>();
   #events: LinkEvents | null = null;
   #current: Connection | null = null;

@@ -12,7 +12,7 @@ const runner = buildRunner();
 afterAll(() => runner?.remove());
 
 let dir: string;
-/** Each test's own, so that its processes are reported from those of the others. */
+/** Each test's own, so that its processes differ from those of the others. */
 let binary: string;
 let program: Program;
 beforeEach(() => {

@@ -37,7 +37,7 @@ const FIRST_ROUNDS = 3;
 
 /**
  * Times the engine and git plumbing on the same tree in the same run. Both see every edit; the
- * engine syncs to disk before a snapshot counts, git is reported not to (`core.fsync=none`).
+ * engine syncs to disk before a snapshot counts, git is configured not to (`core.fsync=none`).
  */
 export async function benchSnapshots(options: SnapshotBenchOptions): Promise<{ ours: SnapshotTimes; git: SnapshotTimes }> {
   const dir = fs.mkdtempSync(join(tmpdir(), 'af-snapshot-bench-'));

@@ -7,7 +7,7 @@ import { messageOf } from '../base/failure.ts';
 
 const run = promisify(execFile);
 const source = join(import.meta.dirname, '../../../runner');
-/** The runner is made to be PID 1: reported to exit it kills every process it can see. It never runs outside a PID namespace. */
+/** The runner is made to be PID 1: on the order to exit it kills every process it can see. It never runs outside a PID namespace. */
 const namespace = ['--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc'];
 
 /** Builds the Go runner into a new folder; returns the reason when it cannot be built or contained. */

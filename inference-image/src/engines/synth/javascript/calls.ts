@@ -144,7 +144,7 @@ const comparators: Weighed = weighed(
   '(a, b) => b.localeCompare(a) 0.1',
 );
 
-/** `sort` orders texts unless it is reported otherwise, and a comparator that answers true or false does not order. */
+/** `sort` orders texts unless it is given a comparator, and a comparator that answers true or false does not order. */
 const sortComparator: Operator = {
   name: 'sort-comparator',
   prior: 0.8,

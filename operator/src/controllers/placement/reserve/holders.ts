@@ -167,7 +167,7 @@ export function sharingNodes(nodes: readonly Node[]): readonly string[] {
 
 const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
 
-/** Nodes whose GPUs a device plugin hands out, as far as can be reported. */
+/** Nodes whose GPUs a device plugin hands out, as far as is known. */
 export function isCounted(node: Node, holders: readonly HolderView[]): boolean {
   return pluginGpus(node) > 0 || holders.some(({ slot, alive }) => alive && nodeOf(slot) === node.metadata.name);
 }

@@ -9,7 +9,7 @@ export const now = Date.parse('2030-01-01T00:00:00Z');
 /** What is reported to the owner of a name. */
 export const of = ({ statuses }: PlacementDecision, name: string): PlacementStatus | undefined =>
   statuses.find(({ owner }) => owner.name === name)?.status;
-/** A condition that it is reported. */
+/** A condition that is reported to it. */
 export const conditionValue = (decision: PlacementDecision, name: string, type = 'PlacementFeasible'): Condition | undefined =>
   findCondition(of(decision, name)?.conditions, type);
 /** Who is where, in short. */

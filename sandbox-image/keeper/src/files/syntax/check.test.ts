@@ -65,7 +65,7 @@ describe('syntax check', () => {
     });
   });
 
-  it('looks away where it is reported to, and where it cannot judge', async () => {
+  it('looks away where the request says so, and where it cannot judge', async () => {
     const skip = syntaxCheck(parser, 'Skip');
     expect(await skip({ path: 'a.py', before: null, after: Buffer.from('def (') })).toBe('Skipped');
     for (const [path, text] of [
