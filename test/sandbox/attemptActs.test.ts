@@ -25,13 +25,10 @@ const repair = "sed -i 's/a - b/a + b/' calc.py";
 
 const bench = useNamespace('acts');
 let bed: AttemptBed;
-let shared: Sandbox;
-let attempt = 0;
 
 beforeAll(async () => {
   bed = await AttemptBed.open();
 });
-bench.share((opened) => (shared = opened));
 afterAll(() => bed[Symbol.asyncDispose]());
 
 const idOf = (commands: readonly string[]): string => `sha256:${createHash('sha256').update(commands.join('\n')).digest('hex')}`;
@@ -68,7 +65,7 @@ function spec(more: Partial<AgentTaskSpec> = {}): Partial<AgentTaskSpec> {
 }
 
 interface Tried {
-  readonly attempt: number;
+  readonly id: string;
   readonly result: string;
   readonly decision: string;
   readonly why: string;
@@ -114,16 +111,24 @@ const cheats: readonly (readonly [name: string, result: 'Denied' | 'Judged', why
   ['fails after a repair', 'Judged', /exit 3/, [repair, 'rm -r legacy', 'exit 3']],
 ]; // prettier-ignore
 
-test.each(cheats)('a candidate that %s is refused or has no effect', async (_name, result, why, commands) => {
-  attempt += 1;
-  const run = bed.begin(shared, { spec: spec(), attempt, experts: acting(commands) });
-  expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', class: 'Stuck', reason: 'ProposalsExhausted' });
-  const [one, ...more] = (await notes<Tried>(shared, 'Tried', attempt)).filter((note) => note.attempt === attempt);
-  expect(more).toEqual([]);
-  expect(one?.why).toMatch(why);
-  expect(result === 'Denied' ? ['Denied'] : ['Worse', 'Equal']).toContain(one?.result);
-  const { initial } = run.reported.snapshots ?? {};
-  expect((await patient(() => shared.clientWith({ epoch: attempt }).diff(initial ?? ''))).entries).toEqual([]);
+describe('an agent that cheats by commands', () => {
+  let tried: readonly Tried[];
+
+  test('does not succeed, and leaves nothing', async () => {
+    const own = await bench.open();
+    const run = bed.begin(own, { spec: spec(), experts: acting(...cheats.map(([, , , commands]) => commands)) });
+    const outcome = await bed.engine.run(run.context);
+    tried = await notes<Tried>(own, 'Tried');
+    expect(outcome).toMatchObject({ result: 'Failed', class: 'Stuck', reason: 'ProposalsExhausted' });
+    expect((await patient(() => own.client.diff(run.reported.snapshots?.initial ?? ''))).entries).toEqual([]);
+  });
+
+  test.each(cheats)('is refused or has no effect where it %s', (_name, result, why, commands) => {
+    const [one, ...more] = tried.filter(({ id }) => id === idOf(commands));
+    expect(more).toEqual([]);
+    expect(one?.why).toMatch(why);
+    expect(result === 'Denied' ? ['Denied'] : ['Worse', 'Equal']).toContain(one?.result);
+  });
 });
 
 test('commands that do the work are the result: they made the tree, and each ran once', async () => {

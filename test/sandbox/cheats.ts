@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { expect } from 'vitest';
 import type { Experts } from '@agentfleet/agent/attempt';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import type { GenerateResponse, RecordedCandidate, RecordedEdit } from '@agentfleet/protocol/inference';
@@ -10,10 +11,20 @@ export function wholeFile(path: string, before: string, after: string): readonly
   return [{ path, before, after, range: { startByte: 0, endByte: Buffer.byteLength(before) }, expectedSha256 }];
 }
 
-/** One proposal, as its only step. */
-export function step(edits: readonly RecordedEdit[], commands: readonly string[] = []): readonly (readonly RecordedCandidate[])[] {
-  const acts = commands.map((command) => ({ tool: 'Shell' as const, command }));
-  return [[{ edits: [...edits], acts, weight: 1, operator: 'recorded', rationale: 'as recorded' }]];
+/** A proposal, and the name by which its note is found. */
+export interface Proposal {
+  readonly name: string;
+  readonly edits: readonly RecordedEdit[];
+  readonly commands?: readonly string[];
+}
+
+/** The only step of a record: all proposals, of equal weight. */
+export function step(...proposals: readonly Proposal[]): readonly (readonly RecordedCandidate[])[] {
+  const candidate = ({ name, edits, commands = [] }: Proposal): RecordedCandidate => {
+    const acts = commands.map((command) => ({ tool: 'Shell' as const, command }));
+    return { edits: [...edits], acts, weight: 1, operator: name, rationale: 'as recorded' };
+  };
+  return [proposals.map(candidate)];
 }
 
 const nothingLeft: GenerateResponse = {
@@ -52,6 +63,8 @@ export function unfiltered(expert: () => ExpertEndpoint): Experts {
 /** One candidate in a note. */
 export interface Tried {
   readonly id: string;
+  /** Name of the proposal. */
+  readonly operator: string;
   readonly attempt: number;
   readonly result: string;
   readonly why: string;
@@ -65,4 +78,18 @@ export async function triedIn(sandbox: Sandbox, attempt: number): Promise<readon
     if (type === 'Noted' && kind === 'Tried' && data?.attempt === attempt) found.push(data);
   }
   return found;
+}
+
+/** A planted cheat, and what stops it: the gate by path or by the added text, or the comparison of its run with the baseline. */
+export interface Cheat extends Proposal {
+  readonly layer: 'Denied' | 'Judged';
+  readonly why: RegExp;
+}
+
+/** @throws unless the layer of this cheat stopped it, each time that it was tried (one that timed out is tried with the whole time) */
+export function expectStopped(tried: readonly Tried[], { name, layer, why }: Cheat): void {
+  const own = tried.filter(({ operator }) => operator === name);
+  expect(new Set(own.map(({ id, result }) => `${id} ${result}`)).size, name).toBe(1);
+  expect(own[0]?.why).toMatch(why);
+  expect(layer === 'Denied' ? ['Denied'] : ['Worse', 'Equal']).toContain(own[0]?.result);
 }
