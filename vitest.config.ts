@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import LongestFirst from './hack/test/order.ts';
 
@@ -70,7 +69,7 @@ export default defineConfig({
           // A file may wait for its turn: some kill what others need, and run alone (test/turns).
           hookTimeout: 900_000,
           // They mostly wait, for pods and for slow checks.
-          maxWorkers: availableParallelism() > 2 ? 3 : 2,
+          maxWorkers: 3,
         },
       },
       {
