@@ -50,23 +50,25 @@ test('a device is never opened: named, left alone when it was there, removed whe
   expect(fs.readdirSync(h.workspace)).toEqual(['old']);
 });
 
-test('a sparse file of 4 GiB costs little room, and is restored with its holes', { timeout: 600_000 }, async () => {
+// Its offsets are beyond 31 bits, in the long run beyond 32: each byte of a hole is hashed.
+const sparse = full ? 5 * GIB : 2.25 * GIB;
+test('a sparse file larger than offsets of 31 bits costs little room, and is restored with its holes', { timeout: 600_000 }, async () => {
   const path = join(h.workspace, 'sparse');
   const fd = fs.openSync(path, 'w');
-  for (const at of [0, 3 * GIB + 12_345]) fs.writeSync(fd, 'not zero', at);
-  fs.ftruncateSync(fd, 4 * GIB);
+  for (const at of [0, sparse - GIB / 8 + 12_345]) fs.writeSync(fd, 'not zero', at);
+  fs.ftruncateSync(fd, sparse);
   fs.closeSync(fd);
   const engine = await h.engine();
   const { bytes } = await engine.take({ maxBytes: 8 * 1024 * 1024 });
-  expect(bytes).toBe(4 * GIB);
+  expect(bytes).toBe(sparse);
   fs.truncateSync(path, 10);
   expect((await engine.restore('s0001')).verified).toBe(true);
   const { size, blocks } = fs.statSync(path);
-  expect(size).toBe(4 * GIB);
+  expect(size).toBe(sparse);
   expect(blocks * 512).toBeLessThan(4 * 1024 * 1024);
 });
 
-const many = full ? 1_000_000 : 100_000;
+const many = full ? 1_000_000 : 30_000;
 test(`${many} small files are taken, changed and brought back`, { timeout: full ? 3_600_000 : 600_000 }, async () => {
   for (let at = 0; at < many; at++) {
     const dir = join(h.workspace, `d${Math.floor(at / 500)}`);

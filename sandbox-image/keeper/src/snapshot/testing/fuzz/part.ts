@@ -5,7 +5,7 @@ import { buildRunner } from '../runner.ts';
 
 /** The files that share the cases, so that they run beside one another. */
 export const PARTS = 4;
-const CASES = Number(process.env['FUZZ_CASES'] ?? (process.env['AGENTFLEET_FULL'] === '1' ? 10_000 : 500));
+const CASES = Number(process.env['FUZZ_CASES'] ?? (process.env['AGENTFLEET_FULL'] === '1' ? 10_000 : 240));
 const SEED = Number(process.env['SNAPSHOT_SEED'] ?? process.env['AGENTFLEET_SEED'] ?? 1);
 /** The program that runs cases. */
 export const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
