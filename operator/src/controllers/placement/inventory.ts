@@ -1,6 +1,7 @@
 import type { Acknowledged, ClusterView, Inventory, PlanSlot, Owner } from './model/index.ts';
 import {
   bindSlots,
+  closedBy,
   conflictsOf,
   gpusOf,
   pluginGpus,
@@ -138,7 +139,7 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
   const bindings = slots.flatMap(({ name, uuid, pciBusID }) => (uuid === undefined ? [] : [{ slot: name, uuid, pciBusID }]));
   const reported = [...problems, ...withoutName(gpus, published)].map(({ node, message }) => `${node}: ${message}`);
   return {
-    slots,
+    slots: closedSlots(slots, nodes),
     bindings,
     links: view.book.links,
     resourceApi: view.resourceApi,
@@ -153,6 +154,15 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
     pluginSlices: pluginSliceNodes(nodes),
     ...tellSharing(view, slots, reported),
   };
+}
+
+/** Sound slots of nodes that take no pods: whoever is there stays, and none comes. */
+function closedSlots(slots: readonly PlanSlot[], nodes: readonly Node[]): readonly PlanSlot[] {
+  const closed = new Map(nodes.map((node) => [node.metadata.name, closedBy(node)]));
+  return slots.map((slot) => {
+    const message = closed.get(slot.node);
+    return slot.fault !== undefined || message === undefined ? slot : { ...slot, fault: { reason: 'NodeUnschedulable', message } };
+  });
 }
 
 function tellSharing(
