@@ -37,11 +37,13 @@ function driven({ slices, driver }: ClusterView): readonly Pick<Gpu, 'node' | 'd
 /** The newest word about each slot: the book before what claims and plans recorded. */
 function bindingsOf({ book, recorded }: ClusterView): readonly SlotBinding[] {
   const known = new Map(book.bindings.map((binding) => [binding.slot, binding]));
-  const uuids = new Set(book.bindings.map(({ uuid }) => uuid));
+  // A board that moved has a name in each node that it was in.
+  const boardOf = ({ slot, uuid }: SlotBinding): string => `${nodeOfSlot(slot)} ${uuid}`;
+  const boards = new Set(book.bindings.map(boardOf));
   for (const binding of recorded) {
-    if (known.has(binding.slot) || uuids.has(binding.uuid)) continue;
+    if (known.has(binding.slot) || boards.has(boardOf(binding))) continue;
     known.set(binding.slot, binding);
-    uuids.add(binding.uuid);
+    boards.add(boardOf(binding));
   }
   return [...known.values()];
 }

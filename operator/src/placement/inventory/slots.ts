@@ -32,7 +32,7 @@ export function bindSlots(
   const boards = bindKind(boardsOf(gpus), [...ofBoards, ...impliedBoards(ofBoards, ofSlices, slices)], approved, boardKind);
   const parts = bindKind(slices, ofSlices, approved, sliceKind(boards));
   const divided = new Set(slices.map(({ mig }) => mig?.parentUUID));
-  const all = boards.map((board) => (divided.has(board.uuid) ? withoutPlace(board, parts) : board));
+  const all = boards.map((board) => (board.gpu !== undefined && divided.has(board.uuid) ? withoutPlace(board, parts) : board));
   return [...all, ...parts].map((slot) => awaited(slot, pending.get(slot.node))).sort((a, b) => bySlotName(a.slot, b.slot));
 }
 
@@ -69,7 +69,7 @@ const boardKind: Kind = {
 
 /** A board that is divided again may give the same uuid to a slice of another size: that is another slot. */
 function sliceKind(boards: readonly InventorySlot[]): Kind {
-  const names = new Map(boards.map(({ slot, uuid }) => [uuid, slot]));
+  const names = new Map(boards.filter(({ gpu }) => gpu !== undefined).map(({ slot, uuid }) => [uuid, slot]));
   return {
     noun: 'MIG slice',
     fits: (slot, { mig }) => parseSlotName(slot)?.slice?.profile === profileName(mig?.profile ?? ''),
