@@ -166,7 +166,7 @@ export const runbookTexts: Readonly<Record<string, RunbookText>> = {
   AgentFleetSlotUnhealthy: {
     impact: 'Nothing new is placed on this GPU; its engines may have ended.',
     look: ['kubectl get resourceslices', 'kubectl -n agentfleet-system get configmap agentfleet-slots -o yaml'],
-    cure: 'SlotTainted: see to the device. SlotGone: bring node or driver back. SlotPending: start the driver of the node anew. SlotRebound: approve the new board by agentfleet.dev/approve-slot. SlotNotHeld: look at the pod that holds it.',
+    cure: 'SlotTainted: see to the device. SlotGone: bring node or driver back. SlotPending: start the driver of the node anew. SlotRebound: approve the new board by agentfleet.dev/approve-slot. SlotNotHeld: look at the pod that holds it. NodeUnschedulable: uncordon the node, or see to it.',
   },
   AgentFleetTasksOverdue: {
     impact: 'These tasks hold their sandboxes and stay unfinished.',

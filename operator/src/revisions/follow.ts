@@ -93,9 +93,10 @@ async function follow<P extends RolloutParts>(
   if (policy.spec === undefined) return { lost: withoutPolicy(before, policy, now), release: free };
   const { spec } = policy;
   const revisions = revisionsOf(now);
-  const { place, desired, recorded, canaryEngines, incompatible, short, amend } = revisions;
+  const { place, desired, recorded, incompatible, short, amend } = revisions;
   if (before?.stable !== undefined && before.stable !== desired && recorded?.has(before.stable) !== true)
     return { lost: recordLost(before, before.stable), release: free };
+  const canaryEngines = enginesOf(trials, before, revisions);
   const retry = owner.metadata.annotations?.[rolloutAnnotations.retry];
   const golden = await trials.golden.look({ ...revisions.golden, place, status: before, spec, retry }, signal);
   const evidence = await trials.evidence({ ...revisions.trial, place, status: before, spec, golden, now }, signal);
@@ -117,6 +118,13 @@ async function follow<P extends RolloutParts>(
     release();
     throw error;
   }
+}
+
+/** How far the engines of the desired revision are; of one that was ready and is tried, how long they were away counts in all. */
+function enginesOf({ outages }: Trials, before: RolloutReport | undefined, now: Pick<Revisions<unknown>, 'desired' | 'canaryEngines'>) {
+  const { phase, id, canary } = before ?? {};
+  const isTried = (phase === 'Shadowing' || phase === 'Canary') && canary === now.desired;
+  return isTried && id !== undefined ? outages.over(id, now.canaryEngines) : now.canaryEngines;
 }
 
 /** What people decided about the revision that is tried: by orders that stand. A rejection counts for more than an approval. */

@@ -1,8 +1,10 @@
+import type { Clock } from '@agentfleet/kube';
 import type { RolloutPolicySpec, RolloutStatus } from '@agentfleet/protocol/api';
 import type { ArmEvidence, CalibrationMaps, GoldenEvidence, HeldOut } from '../rollout/index.ts';
 import type { OperatorContext } from '../runtime/context.ts';
 import type { Pod } from '../runtime/resources.ts';
 import { revisionIndex } from '../runtime/taskCensus.ts';
+import { defaultProgressDeadlineSeconds } from '../serving/index.ts';
 import { engineEvidence, type EngineReader } from './engines.ts';
 import { GoldenSets, type GoldenView } from './goldenSets.ts';
 import { mostTasks, noTallies, type Sample, LedgerWriter, type LedgerPlace } from './ledger.ts';
@@ -37,10 +39,54 @@ function figuresOf({ golden, heldOut }: Trial, arms: readonly string[]): Trial['
   return golden !== undefined && arms.every((revision) => golden.heldOut(revision) !== undefined) ? golden.heldOut : heldOut;
 }
 
+const deadlineMs = 1000 * defaultProgressDeadlineSeconds;
+
+/** How long the engines of a canary were away, at the last look. Times are ms. */
+interface Outage {
+  /** Monotonic. */
+  readonly at: number;
+  readonly isAway: boolean;
+  /** In all, since they last answered for as long as a Deployment may take. */
+  readonly awayMs: number;
+  readonly answeringMs: number;
+}
+
+/**
+ * Adds up how long engines of canaries are away: a Deployment begins to count anew each time that a pod answers for a moment. Kept in
+ * memory: another operator begins to count anew.
+ */
+export class Outages {
+  readonly #clock: Clock;
+  /** By rollout. */
+  readonly #known = new Map<string, Outage>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The same state, or `Failed` for engines that are away and were so for too long in all. */
+  over(rollout: string, engines: Seen['canaryEngines']): Seen['canaryEngines'] {
+    const at = this.#clock.monotonic();
+    const before = this.#known.get(rollout) ?? { at, isAway: false, awayMs: 0, answeringMs: 0 };
+    const passed = at - before.at;
+    const answeringMs = before.isAway ? 0 : before.answeringMs + passed;
+    const awayMs = before.isAway ? before.awayMs + passed : answeringMs < deadlineMs ? before.awayMs : 0;
+    const isAway = engines === 'Absent';
+    this.#known.set(rollout, { at, isAway, awayMs, answeringMs: isAway ? 0 : answeringMs });
+    return isAway && awayMs >= deadlineMs ? 'Failed' : engines;
+  }
+
+  /** Forgets all rollouts but these. */
+  prune(open: ReadonlySet<string>): void {
+    for (const rollout of this.#known.keys()) if (!open.has(rollout)) this.#known.delete(rollout);
+  }
+}
+
 /** What all rollouts share: books of tasks, what engines report of themselves. */
 export class Trials {
   readonly designs = new Designs();
   readonly golden: GoldenSets;
+  readonly outages: Outages;
   readonly #context: OperatorContext;
   readonly #outcomes: Outcomes;
   readonly #books: LedgerWriter;
@@ -50,6 +96,7 @@ export class Trials {
   constructor(context: OperatorContext, engines: EngineReader, queries: QueryReader) {
     const { caches, transport, clock, log } = context;
     this.#context = context;
+    this.outages = new Outages(clock);
     this.#engines = engines;
     this.#queries = queries;
     this.#outcomes = new Outcomes({ caches, transport, log });
@@ -61,7 +108,9 @@ export class Trials {
   async evidence(trial: Trial, signal: AbortSignal): Promise<Seen['evidence']> {
     const { status, place } = trial;
     const { id, stable, canary } = status ?? {};
-    this.#outcomes.prune(this.#openIds(id));
+    const open = this.#openIds(id);
+    this.#outcomes.prune(open);
+    this.outages.prune(open);
     if (!isOpen(status) || id === undefined || stable === undefined || canary === undefined)
       return () => ({ stable: nothing, canary: nothing });
     await this.#count(trial, { id, arms: new Set([stable, canary]) }, signal);

@@ -14,7 +14,7 @@ export {
   type QueryAnswer,
   type ShadowEvidence,
 } from './gates/index.ts';
-export { advance, idle, type Evidence, type RolloutRules, type RolloutState } from './machine/index.ts';
+export { advance, idle, rejectedFailures, type Evidence, type RolloutRules, type RolloutState } from './machine/index.ts';
 export { goesToCanary, isControl } from './routing.ts';
 export {
   countOf,

@@ -86,6 +86,11 @@ export interface Namespace extends KubeObject {
 
 /** The parts of `v1.Node` that decisions look at. */
 export interface Node extends KubeObject {
+  readonly spec?: {
+    readonly unschedulable?: boolean;
+    /** Those by which Kubernetes itself keeps pods away; no other one is kept. */
+    readonly taints?: readonly { readonly key: string; readonly effect: string }[];
+  };
   readonly status?: {
     /** `runtimeHandlers`: what each handler of the container runtime can; the default one has no name. Absent: the kubelet does not report. */
     readonly nodeInfo?: { readonly kubeletVersion?: string; readonly containerRuntimeVersion?: string; readonly bootID?: string };

@@ -1,5 +1,5 @@
 import type { AgentTask, AgentTaskSpec, AgentTaskStatus } from '@agentfleet/protocol/api';
-import { isPluginResource } from '../placement/index.ts';
+import { isClosingTaint, isPluginResource } from '../placement/index.ts';
 import type { Namespace, NetworkPolicy, Node, Pod } from './resources.ts';
 
 /** kubectl's copy of the whole object. */
@@ -112,8 +112,11 @@ export function slimNode(node: Node): Node {
   const offered = Object.entries(node.status?.allocatable ?? {}).filter(([name]) => isPluginResource(name));
   const { kubeletVersion = '', containerRuntimeVersion = '', bootID = '' } = nodeInfo ?? {};
   const versions = { nodeInfo: { kubeletVersion, containerRuntimeVersion, bootID } };
+  const { unschedulable = false, taints = [] } = node.spec ?? {};
+  const closing = taints.filter(isClosingTaint).map(({ key, effect }) => ({ key, effect }));
   return {
     ...slimAnnotations(node),
+    spec: { unschedulable, taints: closing },
     status: {
       ...versions,
       ...(offered.length === 0 ? {} : { allocatable: Object.fromEntries(offered) }),

@@ -20,7 +20,7 @@ export function exceeded(deployment: Deployment | undefined): boolean {
 }
 
 /** What the API server fills in where a Deployment names no time, seconds. */
-const defaultProgressDeadlineSeconds = 600;
+export const defaultProgressDeadlineSeconds = 600;
 
 /** Whether no pod has answered for the time in which a Deployment is to get on: of one that was complete once its controller reports no more. */
 function isAbsentTooLong({ spec, status }: Deployment, now: number): boolean {

@@ -17,6 +17,7 @@ import {
 } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import { rolloutMoved, isOpen } from '../../revisions/index.ts';
+import { rejectedFailures } from '../../rollout/index.ts';
 import { rolloutOrderIndex, rolloutOrderKey, type RolloutTarget } from '../../runtime/caches.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { resources } from '../../runtime/resources.ts';
@@ -27,8 +28,9 @@ export function decideRolloutOrder(order: AgentTaskOrder, target: ExpertPool | E
   const age = now - Date.parse(order.metadata.creationTimestamp ?? '');
   const open = order.status?.state === undefined || order.status.state === 'Accepted';
   const verdict = open ? verdictOf(order, target) : undefined;
-  // Caches of two kinds are not of one moment: whoever gave the order may have seen a later status.
-  if (verdict?.state === 'Refused' && order.status?.state === undefined && age < missingMs)
+  // Caches of two kinds are not of one moment: whoever gave the order may have seen a later status, of another try.
+  const serves = verdict?.state === 'Done' && order.spec.type === 'Approve';
+  if (verdict !== undefined && verdict.state !== 'Accepted' && !serves && order.status?.state === undefined && age < missingMs)
     return { status: undefined, owner: undefined, requeueAfterMs: Math.max(1, missingMs - age) };
   return {
     status: verdict === undefined ? order.status : statusOf(order, verdict, now),
@@ -37,7 +39,8 @@ export function decideRolloutOrder(order: AgentTaskOrder, target: ExpertPool | E
   };
 }
 
-function verdictOf({ spec: { type, revision = '', rolloutRef } }: AgentTaskOrder, target: ExpertPool | EnergyModel | undefined): Verdict {
+function verdictOf({ spec, status }: AgentTaskOrder, target: ExpertPool | EnergyModel | undefined): Verdict {
+  const { type, revision = '', rolloutRef } = spec;
   const { kind = '', name = '' } = rolloutRef ?? {};
   if (target === undefined) return { state: 'Refused', message: `there is no ${kind} ${name}; correct spec.rolloutRef in another order` };
   const { rollout } = target.status ?? {};
@@ -49,8 +52,16 @@ function verdictOf({ spec: { type, revision = '', rolloutRef } }: AgentTaskOrder
     return type === 'Approve'
       ? { state: 'Accepted', message: 'it is promoted as soon as every gate passes' }
       : { state: 'Accepted', message: 'it goes back, and is not tried again' };
-  if (type === 'Reject' && rollout?.failures?.[revision] !== undefined) return { state: 'Done', message: `revision ${revision} went back` };
+  const failures = rollout?.failures?.[revision] ?? 0;
+  // Of an order that was never accepted the failures are those of tries before it.
+  const ended = status?.state === 'Accepted' ? failures > 0 : isFrozen(rollout, revision) || failures >= rejectedFailures;
+  if (type === 'Reject' && ended) return { state: 'Done', message: `revision ${revision} went back` };
   return { state: 'Refused', message: `revision ${revision} is not being tried; ${triedNow(rollout)}` };
+}
+
+/** Whether a revision is not tried again. */
+function isFrozen(rollout: RolloutStatus | undefined, revision: string): boolean {
+  return rollout?.phase === 'Frozen' && rollout.canary === revision;
 }
 
 function triedNow(rollout: RolloutStatus | undefined): string {

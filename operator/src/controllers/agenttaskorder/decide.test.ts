@@ -166,6 +166,7 @@ describe('an order about a rollout', () => {
   const pool = (rollout: object): ExpertPool =>
     ({ apiVersion: 'v1', kind: 'ExpertPool', metadata: { name: 'coding', uid: 'u-2' }, status: { rollout } }) as unknown as ExpertPool;
   const tried = pool({ phase: 'Canary', stable: a, canary: b });
+  const went = { phase: 'Idle', stable: a, failures: { [b]: 1 } };
   const lost = pool({ phase: 'Frozen', stable: a, canary: b, failures: { [b]: 2 } });
 
   test.each([
@@ -173,6 +174,16 @@ describe('an order about a rollout', () => {
     ['that rejects what is tried is accepted', about('Reject'), tried, 'Accepted', /goes back/],
     ['that approved is done when it serves', about('Approve', { state: 'Accepted' }), pool({ phase: 'Idle', stable: b }), 'Done', /serves/],
     ['that rejected is done when it went back', about('Reject', { state: 'Accepted' }), lost, 'Done', /went back/],
+    ['that rejects what is not tried again is done', about('Reject'), lost, 'Done', /went back/],
+    [
+      'that rejected is done when a person had it go back',
+      about('Reject'),
+      pool({ ...went, failures: { [b]: 1000 } }),
+      'Done',
+      /went back/,
+    ],
+    ['that rejects what is tried again later is refused', about('Reject'), pool(went), 'Refused', /not being tried; no rollout is open/],
+    ['that rejected is done when a gate was first', about('Reject', { state: 'Accepted' }), pool(went), 'Done', /went back/],
     ['that approved what a gate failed is refused', about('Approve', { state: 'Accepted' }), lost, 'Refused', /not being tried/],
     ['about another revision is refused', about('Approve'), pool({ phase: 'Canary', stable: a, canary: a }), 'Refused', /canary is a{10}/],
     ['that rejects what serves is refused', about('Reject'), pool({ phase: 'Idle', stable: b }), 'Refused', /serves already/],
@@ -189,5 +200,15 @@ describe('an order about a rollout', () => {
       status: undefined,
       requeueAfterMs: 6000,
     });
+  });
+
+  test.each([
+    ['went back', pool(went)],
+    ['was frozen', lost],
+  ])('that rejects a second try is not answered by the end of the first one, which %s', (_, before) => {
+    const young = about('Reject', undefined, at(-4));
+    expect(decideRolloutOrder(young, before, now)).toMatchObject({ status: undefined, requeueAfterMs: 6000 });
+    const again = pool({ phase: 'Canary', stable: a, canary: b, failures: { [b]: 1 } });
+    expect(decideRolloutOrder(young, again, now).status?.state).toBe('Accepted');
   });
 });

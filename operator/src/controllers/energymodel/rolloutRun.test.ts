@@ -21,6 +21,15 @@ const second = { artifact: { uri: 'builtin://features-v2' } };
 
 const calibrated = { calibration: {}, thresholds: { source: 'Calibration' } };
 
+/** Plays the Deployment of a verifier: so many of its pods answer, since that time. */
+async function answering({ world }: RolloutRun, revision: string, readyReplicas: number, forSeconds = 0): Promise<void> {
+  const lastTransitionTime = new Date(world.clock.now() - 1000 * forSeconds).toISOString();
+  const conditions = [{ type: 'Available', status: readyReplicas === 0 ? 'False' : 'True', lastTransitionTime }];
+  const deployments = new ResourceClient<Deployment>(world.transport, resources.deployments);
+  const where = { namespace: 'platform', name: `judge-verifier-${revision}` };
+  await deployments.patch(where, { status: { readyReplicas, conditions } }, { subresource: 'status' });
+}
+
 describe('a revision of a model', () => {
   it('is tried beside the one that serves: each has pods, thresholds and a calibration of its own', async () => {
     await using run = await RolloutRun.serving({ rollout: canary(), ...calibrated });
@@ -129,13 +138,7 @@ describe('a revision of a model', () => {
     await run.patch(second);
     await run.until('it is tried', () => run.rollout.weight === 100);
     const { canary: tried = '' } = run.rollout;
-    const pods = async (readyReplicas: number, forSeconds = 0): Promise<void> => {
-      const lastTransitionTime = new Date(run.world.clock.now() - 1000 * forSeconds).toISOString();
-      const conditions = [{ type: 'Available', status: readyReplicas === 0 ? 'False' : 'True', lastTransitionTime }];
-      const deployments = new ResourceClient<Deployment>(run.world.transport, resources.deployments);
-      const name = `judge-verifier-${tried}`;
-      await deployments.patch({ namespace: 'platform', name }, { status: { readyReplicas, conditions } }, { subresource: 'status' });
-    };
+    const pods = (readyReplicas: number, forSeconds = 0): Promise<void> => answering(run, tried, readyReplicas, forSeconds);
     await pods(0);
     await run.until('it gets no task', () => run.rollout.weight === 0);
     await run.work('one');
@@ -146,6 +149,28 @@ describe('a revision of a model', () => {
     await pods(0, 600);
     await run.until('it is frozen', () => run.rollout.phase === 'Frozen');
     expect(run.rollout).toMatchObject({ stable, failures: { [tried]: 1 } });
+    expect(run.healthy.message).toContain('went away');
+  });
+
+  it('whose pods come and go goes back when they were away for ten minutes in all, and did not answer as long between', async () => {
+    await using run = await RolloutRun.serving({ rollout: canary() });
+    await run.patch(second);
+    await run.until('it is tried', () => run.rollout.weight === 100);
+    const { canary: tried = '' } = run.rollout;
+    const flap = async (away: number, back: number): Promise<void> => {
+      await answering(run, tried, 0);
+      await run.world.pass(away, 5);
+      await answering(run, tried, 1);
+      await run.world.pass(back, 5);
+    };
+    await flap(280, 30);
+    await flap(280, 620);
+    await flap(280, 30);
+    await flap(280, 30);
+    expect(run.rollout).toMatchObject({ phase: 'Canary', canary: tried, weight: 100 });
+    await answering(run, tried, 0);
+    await run.until('it is frozen', () => run.rollout.phase === 'Frozen');
+    expect(run.rollout).toMatchObject({ failures: { [tried]: 1 } });
     expect(run.healthy.message).toContain('went away');
   });
 

@@ -6,6 +6,7 @@ import { unplacedEngines } from '../placement/decide.ts';
 import { box, device, gpuPool, onGpu, snapshot } from '../placement/testing/box.ts';
 import { now, settle } from '../placement/testing/world.ts';
 import { heldPods, lackOf } from '../placement/view.ts';
+import { rolloutStatus } from '../../revisions/testing/status.ts';
 import { decideScale, type ScaleSnapshot } from './decide.ts';
 
 const chat = { type: 'Replay', replay: { format: 'Chat' } };
@@ -134,6 +135,21 @@ describe('room on GPUs', () => {
       expect(grants(none, 1, 50)).toEqual(['1 Progressing Reconciling', '1 NoRoomOnGPU Stalled']);
     });
   });
+});
+
+test('a pool whose serving revision has no record keeps the pods that it has', () => {
+  const one = withReplicas(gpuPool('p', [onGpu('gen', 'Generalist', '10Gi')], { rolloutPolicyRef: { name: 'careful' } }), 'gen', 2);
+  const rest = settle(snapshot({ pools: [one] }), now);
+  const lost = { ...rest.pools[0]!, status: { ...rest.pools[0]!.status, rollout: rolloutStatus({ stable: 'gone' }) } };
+  const world = { ...rest, pools: [lost] };
+  const grant = (replicas: number): ScaleSnapshot =>
+    at(scaleOf('gen', replicas), { pool: lost, held: () => heldPods(lost, 'gen', world.revisions), lack: lackIn(world) });
+  expect([3, 2, 1].map((replicas) => short(grant(replicas)))).toEqual([
+    '2 NoRoomOnGPU Stalled',
+    '2 Progressing Reconciling',
+    '1 Progressing Reconciling',
+  ]);
+  expect(findCondition(decideScale(grant(3), now).conditions, 'Ready')?.message).toContain('nobody can say what its engines need');
 });
 
 describe('a pool', () => {

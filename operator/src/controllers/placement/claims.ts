@@ -1,7 +1,15 @@
 import { referenceOf, type Assignment, type Holder, type Inventory, type Owner, type PlanSlot, type Place } from './model/index.ts';
 import type { KubeObject, OwnerReference } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
-import { renderShareClaim, renderSlotClaim, sharingInName, type SlotClaim, sharingSuffix, slotClaimName } from '../../placement/index.ts';
+import {
+  parseSlotName,
+  renderShareClaim,
+  renderSlotClaim,
+  sharingInName,
+  type SlotClaim,
+  sharingSuffix,
+  slotClaimName,
+} from '../../placement/index.ts';
 import { createHash } from 'node:crypto';
 import type { GpuDriver } from '../../runtime/context.ts';
 
@@ -79,9 +87,9 @@ function deviceClassOf({ mig }: Pick<PlanSlot, 'mig'>, { deviceClass, migDeviceC
   return mig === undefined ? deviceClass : migDeviceClass;
 }
 
-/** Whether the DeviceClasses are there that claims of these slots name. */
+/** Whether the DeviceClasses are there that claims of these slots name. Of a slice that its driver does not publish only the name says that it is one. */
 export function hasClasses(slots: readonly PlanSlot[], { deviceClass, migDeviceClass }: Inventory): boolean {
-  const slices = slots.filter(({ mig }) => mig !== undefined);
+  const slices = slots.filter(({ name }) => parseSlotName(name)?.slice !== undefined);
   const boards = slices.length < slots.length || slots.length === 0;
   return (!boards || deviceClass) && (slices.length === 0 || migDeviceClass);
 }

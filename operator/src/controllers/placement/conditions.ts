@@ -43,10 +43,12 @@ const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 const longestList = 4;
 
 /** Who did not get a place, why, and what helps. */
-function refused(owner: Owner, { plan, unplaced }: OwnerPlan): ConditionValue {
+function refused(owner: Owner, { plan, unplaced }: OwnerPlan, { slots }: Inventory): ConditionValue {
   const rejected = plan.rejected ?? [];
   const reason = order.find((known) => rejected.some((conditionValue) => conditionValue.reason === known)) ?? 'NotAllowed';
   const chosen = rejected.filter((conditionValue) => conditionValue.reason === reason);
+  const closed = slots.find(({ name, fault }) => fault?.reason === 'NodeUnschedulable' && chosen.some(({ slot }) => slot === name))?.fault;
+  if (reason === 'Unhealthy' && closed !== undefined) return { status: 'False', reason: 'NodeUnschedulable', message: closed.message };
   const lacks = owner.wishes.flatMap(({ demand }) =>
     'lack' in demand && (demand.reason ?? 'SizeUnknown') === reason ? [demand.lack] : [],
   );
@@ -71,7 +73,8 @@ function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): Condi
       message: `${first.slot}: ${fault.message}`,
     };
   }
-  const named = namedIn(owner).flatMap((slot) => inventory.slots.find(({ name }) => name === slot)?.fault ?? []);
+  const waiting = owner.wishes.filter(({ item }) => unplaced.includes(item));
+  const named = namedIn(waiting).flatMap((slot) => inventory.slots.find(({ name }) => name === slot)?.fault ?? []);
   const [bad] = named;
   if (unplaced.length > 0 && bad !== undefined) {
     return { status: 'False', reason: bad.reason === 'Conflict' ? 'PlacementConflict' : bad.reason, message: bad.message };
@@ -83,7 +86,7 @@ function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): Condi
     const message = 'no GPU is known: install a DRA driver or the device plugin of the GPUs on a node';
     return { status: 'False', reason: 'NoGPUs', message };
   }
-  if (unplaced.length > 0) return refused(owner, outcome);
+  if (unplaced.length > 0) return refused(owner, outcome, inventory);
   return placed(outcome, inventory);
 }
 
@@ -117,13 +120,13 @@ function placed(outcome: OwnerPlan, inventory: Inventory): ConditionValue {
 
 /** Two stacks that hand out the GPUs of a node that this owner names or sits on. */
 function conflict(owner: Owner, { plan, unplaced }: OwnerPlan, { conflicts }: Inventory): ConditionValue {
-  const nodes = new Set([...namedIn(owner), ...plan.assignments.map(({ slot }) => slot)].map(nodeOf));
+  const nodes = new Set([...namedIn(owner.wishes), ...plan.assignments.map(({ slot }) => slot)].map(nodeOf));
   const found = [...conflicts].find(([node]) => nodes.has(node) || unplaced.length > 0);
   if (found === undefined) return { status: 'False', reason: 'NoConflict', message: 'one stack hands out the GPUs' };
   return { status: 'True', reason: 'TwoStacks', message: found[1] };
 }
 
-function namedIn({ wishes }: Owner): readonly string[] {
+function namedIn(wishes: Owner['wishes']): readonly string[] {
   return wishes.flatMap(({ slot, slots = [] }) => [...slots, ...(slot === undefined ? [] : [slot])]);
 }
 

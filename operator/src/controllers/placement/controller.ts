@@ -18,7 +18,7 @@ import {
   ResourceClient,
 } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
-import { slotLabel } from '../../placement/index.ts';
+import { closedBy, slotLabel } from '../../placement/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { listFollowed } from '../../runtime/settings.ts';
 import {
@@ -171,11 +171,10 @@ function isIdle({ bindings, problems, claims, remove, statuses, holders, probe, 
   );
 }
 
-/** A node's status is written often; only its GPUs, its labels and whether it is another life of it matter. */
-const gpusChanged: Predicate<Node> = (change) =>
-  change.type !== 'update' ||
-  JSON.stringify([change.old.status?.allocatable, change.old.metadata.labels, bootOf(change.old)]) !==
-    JSON.stringify([change.object.status?.allocatable, change.object.metadata.labels, bootOf(change.object)]);
+/** A node's status is written often; only its GPUs, its labels, whether it takes pods and whether it is another life of it matter. */
+const readOf = (node: Node): string => JSON.stringify([node.status?.allocatable, node.metadata.labels, closedBy(node), bootOf(node)]);
+
+const gpusChanged: Predicate<Node> = (change) => change.type !== 'update' || readOf(change.old) !== readOf(change.object);
 
 const isEngine: Predicate<Deployment> = ({ object }) => {
   const component = object.metadata.labels?.[labels.component];

@@ -13,7 +13,7 @@ import { placementWords } from './conditions.ts';
 import { ranks, itemOf, slotLabel, valuesIn } from '../../placement/index.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { lacksHolder } from './problem.ts';
-import { namedSlots } from '../../operands/index.ts';
+import { namedSlots, needsGpu } from '../../operands/index.ts';
 
 /** All that decisions about placement are made from. */
 export interface PlacementSnapshot {
@@ -115,7 +115,15 @@ function ownersOf(object: KubeObject): string {
   return canonical((object.metadata.ownerReferences ?? []).map(({ uid }) => uid).sort());
 }
 
-/** Engines without a place, by owner and item, each with the words of its owner's condition. Pure. */
+const unknownNeeds = 'the record of the revision that serves is not there, and nobody can say what its engines need: see RolloutHealthy';
+
+/** Engines of a pool of which nobody can say what they need, by their experts. */
+function unknownEngines(pool: ExpertPool, revisions: Revisions): readonly (readonly [string, string])[] {
+  const { key, unknown = false } = poolOwner(pool, revisions);
+  return unknown ? pool.spec.experts.filter(needsGpu).map(({ name }) => [`${key} ${name}`, unknownNeeds] as const) : [];
+}
+
+/** Engines without a place, or without one that is known to do, by owner and item, each with the words of its owner's condition. Pure. */
 export function unplacedEngines(
   { pools, models, cluster, revisions, present }: PlacementSnapshot,
   now: number,
@@ -123,12 +131,13 @@ export function unplacedEngines(
   const owners = inOrder([...pools.map((pool) => poolOwner(pool, revisions)), ...models.map(modelOwner)].filter(isConcerned));
   const inventory = inventoryOf(cluster, now);
   const outcomes = planAll(onWhatIsLeft(owners, inventory), inventory, present);
-  return new Map(
-    outcomes.flatMap(({ owner, ...outcome }) => {
+  return new Map([
+    ...pools.flatMap((pool) => unknownEngines(pool, revisions)),
+    ...outcomes.flatMap(({ owner, ...outcome }) => {
       const message = findCondition(placementWords(owner, outcome, inventory) as readonly Condition[], 'PlacementFeasible')?.message ?? '';
       return outcome.unplaced.map((item) => [`${owner.key} ${item}`, message] as const);
     }),
-  );
+  ]);
 }
 
 /** Where everybody's engines are to be. Pure: equal snapshots give equal decisions. `now` is wall time in ms. */

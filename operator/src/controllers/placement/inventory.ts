@@ -1,6 +1,7 @@
 import type { Acknowledged, ClusterView, Inventory, PlanSlot, Owner } from './model/index.ts';
 import {
   bindSlots,
+  closedBy,
   conflictsOf,
   gpusOf,
   pluginGpus,
@@ -36,11 +37,13 @@ function driven({ slices, driver }: ClusterView): readonly Pick<Gpu, 'node' | 'd
 /** The newest word about each slot: the book before what claims and plans recorded. */
 function bindingsOf({ book, recorded }: ClusterView): readonly SlotBinding[] {
   const known = new Map(book.bindings.map((binding) => [binding.slot, binding]));
-  const uuids = new Set(book.bindings.map(({ uuid }) => uuid));
+  // A board that moved has a name in each node that it was in.
+  const boardOf = ({ slot, uuid }: SlotBinding): string => `${nodeOfSlot(slot)} ${uuid}`;
+  const boards = new Set(book.bindings.map(boardOf));
   for (const binding of recorded) {
-    if (known.has(binding.slot) || uuids.has(binding.uuid)) continue;
+    if (known.has(binding.slot) || boards.has(boardOf(binding))) continue;
     known.set(binding.slot, binding);
-    uuids.add(binding.uuid);
+    boards.add(boardOf(binding));
   }
   return [...known.values()];
 }
@@ -138,7 +141,7 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
   const bindings = slots.flatMap(({ name, uuid, pciBusID }) => (uuid === undefined ? [] : [{ slot: name, uuid, pciBusID }]));
   const reported = [...problems, ...withoutName(gpus, published)].map(({ node, message }) => `${node}: ${message}`);
   return {
-    slots,
+    slots: closedSlots(slots, nodes),
     bindings,
     links: view.book.links,
     resourceApi: view.resourceApi,
@@ -153,6 +156,15 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
     pluginSlices: pluginSliceNodes(nodes),
     ...tellSharing(view, slots, reported),
   };
+}
+
+/** Sound slots of nodes that take no pods: whoever is there stays, and none comes. */
+function closedSlots(slots: readonly PlanSlot[], nodes: readonly Node[]): readonly PlanSlot[] {
+  const closed = new Map(nodes.map((node) => [node.metadata.name, closedBy(node)]));
+  return slots.map((slot) => {
+    const message = closed.get(slot.node);
+    return slot.fault !== undefined || message === undefined ? slot : { ...slot, fault: { reason: 'NodeUnschedulable', message } };
+  });
 }
 
 function tellSharing(

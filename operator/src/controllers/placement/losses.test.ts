@@ -1,10 +1,12 @@
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { findCondition } from '@agentfleet/kube';
 import { describe, expect, test } from 'vitest';
-import type { PublishedSlice } from '../../runtime/resources.ts';
+import type { Node, PublishedSlice } from '../../runtime/resources.ts';
+import { slimNode } from '../../runtime/transforms.ts';
 import type { PlacementSnapshot } from './decide.ts';
 import { box, device, gpuPool, onGpu, slice, snapshot } from './testing/box.ts';
 import { atRest, gpuOf, verifier, withSick } from './testing/losses.ts';
+import { pluginNode } from './testing/plugin.ts';
 import { now, settle } from './testing/world.ts';
 
 const planOf = ({ pools }: PlacementSnapshot): PlanStatus | undefined => pools[0]?.status?.plan;
@@ -104,6 +106,69 @@ describe('a node whose driver has published a part of its new pool', () => {
     });
     const whole = settle(at(1, between), now + 2);
     expect(whole.pools.map(({ status: told }) => told?.plan?.assignments.length)).toEqual([4, 1]);
+  });
+});
+
+describe('a node that takes no pods', () => {
+  const closing = (key: string) => [{ key: `node.kubernetes.io/${key}`, effect: 'NoSchedule' }];
+  const ways: readonly (readonly [string, Node['spec']])[] = [
+    ['cordoned', { unschedulable: true }],
+    ['not ready', { taints: closing('not-ready') }],
+    ['unreachable', { taints: closing('unreachable') }],
+  ];
+  const gpus = ['dgx-1', 'dgx-2'].map((node, at) => slice([device(2 * at), device(2 * at + 1)], node));
+  /** As the cache keeps it, with the first node in this state. */
+  const cluster = (spec: Node['spec'] = {}) =>
+    box([], { slices: gpus, nodes: ['dgx-1', 'dgx-2'].map((name, at) => slimNode({ metadata: { name }, ...(at === 0 ? { spec } : {}) })) });
+  const core = onGpu('core', 'Generalist', '30Gi');
+  const slotsIn = (world: PlacementSnapshot) => (planOf(world)?.assignments ?? []).map(({ item, slot }) => `${item} ${slot.split('/')[0]}`);
+
+  test.each(ways)('keeps its engines, and gets no new one: %s', (_, spec) => {
+    const before = settle(snapshot({ pools: [gpuPool('p', [core])], cluster: cluster(), present: () => true }), now);
+    expect(slotsIn(before)).toEqual(['core dgx-1']);
+    const grown = gpuPool('p', [core, ...['e1', 'e2', 'e3'].map((name) => onGpu(name, 'Specialist', '30Gi'))]);
+    const { status = {} } = before.pools[0] ?? {};
+    const two = { ...grown, status, spec: { ...grown.spec, experts: grown.spec.experts.slice(0, 3) } };
+    const closed = settle({ ...before, cluster: { ...cluster(spec), book: before.cluster.book }, pools: [two] }, now + 1);
+    expect(slotsIn(closed)).toEqual(['core dgx-1', 'e1 dgx-2', 'e2 dgx-2']);
+    expect(feasible(closed)).toMatchObject({ status: 'True', reason: 'Placed' });
+    const more = { ...grown, status: closed.pools[0]?.status ?? {} };
+    const full = settle({ ...closed, pools: [more] }, now + 2);
+    expect(slotsIn(full)).toEqual(slotsIn(closed));
+    expect(feasible(full)).toMatchObject({ status: 'False' });
+    const opened = settle({ ...full, cluster: { ...full.cluster, nodes: cluster().nodes } }, now + 3);
+    expect(slotsIn(opened)).toEqual(['core dgx-1', 'e1 dgx-2', 'e2 dgx-2', 'e3 dgx-1']);
+  });
+
+  test.each([
+    ['names its slot', 'dgx-1/gpu0'],
+    ['names none', undefined],
+  ])('is the reason for an engine that %s', (_, slot) => {
+    const nodes = [slimNode({ metadata: { name: 'dgx-1' }, spec: { unschedulable: true } })];
+    const pool = gpuPool('p', [onGpu('core', 'Generalist', '30Gi', slot)]);
+    const reported = feasible(settle(snapshot({ pools: [pool], cluster: box([device(0)], { nodes }) }), now));
+    expect(reported).toMatchObject({ status: 'False', reason: 'NodeUnschedulable' });
+    expect(reported?.message).toContain('node dgx-1 takes no pods (it is cordoned)');
+  });
+
+  test('is not named by an engine that runs there while another one lacks memory', () => {
+    const before = settle(
+      snapshot({ pools: [gpuPool('p', [onGpu('core', 'Generalist', '30Gi', 'dgx-1/gpu0')])], cluster: cluster() }),
+      now,
+    );
+    const { status = {} } = before.pools[0] ?? {};
+    const grown = gpuPool('p', [onGpu('core', 'Generalist', '30Gi', 'dgx-1/gpu0'), onGpu('big', 'Specialist', '60Gi', 'dgx-2/gpu0')]);
+    const after = settle({ ...before, cluster: { ...cluster({ unschedulable: true }) }, pools: [{ ...grown, status }] }, now + 1);
+    expect(feasible(after)).toMatchObject({ status: 'False', reason: 'NotEnoughMemory' });
+  });
+
+  test('holds what a device plugin counts to the same', () => {
+    const nodes = [slimNode({ ...pluginNode(), spec: { unschedulable: true } })];
+    const world = snapshot({
+      pools: [gpuPool('p', [core])],
+      cluster: box([], { slices: [], resourceApi: false, nodes, runtimeClass: true }),
+    });
+    expect(feasible(settle(world, now))).toMatchObject({ status: 'False', reason: 'NodeUnschedulable' });
   });
 });
 

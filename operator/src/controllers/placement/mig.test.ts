@@ -78,6 +78,18 @@ describe('a board of four in MIG', () => {
     expect(JSON.stringify(own.claims[0])).toContain('"deviceClassName":"slices"');
   });
 
+  test('the class of boards is not asked for while its pool is published in part, or a slice is gone', () => {
+    const own = settle(snapshot({ pools: [pool], cluster: view(cut, { deviceClasses: classes.slice(1) }), present: () => true }));
+    expect(said(own)).toMatchObject({ status: 'True', reason: 'Placed' });
+    const { spec, ...more } = slice(cut);
+    const part = { ...more, spec: { ...spec, devices: [], pool: { ...spec.pool, generation: 2, resourceSliceCount: 2 } } };
+    const between = settle({ ...own, cluster: { ...own.cluster, slices: [part] } });
+    expect(between.cluster.book.problems).toContain('1 of its 2 ResourceSlices');
+    expect(said(between)).toEqual(said(own));
+    expect(between.pools).toEqual(own.pools);
+    expect(said(settle(republished(own, [board(0)])))).toMatchObject({ reason: 'SlotGone' });
+  });
+
   test('a slice has the memory that it has, and tenants beyond it are refused with the shortage', () => {
     // 19968 MiB of the driver's own word: nothing is kept for it a second time.
     const all = (budget: string): Condition | undefined =>

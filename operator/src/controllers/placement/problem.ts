@@ -7,11 +7,14 @@ const between = '|';
 /** Name of an owner's item in the problem. */
 export const nameOf = (owner: Owner, item: string): string => `${owner.key}${between}${item}`;
 
-/** A slot of which its driver has not published enough to say that it is there: it has the tenants that it had, and gets none. */
+/** A slot of which its driver has not published enough to say that it is there. */
 const isPending = ({ fault }: PlanSlot): boolean => fault?.reason === 'SlotPending';
 
-/** Whether engines cannot stay on it. One that is pending is lost to nobody of whom the ledger says how big it is. */
-export const isLost = (slot: PlanSlot): boolean => slot.fault !== undefined && !(isPending(slot) && slot.usableBytes > 0);
+/** Whether it has the tenants that it had, and gets none: it is pending, or its node takes no pods. */
+const isClosed = (slot: PlanSlot): boolean => isPending(slot) || slot.fault?.reason === 'NodeUnschedulable';
+
+/** Whether engines cannot stay on it. One that is closed is lost to nobody of whom the ledger says how big it is. */
+export const isLost = (slot: PlanSlot): boolean => slot.fault !== undefined && !(isClosed(slot) && slot.usableBytes > 0);
 
 /** The inventory with the sizes that plans record of slots that are pending. Pure. */
 export function withLedger(inventory: Inventory, assignments: readonly Assignment[]): Inventory {
@@ -100,7 +103,7 @@ function slotsOf({ item, slot, slots, shards = 1, among, stays }: Wish, held: He
 
 /** Without the slots that nobody may come to now, unless it is there; undefined: all. */
 function openSlots(slots: readonly string[] | undefined, own: readonly string[], inventory: Inventory): readonly string[] | undefined {
-  const closed = new Set(inventory.slots.flatMap((slot) => (isPending(slot) && !own.includes(slot.name) ? [slot.name] : [])));
+  const closed = new Set(inventory.slots.flatMap((slot) => (isClosed(slot) && !own.includes(slot.name) ? [slot.name] : [])));
   if (closed.size === 0) return slots;
   return (slots ?? inventory.slots.map(({ name }) => name)).filter((name) => !closed.has(name));
 }
@@ -264,7 +267,7 @@ export function rejectionsOf(owner: Owner, solution: Solution, others: readonly 
       holder.assignments.filter((assignment) => isForeign(owner, holder, assignment, inventory)).map(({ slot }) => slot),
     ),
   );
-  const closed = new Set(inventory.slots.filter(isPending).map(({ name }) => name));
+  const closed = new Set(inventory.slots.filter(isClosed).map(({ name }) => name));
   const unknown = owner.wishes.flatMap(({ item, demand }): readonly Rejection[] =>
     'lack' in demand ? [{ item, reason: demand.reason ?? 'SizeUnknown' }] : [],
   );

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { estimateEngine, type Link } from '../../placement/index.ts';
 import { shortOf } from '../../revisions/index.ts';
 import { type Progress, decidePlacement, type PlacementSnapshot } from './decide.ts';
-import { emptyBook } from './slots.ts';
-import { box, device, gpuPool, onGpu, snapshot } from './testing/box.ts';
+import { emptyBook, readBook } from './slots.ts';
+import { box, device, gpuPool, onGpu, slice, snapshot } from './testing/box.ts';
 import { hashIn, inRollout, planIn, revisionOfPool, withPool } from './testing/revisions.ts';
 import { board, PluginBox, pluginNode } from './testing/plugin.ts';
 import { everyPair, pairs, readPool, thirteen, wide } from './testing/wide.ts';
@@ -290,4 +290,13 @@ describe('a canary of an engine on several GPUs', () => {
     expect(plan.rejected?.filter(({ item }) => item === canary)[0]).toMatchObject({ reason: 'NotEnoughMemory' });
     expect(shortOf(plan, [canary])).toMatch(/^no place on a GPU beside what serves: core\.\w+: dgx-1\/gpu\d lacks \d+ bytes/);
   });
+});
+
+test('a board that was put into another node is no GPU of its old one', () => {
+  const { bindings } = decidePlacement(snapshot({ cluster: box([device(0), device(1)]) }), now);
+  const book = readBook({ metadata: {}, data: { bindings: bindings ?? '' } });
+  const nodes = ['dgx-1', 'dgx-2'].map((name) => ({ metadata: { name } }));
+  const cluster = box([], { slices: [slice([device(0)]), slice([device(1)], 'dgx-2')], nodes, book });
+  const rest = settle(snapshot({ pools: [readPool('p', [wide('core', '10Gi')], { placement: { nvlink: 'Ignore' } })], cluster }), now);
+  expect(places(planOf(rest))).toEqual([]);
 });

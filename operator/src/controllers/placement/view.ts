@@ -90,7 +90,9 @@ export function lackOf(
 
 /** Pods of an expert that have memory in the plan of its pool; all of them where nobody can say what one needs. Pure. */
 export function heldPods(pool: ExpertPool, expert: string, revisions: Revisions): number {
-  const serving = (serversIn(pool, revisions) ?? []).find((server) => server.expert.name === expert && server.canary === undefined);
+  const servers = serversIn(pool, revisions);
+  if (servers === undefined) return pool.spec.experts.find(({ name }) => name === expert)?.replicas ?? 0;
+  const serving = servers.find((server) => server.expert.name === expert && server.canary === undefined);
   const { wishes, plan } = poolOwner(pool, revisions);
   const item = serving === undefined ? expert : itemOf(expert, serving.revision);
   const place = plan?.assignments.find((assignment) => assignment.item === item);

@@ -1,6 +1,6 @@
 // Which GPUs there are and what they are called: from ResourceSlices, node status and what is written down. Pure.
 // Part of `placement`: may import protocol and kube.
-export { conflictsOf, isPluginResource, pluginGpus, pluginSlices, type GpuNode, bindSlots } from './slots.ts';
+export { closedBy, conflictsOf, isClosingTaint, isPluginResource, pluginGpus, pluginSlices, type GpuNode, bindSlots } from './slots.ts';
 export { gpusOf, type PublishedGpus } from './gpus.ts';
 export type { InventorySlot, SlotBinding, SlotState } from './naming.ts';
 export { bytesOf } from './resourceSlice.ts';

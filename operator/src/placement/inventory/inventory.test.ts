@@ -119,6 +119,25 @@ describe('names of slots', () => {
     ]);
   });
 
+  test('a board that is in another node now has a name there, leaves its old one behind, and gets it back', () => {
+    const moved = four.map((gpu) => (gpu.uuid === 'GPU-1' ? { ...gpu, node: 'dgx-2' } : gpu));
+    const slots = bindSlots(moved, bindings(first));
+    const states = slots.map(({ slot, uuid, node, state }) => `${slot} ${uuid} ${node} ${state}`);
+    expect(states).toEqual([
+      'dgx-1/gpu0 GPU-0 dgx-1 Ready',
+      'dgx-1/gpu1 GPU-1 dgx-1 Gone',
+      'dgx-1/gpu2 GPU-2 dgx-1 Ready',
+      'dgx-1/gpu3 GPU-3 dgx-1 Ready',
+      'dgx-2/gpu0 GPU-1 dgx-2 Ready',
+    ]);
+    expect(slots[1]?.message).toBe('board GPU-1 is in node dgx-2 now: name its slot there');
+    expect(bindSlots(moved, bindings(slots))).toEqual(slots);
+    expect(bindSlots(four, bindings(slots)).map(({ slot, state }) => `${slot} ${state}`)).toEqual([
+      ...first.map(({ slot }) => `${slot} Ready`),
+      'dgx-2/gpu0 Gone',
+    ]);
+  });
+
   test('a board of a node that is not published whole is awaited, not gone, and nothing is in its place', () => {
     const swapped = four.map((gpu) => (gpu.uuid === 'GPU-2' ? { ...gpu, uuid: 'GPU-new' } : gpu)).filter(({ uuid }) => uuid !== 'GPU-0');
     const bound = [...bindings(first), { slot: 'dgx-2/gpu0', uuid: 'GPU-9', pciBusID: undefined }];

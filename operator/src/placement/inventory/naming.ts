@@ -40,7 +40,9 @@ export function bindKind(
   approved: ReadonlyMap<string, string>,
   kind: Kind,
 ): readonly InventorySlot[] {
-  const isOf = ({ slot, uuid }: SlotBinding, gpu: Gpu): boolean => uuid === gpu.uuid && kind.fits(slot, gpu);
+  // A name is of its node: a board that is in another one has a name there.
+  const isOf = ({ slot, uuid }: SlotBinding, gpu: Gpu): boolean =>
+    uuid === gpu.uuid && gpu.node === nodeOfSlot(slot) && kind.fits(slot, gpu);
   const rebound = bound.map((binding) => {
     const gpu = gpus.find(({ uuid }) => uuid === approved.get(binding.slot));
     // An approval counts only for one that is there, that may have the name, and that no other slot has.
@@ -49,28 +51,23 @@ export function bindKind(
     return { slot: binding.slot, uuid: gpu.uuid, pciBusID: gpu.pciBusID };
   });
   const free = gpus.filter((gpu) => !rebound.some((binding) => isOf(binding, gpu)));
-  const slots = rebound.map((binding) =>
-    slotOf(
-      binding,
-      gpus.find((gpu) => isOf(binding, gpu)),
-      free,
-      kind,
-    ),
-  );
+  const slots = rebound.map((binding) => {
+    const found = gpus.find((gpu) => isOf(binding, gpu));
+    return found === undefined ? missing(binding, gpus, free, kind) : slotOf(binding, found);
+  });
   const claimed = new Set(slots.flatMap(({ candidate }) => (candidate === undefined ? [] : [candidate.uuid])));
   const names = new Set(slots.map(({ slot }) => slot));
   for (const gpu of free.filter(({ uuid }) => !claimed.has(uuid)).sort(byPlace)) {
     const slot = kind.name(gpu, names);
     if (slot === undefined) continue;
     names.add(slot);
-    slots.push(slotOf({ slot, uuid: gpu.uuid, pciBusID: gpu.pciBusID }, gpu, [], kind));
+    slots.push(slotOf({ slot, uuid: gpu.uuid, pciBusID: gpu.pciBusID }, gpu));
   }
   return slots;
 }
 
-function slotOf(binding: SlotBinding, gpu: Gpu | undefined, free: readonly Gpu[], kind: Kind): InventorySlot {
+function slotOf(binding: SlotBinding, gpu: Gpu): InventorySlot {
   const node = nodeOfSlot(binding.slot);
-  if (gpu === undefined) return missing(binding, node, free, kind);
   const [taint] = gpu.taints;
   const base = { ...binding, node, pciBusID: gpu.pciBusID ?? binding.pciBusID, gpu };
   if (taint === undefined) return { ...base, state: 'Ready' };
@@ -78,11 +75,17 @@ function slotOf(binding: SlotBinding, gpu: Gpu | undefined, free: readonly Gpu[]
   return { ...base, state: 'Tainted', message };
 }
 
-function missing(binding: SlotBinding, node: string, free: readonly Gpu[], kind: Kind): InventorySlot {
+/** A name whose GPU is not in its node; `free` are those without a name. */
+function missing(binding: SlotBinding, gpus: readonly Gpu[], free: readonly Gpu[], kind: Kind): InventorySlot {
+  const node = nodeOfSlot(binding.slot);
   const inPlace = (gpu: Gpu): boolean => gpu.node === node && gpu.pciBusID !== undefined && gpu.pciBusID === binding.pciBusID;
   const candidate = free.find((gpu) => inPlace(gpu) && kind.fits(binding.slot, gpu));
   const base = { ...binding, node, gpu: undefined };
-  if (candidate === undefined) return { ...base, state: 'Gone', message: kind.gone(binding) };
+  if (candidate === undefined) {
+    const elsewhere = gpus.find((gpu) => gpu.uuid === binding.uuid && gpu.node !== node)?.node;
+    const moved = `${kind.noun} ${binding.uuid} is in node ${elsewhere ?? ''} now: name its slot there`;
+    return { ...base, state: 'Gone', message: elsewhere === undefined ? kind.gone(binding) : moved };
+  }
   const message = `${candidate.uuid} is in the place of ${binding.uuid}: approve the new ${kind.noun}, or put the old one back`;
   return { ...base, state: 'Rebound', candidate, message };
 }

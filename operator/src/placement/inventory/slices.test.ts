@@ -54,6 +54,18 @@ describe('MIG slices that exist', () => {
     expect(slots.filter(({ state }) => state === 'Ready').map(({ gpu }) => gpu?.mig?.profile)).toEqual(['2g.10gb', '2g.10gb', '3g.20gb']);
   });
 
+  test.each([
+    ['dgx-0', ['dgx-0/gpu0 Partitioned', 'dgx-0/gpu0-2g.10gb-0 Ready', 'dgx-0/gpu0-2g.10gb-1 Ready', 'dgx-0/gpu0-3g.20gb-0 Ready']],
+    ['dgx-2', ['dgx-2/gpu0 Partitioned', 'dgx-2/gpu0-2g.10gb-0 Ready', 'dgx-2/gpu0-2g.10gb-1 Ready', 'dgx-2/gpu0-3g.20gb-0 Ready']],
+  ])('are slots of the node that their board is in now: %s', (node, there) => {
+    const { gpus } = gpusIn(boards, divided(3, three));
+    const moved = gpus.map((gpu) => (gpu.mig === undefined ? gpu : { ...gpu, node }));
+    const slots = bindSlots(moved, bindings(first));
+    expect(states(slots.filter((slot) => slot.node === node))).toEqual(there);
+    expect(new Set(slots.filter(({ slot }) => slot.startsWith('dgx-1/gpu3')).map(({ state }) => state))).toEqual(new Set(['Gone']));
+    expect(states(bindSlots(moved, bindings(slots)))).toEqual(states(slots));
+  });
+
   test('keep their names while their board is whole for a time, and get them back', () => {
     const whole = bindSlots(gpusIn(boards, [board(3)]).gpus, bindings(first));
     expect(states(whole).slice(3)).toEqual([

@@ -32,7 +32,7 @@ export function bindSlots(
   const boards = bindKind(boardsOf(gpus), [...ofBoards, ...impliedBoards(ofBoards, ofSlices, slices)], approved, boardKind);
   const parts = bindKind(slices, ofSlices, approved, sliceKind(boards));
   const divided = new Set(slices.map(({ mig }) => mig?.parentUUID));
-  const all = boards.map((board) => (divided.has(board.uuid) ? withoutPlace(board, parts) : board));
+  const all = boards.map((board) => (board.gpu !== undefined && divided.has(board.uuid) ? withoutPlace(board, parts) : board));
   return [...all, ...parts].map((slot) => awaited(slot, pending.get(slot.node))).sort((a, b) => bySlotName(a.slot, b.slot));
 }
 
@@ -69,7 +69,7 @@ const boardKind: Kind = {
 
 /** A board that is divided again may give the same uuid to a slice of another size: that is another slot. */
 function sliceKind(boards: readonly InventorySlot[]): Kind {
-  const names = new Map(boards.map(({ slot, uuid }) => [uuid, slot]));
+  const names = new Map(boards.filter(({ gpu }) => gpu !== undefined).map(({ slot, uuid }) => [uuid, slot]));
   return {
     noun: 'MIG slice',
     fits: (slot, { mig }) => parseSlotName(slot)?.slice?.profile === profileName(mig?.profile ?? ''),
@@ -100,9 +100,27 @@ function awaited(slot: InventorySlot, message: string | undefined): InventorySlo
   return { ...rest, state: 'Pending', message };
 }
 
+interface NodeTaint {
+  readonly key: string;
+  readonly effect: string;
+}
+
+/** Whether Kubernetes itself keeps pods off a node by it: cordoned, not ready, unreachable, out of memory or disk. No engine tolerates one. */
+export function isClosingTaint({ key, effect }: NodeTaint): boolean {
+  return key.startsWith('node.kubernetes.io/') && effect !== 'PreferNoSchedule';
+}
+
+/** Why the scheduler brings no pod to a node, with the cure; undefined: it does. Pure. */
+export function closedBy({ metadata: { name }, spec: { unschedulable = false, taints = [] } = {} }: GpuNode): string | undefined {
+  if (unschedulable) return `node ${name} takes no pods (it is cordoned): kubectl uncordon ${name}, or name a slot of another node`;
+  const keys = taints.filter(isClosingTaint).map(({ key }) => key);
+  return keys.length === 0 ? undefined : `node ${name} takes no pods (${[...new Set(keys)].sort().join(', ')}): see to the node`;
+}
+
 /** What is read of a node. */
 export interface GpuNode {
   readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly NodeTaint[] };
   readonly status?: { readonly allocatable?: Readonly<Record<string, string>> };
 }
 

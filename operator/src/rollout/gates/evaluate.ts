@@ -66,7 +66,7 @@ function findingOf(gate: Gate, canary: ArmEvidence, stable: ArmEvidence, previou
     case 'Agreement':
     case 'FalseVeto':
     default:
-      return verifierFinding({ ...gate, type: gate.type }, canary, stable);
+      return verifierFinding({ ...gate, type: gate.type }, canary, stable, previous);
   }
 }
 
@@ -86,17 +86,22 @@ interface HeldOutFigure {
   readonly slack: (bound: number, value: number, base?: number) => number;
 }
 
-function verifierFinding(gate: BoundGate<VerifierMetric>, canary: ArmEvidence, stable: ArmEvidence): Finding {
+function verifierFinding(
+  gate: BoundGate<VerifierMetric>,
+  canary: ArmEvidence,
+  stable: ArmEvidence,
+  previous: GateResult | undefined,
+): Finding {
   const { type, bound, minSamples } = gate;
   switch (type) {
     case 'CalibrationMap':
       return calibrationMapFinding(canary.maps, gate);
     case 'ScoreDrift':
-      return scoreDriftFinding(canary, stable, gate);
+      return scoreDriftFinding(canary, stable, gate, previous);
     case 'Agreement':
-      return agreementFinding(canary.shadow, gate);
+      return agreementFinding(canary.shadow, gate, previous);
     case 'FalseVeto':
-      return falseVetoFinding(canary.shadow, gate);
+      return falseVetoFinding(canary.shadow, gate, previous);
     case 'AUC':
     case 'AUCLoss':
     case 'ECE':

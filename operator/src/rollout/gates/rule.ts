@@ -11,6 +11,7 @@ const lookedAt: ReadonlySet<Gate['type']> = new Set([
   'LatencyRatio',
   'EnergyShift',
   'MissedVeto',
+  'ScoreDrift',
 ]);
 
 /**

@@ -1,5 +1,7 @@
+import { seededRandom } from '@agentfleet/kube/testing';
 import { describe, expect, it } from 'vitest';
 import { scoreDriftFinding } from './scoreDrift.ts';
+import { simulateScores } from './testing/copies.ts';
 import { armWith } from './testing/evidence.ts';
 
 const gate = { bound: 0.2, minSamples: 500 };
@@ -37,6 +39,12 @@ describe('the gate ScoreDrift', () => {
     const few = { ...gate, minSamples: 20 };
     const [a, b] = [armWith({ scores: [12, 4, 4, 0, 0, 0, 0, 0, 0, 0] }), armWith({ scores: [4, 8, 8, 0, 0, 0, 0, 0, 0, 0] })];
     expect(scoreDriftFinding(a, b, few)).toMatchObject({ verdict: 'Inconclusive' });
+  });
+
+  it('over simulated rollouts seldom leads back one of the same distribution, however often it is looked at', () => {
+    const strict = { type: 'ScoreDrift', name: 'drift', bound: 0.001, minSamples: 20 } as const;
+    const bins = [0.05, 0.1, 0.15, 0.2, 0.2, 0.15, 0.1, 0.05];
+    expect(simulateScores(strict, bins, { tasks: 4000, rollouts: 1000 }, seededRandom(1))).toBeLessThan(0.01);
   });
 
   it.for([

@@ -1,9 +1,11 @@
+import { seededRandom } from '@agentfleet/kube/testing';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { kappa, type Table } from '../statistics/index.ts';
 import type { ArmEvidence, Gate, ShadowEvidence } from './gate.ts';
 import { evaluateGate } from './evaluate.ts';
 import { mustPassBefore, speaks } from './phases.ts';
+import { simulateCopies } from './testing/copies.ts';
 import { armWith } from './testing/evidence.ts';
 
 const table = (both: number, onlyFirst: number, onlySecond: number, neither: number): Table => ({ both, onlyFirst, onlySecond, neither });
@@ -69,6 +71,30 @@ describe('the gate FalseVeto', () => {
 });
 
 describe('gates of copies', () => {
+  const much = { copies: 5000, rollouts: 200 };
+
+  it('over simulated shadows seldom lead back one that keeps its bound just so, however often it is looked at', () => {
+    // Half of the acts are refused by each, and 92.5 % by both or none: kappa is 0.85.
+    const apart = (random: () => number) => {
+      const first = random() < 0.5;
+      return random() < 0.925 ? (first ? 'both' : 'neither') : first ? 'onlyFirst' : 'onlySecond';
+    };
+    expect(simulateCopies(agreement, apart, much, seededRandom(1))).toBeLessThan(0.06);
+    const vetoed = (share: number) => (random: () => number) => (random() < share ? 'onlySecond' : 'neither');
+    expect(simulateCopies(falseVeto, vetoed(0.02), much, seededRandom(2))).toBeLessThan(0.06);
+    expect(simulateCopies(falseVeto, vetoed(0.04), much, seededRandom(3))).toBeGreaterThan(0.95);
+  });
+
+  it('speak once at a look, and between looks of what is far beyond only', () => {
+    const acts = table(0, 0, 14, 286);
+    const first = evaluateGate(falseVeto, arm({ ofSucceeded: acts }), arm());
+    expect(first).toMatchObject({ verdict: 'Fail', look: 0 });
+    const again = (ofSucceeded: Table) => evaluateGate(falseVeto, arm({ ofSucceeded }), arm(), { ...first, verdict: 'Inconclusive' });
+    expect(again(acts)).toMatchObject({ verdict: 'Inconclusive', look: 0 });
+    expect(again(table(0, 0, 60, 240))).toMatchObject({ verdict: 'Fail', look: 0 });
+    expect(again(table(0, 0, 20, 380))).toMatchObject({ verdict: 'Fail', look: 1 });
+  });
+
   it('have no data without a shadow', () => {
     expect([verdict(agreement), verdict(falseVeto)]).toEqual(['InsufficientData', 'InsufficientData']);
   });

@@ -1,6 +1,7 @@
 import { wilson } from '@agentfleet/protocol/stats';
 import { kappa, z95, type Table } from '../statistics/index.ts';
-import type { Finding, ShadowEvidence, Verdict } from './gate.ts';
+import type { Finding, GateResult, ShadowEvidence, Verdict } from './gate.ts';
+import { lookAt } from './look.ts';
 
 const none: Table = { both: 0, onlyFirst: 0, onlySecond: 0, neither: 0 };
 
@@ -9,8 +10,15 @@ interface AgreementGate {
   readonly minSamples: number;
 }
 
-/** Whether the shadow refuses what the stable verifier refuses. Pure. */
-export function agreementFinding(shadow: ShadowEvidence | undefined, { bound, minSamples }: AgreementGate): Finding {
+/**
+ * Whether the shadow refuses what the stable verifier refuses. Pure.
+ * @param previous what this very rule said last
+ */
+export function agreementFinding(
+  shadow: ShadowEvidence | undefined,
+  { bound, minSamples }: AgreementGate,
+  previous: GateResult | undefined,
+): Finding {
   const acts = shadow?.acts ?? none;
   const samples = acts.both + acts.onlyFirst + acts.onlySecond + acts.neither;
   const few = tooFew(samples, minSamples, 'acts that both verifiers were asked about');
@@ -18,12 +26,15 @@ export function agreementFinding(shadow: ShadowEvidence | undefined, { bound, mi
   const found = kappa(acts, z95);
   if (found === undefined) {
     const message = `both said the same of all ${samples} acts, so that kappa says nothing; wait for acts of the other kind, or remove the gate`;
-    return { verdict: 'InsufficientData', samples, message };
+    return { verdict: 'InsufficientData', samples, ...(previous?.look === undefined ? {} : { look: previous.look }), message };
   }
-  const { value, lower, upper } = found;
-  const verdict: Verdict = lower >= bound ? 'Pass' : upper < bound ? 'Fail' : 'Inconclusive';
+  const { value, lower } = found;
+  const { look, z, words } = lookAt(samples, Math.max(1, minSamples), previous);
+  const refused = (kappa(acts, z)?.upper ?? bound) < bound;
+  const verdict: Verdict = refused ? 'Fail' : lower >= bound ? 'Pass' : 'Inconclusive';
   const apart = `${acts.onlyFirst} acts refused by the stable only, ${acts.onlySecond} by the shadow only`;
-  return { verdict, value, samples, message: `kappa is above ${lower.toFixed(3)}, and has to be ${bound}; ${apart}` };
+  const message = `kappa is above ${lower.toFixed(3)}, and has to be ${bound}; ${apart}; ${words} acts`;
+  return { verdict, value, samples, look, message };
 }
 
 interface FalseVetoGate {
@@ -31,16 +42,25 @@ interface FalseVetoGate {
   readonly minSamples: number;
 }
 
-/** How much of what led to success the shadow would have refused. Pure. */
-export function falseVetoFinding(shadow: ShadowEvidence | undefined, { bound: max, minSamples }: FalseVetoGate): Finding {
+/**
+ * How much of what led to success the shadow would have refused. Pure.
+ * @param previous what this very rule said last
+ */
+export function falseVetoFinding(
+  shadow: ShadowEvidence | undefined,
+  { bound: max, minSamples }: FalseVetoGate,
+  previous: GateResult | undefined,
+): Finding {
   const { onlySecond, neither } = shadow?.ofSucceeded ?? none;
   const total = onlySecond + neither;
   const few = tooFew(total, minSamples, 'acts of tasks that succeeded');
   if (few !== undefined) return few;
-  const { low, high } = wilson(onlySecond, total, z95);
-  const verdict: Verdict = high <= max ? 'Pass' : low > max ? 'Fail' : 'Inconclusive';
-  const message = `${onlySecond} of ${total} acts of tasks that succeeded would be refused: at most ${high.toFixed(4)}, and may be ${max}`;
-  return { verdict, value: onlySecond / total, samples: total, message };
+  const { high } = wilson(onlySecond, total, z95);
+  const { look, z, words } = lookAt(total, Math.max(1, minSamples), previous);
+  const refused = wilson(onlySecond, total, z).low > max;
+  const verdict: Verdict = refused ? 'Fail' : high <= max ? 'Pass' : 'Inconclusive';
+  const message = `${onlySecond} of ${total} acts of tasks that succeeded would be refused: at most ${high.toFixed(4)}, and may be ${max}; ${words} acts`;
+  return { verdict, value: onlySecond / total, samples: total, look, message };
 }
 
 function tooFew(samples: number, needed: number, what: string): Finding | undefined {

@@ -215,7 +215,7 @@ function interrupted(state: RolloutState, evidence: Evidence): RolloutState | un
 }
 
 /** Counted for a revision that a person rejected: the most that the status takes, and more than any policy forgives. */
-const rejectedFailures = 1000;
+export const rejectedFailures = 1000;
 
 /** What a person rejects is not tried again by itself. */
 function rejected(state: RolloutState, evidence: Evidence): RolloutState {

@@ -33,19 +33,17 @@ function kolmogorovTail(x: number): number {
   return Math.min(1, Math.max(0, sum));
 }
 
-/** What only one comparison in a thousand finds by chance: so far may counts be apart without another distribution. */
-const z999 = 3.090_232_306;
-
 /**
  * Population stability index of counts in bins against those of a reference in the same bins; half a count is added to each.
  * Between samples of one distribution it is about χ² with one less degree of freedom than there are bins, times 1/n + 1/m
- * (B. Yurdakul, Statistical properties of population stability index, 2018): `chance` is its 99.9th percentile, with the
+ * (B. Yurdakul, Statistical properties of population stability index, 2018): `chance` is its quantile `z` standard errors up, with the
  * quantile of χ² by Wilson and Hilferty (PNAS 17, 1931).
  * @returns undefined for no count, and for other numbers of bins
  */
 export function binnedIndex(
   reference: readonly number[],
   live: readonly number[],
+  z: number,
 ): { readonly value: number; readonly chance: number } | undefined {
   const [n, m] = [reference, live].map((bins) => bins.reduce((total, count) => total + count, 0)) as [number, number];
   if (reference.length !== live.length || !(n > 0 && m > 0)) return undefined;
@@ -57,7 +55,7 @@ export function binnedIndex(
   // Bins without samples are no freedom.
   const used = reference.filter((count, bin) => count + (live[bin] ?? 0) > 0).length;
   const freedom = Math.max(1, used - 1);
-  const cube = 1 - 2 / (9 * freedom) + z999 * Math.sqrt(2 / (9 * freedom));
+  const cube = 1 - 2 / (9 * freedom) + z * Math.sqrt(2 / (9 * freedom));
   return { value, chance: freedom * cube ** 3 * (1 / n + 1 / m) };
 }
 

@@ -126,20 +126,21 @@ describe('distributions', () => {
   });
 
   test("drift of counts is as of Siddiqi's credit scorecards, and beyond chance in one of a thousand at most", () => {
+    const z999 = normalQuantile(0.999);
     // Shares 20 % … against 30 % …: Σ (a − e) ln(a ∕ e) by hand; half a count in a million weighs nothing.
-    const found = binnedIndex([200_000, 300_000, 500_000], [300_000, 300_000, 400_000]);
+    const found = binnedIndex([200_000, 300_000, 500_000], [300_000, 300_000, 400_000], z999);
     expect(found?.value).toBeCloseTo(0.1 * Math.log(1.5) - 0.1 * Math.log(0.8), 5);
-    expect(binnedIndex([1, 2], [1, 2, 3])).toBeUndefined();
-    expect(binnedIndex([0, 0], [1, 2])).toBeUndefined();
+    expect(binnedIndex([1, 2], [1, 2, 3], z999)).toBeUndefined();
+    expect(binnedIndex([0, 0], [1, 2], z999)).toBeUndefined();
     const binsOf = (count: number, seed: number): readonly number[] => {
       const bins = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
       for (const x of numbers(count, 0, seed)) bins[Math.floor(10 * x ** 2)] = (bins[Math.floor(10 * x ** 2)] ?? 0) + 1;
       return bins;
     };
-    const pairs = Array.from({ length: 2000 }, (_, seed) => binnedIndex(binsOf(500, seed), binsOf(300, 5000 + seed)));
+    const pairs = Array.from({ length: 2000 }, (_, seed) => binnedIndex(binsOf(500, seed), binsOf(300, 5000 + seed), z999));
     expect(pairs.filter((pair) => (pair?.value ?? 1) > (pair?.chance ?? 0)).length).toBeLessThanOrEqual(8);
     expect(pairs.filter((pair) => (pair?.value ?? 0) > (pair?.chance ?? 1) / 2).length).toBeGreaterThan(20);
     // A bin without samples is no freedom.
-    expect(binnedIndex([9, 1, 0, 0, 0], [1, 9, 0, 0, 0])?.chance).toBe(binnedIndex([9, 1], [1, 9])?.chance);
+    expect(binnedIndex([9, 1, 0, 0, 0], [1, 9, 0, 0, 0], z999)?.chance).toBe(binnedIndex([9, 1], [1, 9], z999)?.chance);
   });
 });

@@ -1,9 +1,9 @@
-import { ResourceClient } from '@agentfleet/kube';
+import { findCondition, ResourceClient } from '@agentfleet/kube';
 import { expect } from 'vitest';
 import { newPool } from '../../../src/controllers/agenttask/testing/objects.ts';
 import { device, onGpu, slice } from '../../../src/controllers/placement/testing/box.ts';
 import { taint } from '../../../src/controllers/placement/testing/losses.ts';
-import { resources } from '../../../src/runtime/resources.ts';
+import { type Node, resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { isReady, pools, publishGpus } from './gpus.ts';
@@ -12,6 +12,10 @@ const slotOf = (world: World, item: string): string | undefined =>
   pools(world)[0]?.status?.plan?.assignments.find((place) => place.item === item)?.slot;
 const phaseOf = (world: World, item: string): string | undefined =>
   pools(world)[0]?.status?.experts?.find(({ name }) => name === item)?.phase;
+
+const feasibleReason = (world: World): string | undefined =>
+  findCondition(pools(world)[0]?.status?.conditions, 'PlacementFeasible')?.reason;
+const nodesOf = ({ transport }: World): ResourceClient<Node> => new ResourceClient(transport, resources.nodes);
 
 /** The driver publishes two GPUs, some of them sick. */
 async function taintGpus(world: World, sick: readonly number[]): Promise<void> {
@@ -47,6 +51,27 @@ export const losses: readonly Scenario[] = [
     ends: (world) => {
       expect(new Set([slotOf(world, 'gen'), slotOf(world, 'py')])).toEqual(new Set(['dgx-1/gpu0', 'dgx-1/gpu1']));
       expect(world.server.objects(resources.resourceClaims)).toHaveLength(2);
+    },
+  },
+  {
+    name: 'a node is cordoned, an engine waits for it, and comes when it takes pods again',
+    crew: 'all',
+    pool: null,
+    prepare: async (world) => {
+      await publishGpus(world);
+      await nodesOf(world).create({ metadata: { name: 'dgx-1' }, spec: { unschedulable: true } });
+      await world.createPool(newPool({ experts: [expert('gen', 'Generalist')] }));
+      await world.until('the engine waits', () => feasibleReason(world) === 'NodeUnschedulable');
+    },
+    act: async (world) => {
+      expect(slotOf(world, 'gen')).toBeUndefined();
+      await nodesOf(world).patch({ name: 'dgx-1' }, { spec: { unschedulable: false } });
+      // Long before everything is looked at anew.
+      await world.until('it has a place', () => slotOf(world, 'gen') !== undefined, 200);
+      await world.until('it is ready', () => phaseOf(world, 'gen') === 'Ready');
+    },
+    ends: (world) => {
+      expect(feasibleReason(world)).toBe('Placed');
     },
   },
 ];

@@ -10,6 +10,10 @@ export const placementReasons = {
   LimitTooLow: ['An engine was given more memory than one process may take.', 'raise the limit in data.sharing, or give a smaller budget'],
   NextClaim: ['A change of sharing waits for the next claim.', 'annotate the ConfigMap as the message says to apply it now'],
   NoConflict: ['One stack hands out the GPUs.'],
+  NodeUnschedulable: [
+    'The node of the slot is cordoned, or not ready: engines stay, and none comes.',
+    'uncordon the node, or see to it; or name a slot of another one',
+  ],
   NoEffect: ['A line of data.sharing has no effect.', 'see the message'],
   NoGPUs: ['No GPU is known.', 'install a DRA driver or a device plugin'],
   NoMode: ['No mode gives engines their GPUs.', 'see the message'],

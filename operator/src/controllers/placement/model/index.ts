@@ -54,7 +54,8 @@ export interface PlanSlot {
   /** Why no new engine may be put there, with the cure. */
   readonly fault:
     | {
-        readonly reason: 'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'SlotPartitioned' | 'SlotPending' | 'SlotNotHeld' | 'Conflict';
+        readonly reason:
+          'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'SlotPartitioned' | 'SlotPending' | 'SlotNotHeld' | 'NodeUnschedulable' | 'Conflict';
         readonly message: string;
       }
     | undefined;
