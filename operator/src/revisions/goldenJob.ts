@@ -4,7 +4,7 @@ import { type PodTemplate, type Job, type TemplateContainer, resources } from '.
 import { shortHash } from './arm.ts';
 import { goldenEnvironment, type GoldenArm } from '@agentfleet/protocol/golden';
 import { expertPort, labels } from '@agentfleet/protocol/pool';
-import { callerToken, type ServerWall } from '../serving/index.ts';
+import { callerToken, heardBy, peer, type ServerWall } from '../serving/index.ts';
 
 /** A template with containers, and the hash of its content. */
 export interface GoldenTemplate {
@@ -82,8 +82,7 @@ function goldenLabels(owner: Readonly<Record<string, string>>): Readonly<Record<
 
 /** The wall of servers that the golden pods of an owner ask too; without an owner: those of all of the namespace. Pure. */
 export function heardByGolden(wall: ServerWall, owner: Readonly<Record<string, string>> = {}): ServerWall {
-  const from = [{ podSelector: { matchLabels: { ...goldenLabels(owner) } } }];
-  return { ...wall, ingress: [...wall.ingress, { from, ports: [{ protocol: 'TCP', port: expertPort }] }] };
+  return heardBy(wall, peer({ pods: goldenLabels(owner) }), expertPort);
 }
 
 /** What a Job is made from. */
