@@ -83,6 +83,7 @@ export {
 } from './runtime/clock.ts';
 export { KubeError, isKubeError, asError } from './runtime/errors.ts';
 export { type Log, silentLog, withFields } from './runtime/log.ts';
+export { counter, histogram } from './runtime/metrics.ts';
 export {
   ApiError,
   isApiError,
