@@ -61,6 +61,7 @@ export {
   type Enqueue,
   type Source,
   channel,
+  sourceOf,
   toController,
   watches,
 } from './controller/source.ts';
