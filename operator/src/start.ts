@@ -129,14 +129,13 @@ interface Shared {
   readonly children: ChildCaches;
   readonly gpus: GpuCaches;
   readonly heartbeats: Heartbeats;
-  readonly tokens: ClusterTokens;
   readonly ask: AskInfo;
   readonly askMetrics: AskMetrics;
   readonly askGateway: AskMetrics;
 }
 
 function controllersOf(context: OperatorContext, shared: Shared): readonly Controller[] {
-  const { children, gpus, heartbeats, tokens, ask, askMetrics, askGateway } = shared;
+  const { children, gpus, heartbeats, ask, askMetrics, askGateway } = shared;
   const writer = new ChildWriter(context.transport, childKinds(context.caches, children), context.config.operands);
   const infos = new InfoReader({ ask, clock: context.clock, log: context.log });
   const { clock, log } = context;
@@ -147,7 +146,7 @@ function controllersOf(context: OperatorContext, shared: Shared): readonly Contr
   return [
     createAgentTaskController(context),
     createAgentTaskOrderController(context),
-    createServedNamespaceController(context, { children, writer, onTokensChange: (listener) => tokens.onChange(listener) }),
+    createServedNamespaceController(context, { children, writer }),
     createExpertPoolController(context, { children, writer, heartbeats, infos, latencies, ask, trials, lock }),
     createPlacementController(context, gpus, children.controllerRevisions),
     createExpertScaleController(context, gpus, children.controllerRevisions),
@@ -237,8 +236,7 @@ export function createOperator(options: StartOptions): Operator {
   registerPlacementMetrics(registry, () => cachedPlacementView({ context, gpus, records }, clock.now()));
   for (const cache of [...allCaches(caches, children), ...(Object.values(gpus) as ManagedCache[])]) manager.addCache(cache);
   manager.add(recorder).add(tokens).add(apiServer);
-  for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ...askersOf(options) }))
-    manager.addController(controller);
+  for (const controller of controllersOf(context, { children, gpus, heartbeats, ...askersOf(options) })) manager.addController(controller);
   for (const runnable of scraperTokensOf(context, config)) manager.addController(runnable);
   const run = async (signal: AbortSignal): Promise<void> => {
     // Sandboxes are made with the signing keys, so nothing starts before they are known.

@@ -61,6 +61,7 @@ export {
   type Enqueue,
   type Source,
   channel,
+  sourceOf,
   toController,
   watches,
 } from './controller/source.ts';
@@ -83,6 +84,7 @@ export {
 } from './runtime/clock.ts';
 export { KubeError, isKubeError, asError } from './runtime/errors.ts';
 export { type Log, silentLog, withFields } from './runtime/log.ts';
+export { counter, histogram } from './runtime/metrics.ts';
 export {
   ApiError,
   isApiError,

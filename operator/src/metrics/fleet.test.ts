@@ -18,7 +18,11 @@ it('counts the pods of each expert that answer tasks, and none of a revision on 
   const pool = { metadata: { name: 'coding', namespace: 'platform' }, spec: { experts }, status: { experts: states } };
   const ready = (pools: readonly object[]): unknown => {
     const caches = { pools: { lister: { values: () => pools } }, pods: { lister: { byIndex: () => pods } } };
-    return expertsReady(caches as unknown as FleetMetricsOptions['caches']).map((one) => [one.pool, one.expert, one.ready]);
+    return expertsReady(caches as unknown as FleetMetricsOptions['caches']).map(({ labels: { pool, expert }, value }) => [
+      pool,
+      expert,
+      value,
+    ]);
   };
   expect(ready([pool])).toEqual([
     ['platform/coding', 'gen', 1],

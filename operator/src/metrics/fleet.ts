@@ -18,30 +18,43 @@ export interface FleetMetricsOptions {
   readonly heartbeats: Heartbeats;
 }
 
+/** Labels and value of one series. A label that is left out is empty. */
+export interface Sample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** Registers a gauge that is read from what is known at each scrape, and has no series but those. */
+export type SampledGauge = (name: string, help: string, labelNames: readonly string[], read: () => Iterable<Sample>) => void;
+
+export function sampledGauges(registry: Registry): SampledGauge {
+  return (name, help, labelNames, read) => {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      labelNames: [...labelNames],
+      registers: [registry],
+      collect: () => {
+        gauge.reset();
+        for (const { labels, value } of read()) gauge.set({ ...labels }, value);
+      },
+    });
+  };
+}
+
 /** Counts tasks by pool (`namespace/name`, empty: none takes it) and phase; those that have ended on the leader only. */
-function tasksByPhase(
-  caches: FleetMetricsOptions['caches'],
-  reach: ReachConfig,
-): readonly { readonly pool: string; readonly phase: string; readonly count: number }[] {
+function tasksByPhase(caches: FleetMetricsOptions['caches'], reach: ReachConfig): Iterable<Sample> {
   const tenancy = new Tenancy(caches, reach);
-  const counts = new Map<string, { pool: string; phase: string; count: number }>();
+  const counts = new Map<string, Sample>();
   for (const group of caches.census.groups()) {
     if (group.finished && !caches.census.isFollowed) continue;
     const found = tenancy.poolOf(group);
     const pool = found === undefined ? '' : poolKey(found);
     const { phase } = group;
-    const known = counts.get(`${pool} ${phase}`) ?? { pool, phase, count: 0 };
-    known.count += group.count;
-    counts.set(`${pool} ${phase}`, known);
+    const key = `${pool} ${phase}`;
+    counts.set(key, { labels: { pool, phase }, value: (counts.get(key)?.value ?? 0) + group.count });
   }
-  return [...counts.values()];
-}
-
-interface ServersReady {
-  readonly pool: string;
-  readonly expert: string;
-  readonly role: string;
-  readonly ready: number;
+  return counts.values();
 }
 
 /**
@@ -54,94 +67,51 @@ export function servingExperts({ spec, status }: ExpertPool): readonly Expert[] 
 }
 
 /** Pods of each expert that answer tasks; none is reported too. Pods on trial have the labels of the expert, so the status counts. */
-export function expertsReady({ pools }: Pick<FleetMetricsOptions['caches'], 'pools'>): readonly ServersReady[] {
+export function expertsReady({ pools }: Pick<FleetMetricsOptions['caches'], 'pools'>): readonly Sample[] {
   return [...pools.lister.values()].flatMap((pool) => {
     const ready = new Map(pool.status?.experts?.map((state) => [state.name, state.ready]));
-    return servingExperts(pool).map(({ name, role }) => ({ pool: poolKey(pool), expert: name, role, ready: ready.get(name) ?? 0 }));
+    return servingExperts(pool).map(({ name, role }) => ({
+      labels: { pool: poolKey(pool), expert: name, role },
+      value: ready.get(name) ?? 0,
+    }));
   });
 }
 
-function registerServers({ registry, caches }: FleetMetricsOptions): void {
-  const experts: Gauge = new Gauge({
-    name: 'agentfleet_expert_ready',
-    help: 'Number of pods that answer tasks, partitioned by pool, expert and role; canaries and shadows do not count. Models behind an API and programs have none.',
-    labelNames: ['pool', 'expert', 'role'],
-    registers: [registry],
-    collect: () => {
-      experts.reset();
-      for (const { ready, ...of } of expertsReady(caches)) experts.set(of, ready);
-    },
-  });
-  const models: Gauge = new Gauge({
-    name: 'agentfleet_energymodel_ready',
-    help: 'Number of pods that score for tasks, partitioned by EnergyModel; canaries and golden sets do not count.',
-    labelNames: ['model'],
-    registers: [registry],
-    collect: () => {
-      models.reset();
-      // Pods of a golden set and of a revision on trial have the label of the model too: what counts is what serves.
-      for (const model of caches.energyModels.lister.values()) models.set({ model: keyOf(model) }, model.status?.ready ?? 0);
-    },
-  });
+/** Workers whose pod is ready and whose Lease is fresh. */
+function workersReady({ caches, heartbeats }: FleetMetricsOptions, pool: ExpertPool): number {
+  return caches.pods.lister
+    .byIndex('pool', poolKey(pool))
+    .filter((pod) => isWorkerPod(pod) && isReady(pod))
+    .filter(({ metadata }) => heartbeats.freshMs(`${metadata.namespace ?? ''}/${metadata.name}`) > 0).length;
 }
 
 /** Registers the gauges of the fleet; they are computed from the caches at each scrape. */
 export function registerFleetMetrics(options: FleetMetricsOptions): void {
-  const { registry, caches, reach, heartbeats } = options;
-  registerServers(options);
-  const tasks: Gauge = new Gauge({
-    name: 'agentfleet_tasks',
-    help: 'Number of AgentTasks, partitioned by the pool that takes them and by phase.',
-    labelNames: ['pool', 'phase'],
-    registers: [registry],
-    collect: () => {
-      tasks.reset();
-      for (const { pool, phase, count } of tasksByPhase(caches, reach)) tasks.set({ pool, phase }, count);
-    },
-  });
-  const workers: Gauge = new Gauge({
-    name: 'agentfleet_pool_workers_ready',
-    help: 'Number of workers whose pod is ready and whose Lease is fresh, partitioned by pool.',
-    labelNames: ['pool'],
-    registers: [registry],
-    collect: () => {
-      workers.reset();
-      for (const pool of caches.pools.lister.values()) {
-        const ready = caches.pods.lister
-          .byIndex('pool', poolKey(pool))
-          .filter((pod) => isWorkerPod(pod) && isReady(pod))
-          .filter(({ metadata }) => heartbeats.freshMs(`${metadata.namespace ?? ''}/${metadata.name}`) > 0);
-        workers.set({ pool: poolKey(pool) }, ready.length);
-      }
-    },
-  });
-}
-
-/** Labels and value of one series. A label that is left out is empty. */
-export interface Sample {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-}
-
-/** What a gauge is called, and by what it is partitioned. */
-export interface Named {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: readonly string[];
-}
-
-/** A gauge that is read from what is known at each scrape, and has no series but those. */
-export function sampledGauge(registry: Registry, { name, help, labelNames }: Named, read: () => Iterable<Sample>): void {
-  const gauge: Gauge = new Gauge({
-    name,
-    help,
-    labelNames: [...labelNames],
-    registers: [registry],
-    collect: () => {
-      gauge.reset();
-      for (const { labels, value } of read()) gauge.set({ ...labels }, value);
-    },
-  });
+  const { registry, caches, reach } = options;
+  const { pools, energyModels } = caches;
+  const gauge = sampledGauges(registry);
+  gauge(
+    'agentfleet_expert_ready',
+    'Number of pods that answer tasks, partitioned by pool, expert and role; canaries and shadows do not count. Models behind an API and programs have none.',
+    ['pool', 'expert', 'role'],
+    () => expertsReady(caches),
+  );
+  gauge(
+    'agentfleet_energymodel_ready',
+    'Number of pods that score for tasks, partitioned by EnergyModel; canaries and golden sets do not count.',
+    ['model'],
+    // Pods of a golden set and of a revision on trial have the label of the model too: what counts is what serves.
+    () => [...energyModels.lister.values()].map((model) => ({ labels: { model: keyOf(model) }, value: model.status?.ready ?? 0 })),
+  );
+  gauge('agentfleet_tasks', 'Number of AgentTasks, partitioned by the pool that takes them and by phase.', ['pool', 'phase'], () =>
+    tasksByPhase(caches, reach),
+  );
+  gauge(
+    'agentfleet_pool_workers_ready',
+    'Number of workers whose pod is ready and whose Lease is fresh, partitioned by pool.',
+    ['pool'],
+    () => [...pools.lister.values()].map((pool) => ({ labels: { pool: poolKey(pool) }, value: workersReady(options, pool) })),
+  );
 }
 
 type TaskCaches = Pick<Caches, 'tasks' | 'pools' | 'poolGrants' | 'namespaces' | 'census' | 'pods'>;
@@ -178,13 +148,10 @@ function overdue({ tasks, ...caches }: TaskCaches, reach: ReachConfig, now: numb
 
 /** Registers the gauge of tasks that never end; they are counted at each scrape. */
 export function registerOverdue(registry: Registry, caches: TaskCaches, reach: ReachConfig, clock: Pick<Clock, 'now'>): void {
-  sampledGauge(
-    registry,
-    {
-      name: 'agentfleet_tasks_overdue',
-      help: 'Number of AgentTasks that have not ended 15 minutes after their deadline, partitioned by pool.',
-      labelNames: ['pool'],
-    },
+  sampledGauges(registry)(
+    'agentfleet_tasks_overdue',
+    'Number of AgentTasks that have not ended 15 minutes after their deadline, partitioned by pool.',
+    ['pool'],
     () => overdue(caches, reach, clock.now()),
   );
 }

@@ -2,7 +2,7 @@ import { keyOf, type Clock, type Condition, type KubeObject } from '@agentfleet/
 import type { CalibrationStatus } from '@agentfleet/protocol/api';
 import type { Registry } from 'prom-client';
 import type { Caches } from '../runtime/context.ts';
-import { sampledGauge, servingExperts, type Sample } from './fleet.ts';
+import { sampledGauges, servingExperts, type Sample, type SampledGauge } from './fleet.ts';
 
 type Owners = Pick<Caches, 'pools' | 'energyModels'>;
 type Reported = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
@@ -39,69 +39,46 @@ function* ages(owners: Owners, now: number): Generator<Sample, undefined> {
 }
 
 /** How many pods there are to be, which zero that answer is held against. */
-function registerWanted(registry: Registry, { pools, energyModels }: Owners): void {
-  sampledGauge(
-    registry,
-    {
-      name: 'agentfleet_expert_wanted',
-      help: 'Number of pods that the spec asks for, partitioned by pool, expert and role; experts that only a canary or a shadow has do not count. Models behind an API and programs have none.',
-      labelNames: ['pool', 'expert', 'role'],
-    },
+function registerWanted(gauge: SampledGauge, { pools, energyModels }: Owners): void {
+  gauge(
+    'agentfleet_expert_wanted',
+    'Number of pods that the spec asks for, partitioned by pool, expert and role; experts that only a canary or a shadow has do not count. Models behind an API and programs have none.',
+    ['pool', 'expert', 'role'],
     () =>
       [...pools.lister.values()].flatMap((pool) =>
         servingExperts(pool).map(({ name, role, replicas }) => ({ labels: { pool: keyOf(pool), expert: name, role }, value: replicas })),
       ),
   );
-  sampledGauge(
-    registry,
-    { name: 'agentfleet_pool_workers_wanted', help: 'Number of workers that the pool is to have.', labelNames: ['pool'] },
-    () =>
-      [...pools.lister.values()].flatMap((pool) => {
-        const replicas = pool.status?.workers?.replicas;
-        return replicas === undefined ? [] : [{ labels: { pool: keyOf(pool) }, value: replicas }];
-      }),
+  gauge('agentfleet_pool_workers_wanted', 'Number of workers that the pool is to have.', ['pool'], () =>
+    [...pools.lister.values()].flatMap((pool) => {
+      const replicas = pool.status?.workers?.replicas;
+      return replicas === undefined ? [] : [{ labels: { pool: keyOf(pool) }, value: replicas }];
+    }),
   );
-  sampledGauge(
-    registry,
-    { name: 'agentfleet_energymodel_wanted', help: 'Number of pods that the spec asks for.', labelNames: ['model'] },
-    () => [...energyModels.lister.values()].map((model) => ({ labels: { model: keyOf(model) }, value: model.spec.resources.replicas })),
+  gauge('agentfleet_energymodel_wanted', 'Number of pods that the spec asks for.', ['model'], () =>
+    [...energyModels.lister.values()].map((model) => ({ labels: { model: keyOf(model) }, value: model.spec.resources.replicas })),
   );
 }
 
-function registerCalibration(registry: Registry, owners: Owners, clock: Pick<Clock, 'now'>): void {
+function registerCalibration(gauge: SampledGauge, owners: Owners, clock: Pick<Clock, 'now'>): void {
   const help = (what: string): string => `${what} of the calibration in force, as the model reports it, by head.`;
-  sampledGauge(
-    registry,
-    { name: 'agentfleet_energymodel_calibration_ece', help: help('Expected calibration error'), labelNames: ['model', 'head'] },
-    () => headsOf(owners, 'ece'),
-  );
-  sampledGauge(
-    registry,
-    { name: 'agentfleet_energymodel_calibration_auc', help: help('Area under the ROC curve'), labelNames: ['model', 'head'] },
-    () => headsOf(owners, 'auc'),
-  );
-  sampledGauge(
-    registry,
-    {
-      name: 'agentfleet_energymodel_calibration_age_seconds',
-      help: 'Time since the calibration in force was made.',
-      labelNames: ['model'],
-    },
-    () => ages(owners, clock.now()),
+  const byHead = ['model', 'head'];
+  gauge('agentfleet_energymodel_calibration_ece', help('Expected calibration error'), byHead, () => headsOf(owners, 'ece'));
+  gauge('agentfleet_energymodel_calibration_auc', help('Area under the ROC curve'), byHead, () => headsOf(owners, 'auc'));
+  gauge('agentfleet_energymodel_calibration_age_seconds', 'Time since the calibration in force was made.', ['model'], () =>
+    ages(owners, clock.now()),
   );
 }
 
 /** Registers the gauges of what pools and models report of themselves; they are read from their statuses at each scrape. */
 export function registerOwnerMetrics(registry: Registry, owners: Owners, clock: Pick<Clock, 'now'>): void {
-  sampledGauge(
-    registry,
-    {
-      name: 'agentfleet_condition',
-      help: 'What a condition of a pool or a model says: 1 for the status and the reason that it has.',
-      labelNames: ['pool', 'model', 'type', 'status', 'reason'],
-    },
+  const gauge = sampledGauges(registry);
+  gauge(
+    'agentfleet_condition',
+    'What a condition of a pool or a model says: 1 for the status and the reason that it has.',
+    ['pool', 'model', 'type', 'status', 'reason'],
     () => conditions(owners),
   );
-  registerWanted(registry, owners);
-  registerCalibration(registry, owners, clock);
+  registerWanted(gauge, owners);
+  registerCalibration(gauge, owners, clock);
 }

@@ -1,12 +1,10 @@
 import type { Registry } from 'prom-client';
 import type { PlacementView, PlanHolder } from '../controllers/placement/index.ts';
 import { compareMemory, itemOf } from '../placement/index.ts';
-import { sampledGauge, type Sample } from './fleet.ts';
+import { sampledGauges, type Sample } from './fleet.ts';
 
 /** What is reported of the GPUs at each scrape. */
 type ReadPlacement = () => PlacementView;
-
-type Slots = PlacementView['inventory']['slots'];
 
 const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
 
@@ -119,25 +117,16 @@ function estimateErrors({ pools }: PlacementView): readonly Sample[] {
   );
 }
 
-function registerSlots(registry: Registry, slots: () => Slots): void {
-  sampledGauge(
-    registry,
-    {
-      name: 'agentfleet_placement_slot_healthy',
-      help: '1 when new engines may be put on the slot.',
-      labelNames: ['node', 'slot'],
-    },
-    () => slots().map(({ name, node, fault }) => ({ labels: { node, slot: name }, value: Number(fault === undefined) })),
+function tellSlots(gauge: Tell): void {
+  gauge('placement_slot_healthy', '1 when new engines may be put on the slot.', ['node', 'slot'], ({ inventory }) =>
+    inventory.slots.map(({ name, node, fault }) => ({ labels: { node, slot: name }, value: Number(fault === undefined) })),
   );
-  sampledGauge(
-    registry,
-    {
-      name: 'agentfleet_placement_slot_fault',
-      help: 'Why no new engine may be put on the slot; no series when it may.',
-      labelNames: ['node', 'slot', 'reason'],
-    },
-    () =>
-      slots().flatMap(({ name, node, fault }) =>
+  gauge(
+    'placement_slot_fault',
+    'Why no new engine may be put on the slot; no series when it may.',
+    ['node', 'slot', 'reason'],
+    ({ inventory }) =>
+      inventory.slots.flatMap(({ name, node, fault }) =>
         fault === undefined ? [] : [{ labels: { node, slot: name, reason: fault.reason }, value: 1 }],
       ),
   );
@@ -196,9 +185,9 @@ function tellServers(gauge: Tell): void {
 /** Registers the gauges of GPUs; they are read from the caches at each scrape. */
 export function registerPlacementMetrics(registry: Registry, look: ReadPlacement): void {
   const read = once(look);
-  registerSlots(registry, () => read().inventory.slots);
-  const gauge: Tell = (name, help, labelNames, samples) =>
-    sampledGauge(registry, { name: `agentfleet_${name}`, help, labelNames }, () => samples(read()));
+  const sampled = sampledGauges(registry);
+  const gauge: Tell = (name, help, labelNames, samples) => sampled(`agentfleet_${name}`, help, labelNames, () => samples(read()));
+  tellSlots(gauge);
   tellPlans(gauge);
   tellServers(gauge);
 }

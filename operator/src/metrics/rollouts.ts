@@ -1,15 +1,14 @@
 import { keyOf, type KubeObject } from '@agentfleet/kube';
 import { rolloutPhases, type RolloutStatus } from '@agentfleet/protocol/api';
-import { type Registry, Counter, Gauge } from 'prom-client';
+import { type Registry, Counter } from 'prom-client';
 import type { Caches } from '../runtime/context.ts';
-import { sampledGauge, type Sample } from './fleet.ts';
+import { sampledGauges, type Sample } from './fleet.ts';
 import { rolloutLedgerName } from '../pools/names.ts';
 import { noShadow, shadowIn, type ShadowTallies } from '../revisions/index.ts';
 
 /** Registers the gauges of rollouts; they are read from the statuses of pools and models at each scrape. */
 export function registerRolloutMetrics(registry: Registry, { pools, energyModels }: Pick<Caches, 'pools' | 'energyModels'>): void {
-  const each = (name: string, help: string, labelNames: readonly string[], read: () => Iterable<Sample>): void =>
-    sampledGauge(registry, { name, help, labelNames }, read);
+  const each = sampledGauges(registry);
   // A series has one of the labels `pool` and `model`.
   const open = () =>
     [
@@ -50,18 +49,16 @@ export function registerShadowMetrics(
   const ofPools: Named = () => reported(configMaps, pools.lister.values(), 'pool');
   const ofModels: Named = () => reported(configMaps, energyModels.lister.values(), 'model');
   registerDisagreements(registry, ofPools, ofModels);
-  const copies: Gauge = new Gauge({
-    name: 'agentfleet_shadow_copies',
-    help: 'Copies of requests of tasks that have ended, by what became of them.',
-    labelNames: ['kind', 'owner', 'result'],
-    registers: [registry],
-    collect: () => {
-      copies.reset();
-      for (const [kind, all] of [['ExpertPool', ofPools()] as const, ['EnergyModel', ofModels()] as const])
-        for (const [owner, tallies] of all)
-          for (const result of ['answered', 'failed', 'dropped'] as const) copies.set({ kind, owner, result }, tallies.copies[result]);
-    },
-  });
+  const copiesOf = (kind: string, all: ReturnType<Named>): readonly Sample[] =>
+    all.flatMap(([owner, { copies }]) =>
+      (['answered', 'failed', 'dropped'] as const).map((result) => ({ labels: { kind, owner, result }, value: copies[result] })),
+    );
+  sampledGauges(registry)(
+    'agentfleet_shadow_copies',
+    'Copies of requests of tasks that have ended, by what became of them.',
+    ['kind', 'owner', 'result'],
+    () => [...copiesOf('ExpertPool', ofPools()), ...copiesOf('EnergyModel', ofModels())],
+  );
 }
 
 function reported(books: Books, owners: Iterable<Owner>, part: 'pool' | 'model'): ReturnType<Named> {

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import { spendingName } from '../pools/names.ts';
 import { bookOf, capOf, currentBook, spendingKey, spentOf, sumsOf, type Amount, type SpendingBook } from '../pools/spending.ts';
 import type { Caches } from '../runtime/context.ts';
-import { sampledGauge, type Sample } from './fleet.ts';
+import { sampledGauges, type Sample } from './fleet.ts';
 
 /** Namespaces of a pool that have series of their own: those that have spent most tokens. */
 const mostNamespaces = 64;
@@ -33,19 +33,17 @@ export function registerSpendingMetrics(registry: Registry, { pools, configMaps 
       const book = bookOf(text);
       return book === null ? [] : [{ pool: keyOf(pool), spending, book: currentBook(book, spending.windowSeconds, clock.now()) }];
     });
+  const gauge = sampledGauges(registry);
   const sums = (name: string, help: string, of: 'spent' | 'held'): void =>
-    sampledGauge(
-      registry,
-      { name, help: `${help}, partitioned by pool, unit (tokens or money) and namespace.`, labelNames: ['pool', 'unit', 'task_namespace'] },
-      () =>
-        open().flatMap(({ pool, book }) =>
-          namespacesOf(book).flatMap((namespace) => [...samplesOf({ pool, task_namespace: namespace }, sumsOf(book, namespace)[of])]),
-        ),
+    gauge(name, `${help}, partitioned by pool, unit (tokens or money) and namespace.`, ['pool', 'unit', 'task_namespace'], () =>
+      open().flatMap(({ pool, book }) =>
+        namespacesOf(book).flatMap((namespace) => [...samplesOf({ pool, task_namespace: namespace }, sumsOf(book, namespace)[of])]),
+      ),
     );
   sums('agentfleet_spending_spent', 'What ended attempts have spent in the window', 'spent');
   sums('agentfleet_spending_set_aside', 'What running attempts may spend at most', 'held');
   const help = 'Caps of spec.limits.spending, partitioned by pool, unit and scope (Pool, Namespace).';
-  sampledGauge(registry, { name: 'agentfleet_spending_cap', help, labelNames: ['pool', 'unit', 'scope'] }, () =>
+  gauge('agentfleet_spending_cap', help, ['pool', 'unit', 'scope'], () =>
     open().flatMap(({ pool, spending }) => [
       ...samplesOf({ pool, scope: 'Pool' }, capOf(spending)),
       ...samplesOf({ pool, scope: 'Namespace' }, capOf(spending.perNamespace)),

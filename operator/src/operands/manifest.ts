@@ -43,10 +43,18 @@ export interface Identity {
   readonly revision?: string;
 }
 
+/** An object of a kind. */
+export function manifest(
+  resource: Resource,
+  metadata: Manifest['object']['metadata'],
+  content: Readonly<Record<string, unknown>>,
+): Manifest {
+  return { resource, object: { ...content, apiVersion: resource.apiVersion, kind: resource.kind, metadata } };
+}
+
 /** An object in the namespace of the pool that outlives the pool, because it holds what people want to keep. */
 export function kept(pool: ExpertPool, resource: Resource, of: Identity, content: Readonly<Record<string, unknown>>): Manifest {
-  const metadata = { name: of.name, namespace: homeOf(pool), labels: poolLabels(pool, of.component, of.expert) };
-  return { resource, object: { ...content, apiVersion: resource.apiVersion, kind: resource.kind, metadata } };
+  return manifest(resource, { name: of.name, namespace: homeOf(pool), labels: poolLabels(pool, of.component, of.expert) }, content);
 }
 
 /** An object in the namespace of the pool, which goes when the pool goes. */
@@ -61,6 +69,5 @@ export function ownedBy(
   of: { readonly name: string; readonly labels: Readonly<Record<string, string>> },
   content: Readonly<Record<string, unknown>>,
 ): Manifest {
-  const metadata = { ...of, namespace: owner.metadata.namespace ?? '', ownerReferences: [controllerReference(owner)] };
-  return { resource, object: { ...content, apiVersion: resource.apiVersion, kind: resource.kind, metadata } };
+  return manifest(resource, { ...of, namespace: owner.metadata.namespace ?? '', ownerReferences: [controllerReference(owner)] }, content);
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import type { Clock, Transport } from '@agentfleet/kube';
 import { resultsApi } from '@agentfleet/protocol/results';
+import { Remembered } from '../runtime/remembered.ts';
 
 /** Who asks, as the API server knows them. */
 export interface Caller {
@@ -91,27 +92,6 @@ function unescaped(text: string): string {
 
 /** How long the API server's word counts, ms. */
 const believedMs = 10_000;
-const mostRemembered = 2048;
-
-/** Answers that are remembered for a moment; the oldest give way. */
-class Remembered<T> {
-  readonly #clock: Clock;
-  readonly #known = new Map<string, { readonly value: T; readonly until: number }>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  async of(key: string, ask: () => Promise<T>): Promise<T> {
-    const known = this.#known.get(key);
-    if (known !== undefined && this.#clock.monotonic() < known.until) return known.value;
-    const value = await ask();
-    this.#known.delete(key);
-    this.#known.set(key, { value, until: this.#clock.monotonic() + believedMs });
-    if (this.#known.size > mostRemembered) this.#known.delete(this.#known.keys().next().value ?? '');
-    return value;
-  }
-}
 
 interface TokenAnswer {
   readonly status?: {
@@ -145,8 +125,8 @@ export class Delegation {
 
   constructor(transport: Transport, clock: Clock) {
     this.#transport = transport;
-    this.#tokens = new Remembered(clock);
-    this.#reviews = new Remembered(clock);
+    this.#tokens = new Remembered(clock, () => believedMs);
+    this.#reviews = new Remembered(clock, () => believedMs);
   }
 
   /** Who has this token; undefined: no one, or not any more. */

@@ -1,5 +1,6 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { ArmEvidence, Cumulative } from '../rollout/index.ts';
+import { Remembered } from '../runtime/remembered.ts';
 import type { Pod } from '../runtime/resources.ts';
 import { boundedText, originOf, type BearerFor } from '../serving/index.ts';
 import type { RolloutPolicySpec } from '@agentfleet/protocol/api';
@@ -14,9 +15,6 @@ const longestAnswer = 1_048_576;
 /** Ms for which an answer is believed. */
 const freshMs = 5_000;
 
-/** Pods that are remembered. */
-const mostKnown = 4_096;
-
 /** Asks by HTTP. */
 export function metricsByHttp(bearerFor: BearerFor): AskMetrics {
   return async (origin, signal, namespace) => {
@@ -25,10 +23,10 @@ export function metricsByHttp(bearerFor: BearerFor): AskMetrics {
   };
 }
 
-interface Known {
+/** The first look at a pod and the last one. */
+interface Looks {
   readonly first: Series;
-  last: Series;
-  at: number;
+  readonly last: Series;
 }
 
 /** Reads what the engines of a revision report of their requests since a rollout began to look at them. */
@@ -37,12 +35,13 @@ export class EngineReader {
   readonly #clock: Clock;
   readonly #log: Log;
   /** By rollout and uid of the pod. */
-  readonly #known = new Map<string, Known>();
+  readonly #known: Remembered<Looks>;
 
   constructor(options: { readonly ask: AskMetrics; readonly clock: Clock; readonly log: Log }) {
     this.#ask = options.ask;
     this.#clock = options.clock;
     this.#log = options.log;
+    this.#known = new Remembered(options.clock, () => freshMs);
   }
 
   /** Sums over the pods; what a pod does not report is missing. Takes two seconds at most and never rejects. */
@@ -55,29 +54,19 @@ export class EngineReader {
     const origin = originOf(pod);
     const { uid } = pod.metadata;
     if (origin === undefined || uid === undefined) return undefined;
-    const key = `${rollout} ${uid}`;
-    const known = this.#known.get(key);
-    const now = this.#clock.monotonic();
-    if (known !== undefined && now - known.at < freshMs) return since(known.last, known.first);
     const limit = deadline(this.#clock, timeLimitMs, signal);
     try {
-      const last = readMetrics(await this.#ask(origin, limit.signal, pod.metadata.namespace ?? ''));
-      const next: Known = { first: known?.first ?? last, last, at: now };
-      this.#keep(key, next);
-      return since(next.last, next.first);
+      const { first, last } = await this.#known.of(`${rollout} ${uid}`, async (before) => {
+        const now = readMetrics(await this.#ask(origin, limit.signal, pod.metadata.namespace ?? ''));
+        return { first: before?.first ?? now, last: now };
+      });
+      return since(last, first);
     } catch (error) {
       this.#log.warn('a server did not tell its metrics', { pod: pod.metadata.name, origin, error: asError(error).message });
       return undefined;
     } finally {
       limit.dispose();
     }
-  }
-
-  #keep(key: string, known: Known): void {
-    this.#known.delete(key);
-    this.#known.set(key, known);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > mostKnown && oldest !== undefined) this.#known.delete(oldest);
   }
 }
 

@@ -1,9 +1,10 @@
 import { asError, ResourceClient, type Clock, type Log, type Transport, controllerReference, type KubeObject } from '@agentfleet/kube';
+import { Remembered } from '../runtime/remembered.ts';
 import { type PodTemplate, type Job, type TemplateContainer, resources } from '../runtime/resources.ts';
 import { shortHash } from './arm.ts';
 import { goldenEnvironment, type GoldenArm } from '@agentfleet/protocol/golden';
 import { expertPort, labels } from '@agentfleet/protocol/pool';
-import { callerToken, type ServerWall } from '../serving/index.ts';
+import { callerToken, heardBy, peer, type ServerWall } from '../serving/index.ts';
 
 /** A template with containers, and the hash of its content. */
 export interface GoldenTemplate {
@@ -24,11 +25,6 @@ const usualSeconds = 3600;
 /** Ms for which an answer is believed. */
 const freshMs = 5_000;
 
-interface Known {
-  readonly found: FoundTemplate;
-  readonly at: number;
-}
-
 /** What a PodTemplate is worth. Pure. */
 export function templateOf(name: string, object: PodTemplate | undefined): FoundTemplate {
   if (object === undefined)
@@ -46,26 +42,18 @@ export function templateOf(name: string, object: PodTemplate | undefined): Found
  */
 export class TemplateReader {
   readonly #client: ResourceClient<PodTemplate>;
-  readonly #clock: Clock;
   readonly #log: Log;
-  readonly #known = new Map<string, Known>();
+  readonly #known: Remembered<FoundTemplate>;
 
   constructor({ transport, clock, log }: { readonly transport: Transport; readonly clock: Clock; readonly log: Log }) {
     this.#client = new ResourceClient(transport, resources.podTemplates);
-    this.#clock = clock;
     this.#log = log;
+    this.#known = new Remembered(clock, () => freshMs);
   }
 
   /** Rejects with the signal's reason and nothing else. */
-  async read(namespace: string, name: string, signal: AbortSignal): Promise<FoundTemplate> {
-    const key = `${namespace}/${name}`;
-    const now = this.#clock.monotonic();
-    for (const [other, { at }] of this.#known) if (other !== key && now - at >= 2 * freshMs) this.#known.delete(other);
-    const known = this.#known.get(key);
-    if (known !== undefined && now - known.at < freshMs) return known.found;
-    const found = await this.#ask(namespace, name, known?.found, signal);
-    this.#known.set(key, { found, at: now });
-    return found;
+  read(namespace: string, name: string, signal: AbortSignal): Promise<FoundTemplate> {
+    return this.#known.of(`${namespace}/${name}`, (before) => this.#ask(namespace, name, before, signal));
   }
 
   /** An answer that fails is no other content than before. */
@@ -94,8 +82,7 @@ function goldenLabels(owner: Readonly<Record<string, string>>): Readonly<Record<
 
 /** The wall of servers that the golden pods of an owner ask too; without an owner: those of all of the namespace. Pure. */
 export function heardByGolden(wall: ServerWall, owner: Readonly<Record<string, string>> = {}): ServerWall {
-  const from = [{ podSelector: { matchLabels: { ...goldenLabels(owner) } } }];
-  return { ...wall, ingress: [...wall.ingress, { from, ports: [{ protocol: 'TCP', port: expertPort }] }] };
+  return heardBy(wall, peer({ pods: goldenLabels(owner) }), expertPort);
 }
 
 /** What a Job is made from. */

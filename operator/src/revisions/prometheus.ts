@@ -1,6 +1,7 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { RolloutPolicySpec } from '@agentfleet/protocol/api';
 import type { QueryAnswer } from '../rollout/index.ts';
+import { Remembered } from '../runtime/remembered.ts';
 import { boundedText } from '../serving/index.ts';
 
 /** Asks for a URL; the text of the answer. Rejects when there is none. */
@@ -13,9 +14,6 @@ const answerSeconds = 5;
 
 /** Ms for which an answer is believed. */
 const freshMs = 10_000;
-
-/** Ms for which a query that is not asked any more is remembered. */
-const keptMs = 600_000;
 
 /** Characters of a server's answer that a status quotes. */
 const mostWords = 96;
@@ -42,22 +40,18 @@ export function numberOf(text: string): number {
   return value;
 }
 
-interface Known {
-  readonly at: number;
-  readonly answer: QueryAnswer;
-}
-
 /** Answers of the gates of type Query. What is not answered in time, or is not one number, is missing. */
 export class QueryReader {
   readonly #ask: AskText;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #known = new Map<string, Known>();
+  readonly #known: Remembered<QueryAnswer>;
 
   constructor(options: { readonly ask: AskText; readonly clock: Clock; readonly log: Log }) {
     this.#ask = options.ask;
     this.#clock = options.clock;
     this.#log = options.log;
+    this.#known = new Remembered(options.clock, () => freshMs);
   }
 
   /** By the names of the gates. Never rejects. */
@@ -71,33 +65,22 @@ export class QueryReader {
     for (const gate of gates ?? []) {
       if (gate.metric !== 'Query' || gate.query === undefined) continue;
       const query = gate.query.replaceAll('$stable', arms.stable).replaceAll('$canary', arms.canary);
-      const found = await this.#one(
-        `${prometheus.url.replace(/\/+$/, '')}/api/v1/query?query=${encodeURIComponent(query)}`,
-        answerSeconds,
-        signal,
-      );
-      answers.set(gate.name, found);
+      const url = `${prometheus.url.replace(/\/+$/, '')}/api/v1/query?query=${encodeURIComponent(query)}`;
+      answers.set(gate.name, await this.#known.of(url, () => this.#one(url, signal)));
     }
     return answers;
   }
 
-  async #one(url: string, timeoutSeconds: number, signal: AbortSignal): Promise<QueryAnswer> {
-    const now = this.#clock.monotonic();
-    for (const [key, { at }] of this.#known) if (now - at >= keptMs) this.#known.delete(key);
-    const known = this.#known.get(url);
-    if (known !== undefined && now - known.at < freshMs) return known.answer;
-    const limit = deadline(this.#clock, timeoutSeconds * 1000, signal);
-    let answer: QueryAnswer;
+  async #one(url: string, signal: AbortSignal): Promise<QueryAnswer> {
+    const limit = deadline(this.#clock, answerSeconds * 1000, signal);
     try {
-      answer = { value: numberOf(await this.#ask(url, limit.signal)) };
+      return { value: numberOf(await this.#ask(url, limit.signal)) };
     } catch (error) {
-      const lacks = limit.expired() ? `none within ${timeoutSeconds} s` : asError(error).message;
+      const lacks = limit.expired() ? `none within ${answerSeconds} s` : asError(error).message;
       this.#log.warn('a query of a rollout has no answer', { url, error: lacks });
-      answer = { lacks: lacks.slice(0, mostWords) };
+      return { lacks: lacks.slice(0, mostWords) };
     } finally {
       limit.dispose();
     }
-    this.#known.set(url, { at: this.#clock.monotonic(), answer });
-    return answer;
   }
 }

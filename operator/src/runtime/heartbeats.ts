@@ -1,4 +1,4 @@
-import { keyOf, type Clock, type Handler, type Lease, type ObjectKey, type Timer, channel, type Source } from '@agentfleet/kube';
+import { keyOf, type Clock, type Handler, type Lease, type ObjectKey, type Timer, sourceOf, type Source } from '@agentfleet/kube';
 import { workerLease } from '@agentfleet/protocol/pool';
 
 interface Beat {
@@ -89,15 +89,9 @@ export interface Changing {
 
 /** A source that fires for all of `keys` at every change. */
 export function changeSource(of: Changing, keys: () => readonly string[]): Source {
-  const changed = channel('changes');
-  const start: Source['start'] = (enqueue) => {
-    const onChange = (): void => {
-      for (const key of keys()) changed.enqueue(key);
-    };
-    const ends = [of.onChange(onChange), changed.source.start(enqueue)];
-    return () => {
-      for (const end of ends) end();
-    };
-  };
-  return { ...changed.source, start };
+  return sourceOf('changes', (enqueue) =>
+    of.onChange(() => {
+      for (const key of keys()) enqueue(key);
+    }),
+  );
 }

@@ -1,6 +1,7 @@
 import { energyHeads, maxKnots, type CalibrationKnot, type HeadCalibration, type ModelCalibration } from '@agentfleet/protocol/inference';
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import { expertPort } from '@agentfleet/protocol/pool';
+import { Remembered } from '../runtime/remembered.ts';
 import type { Pod } from '../runtime/resources.ts';
 import { boundedText } from './boundedText.ts';
 
@@ -92,7 +93,6 @@ export type BearerFor = (namespace: string) => Promise<string>;
 
 const timeLimitMs = 2_000;
 const longestAnswer = 65_536;
-const mostKnown = 4_096;
 
 /** After which a pod that did not report is asked again, ms. */
 export const infoRetryMs = 10_000;
@@ -135,11 +135,6 @@ export function originOf({ status }: Pod, port: number = expertPort): string | u
   return `http://${ip.includes(':') ? `[${ip}]` : ip}:${port}`;
 }
 
-interface Known {
-  readonly info: ServerInfo | undefined;
-  readonly at: number;
-}
-
 /**
  * What servers report about themselves. A pod is asked once: its code and weights are those of its image and its template,
  * so another answer comes with another pod. One that does not report is asked again after a while.
@@ -148,13 +143,14 @@ export class InfoReader {
   readonly #ask: AskInfo;
   readonly #clock: Clock;
   readonly #log: Log;
-  /** By uid of the pod, the longest unused first. */
-  readonly #known = new Map<string, Known>();
+  /** By uid of the pod. */
+  readonly #known: Remembered<ServerInfo | undefined>;
 
   constructor(options: { readonly ask: AskInfo; readonly clock: Clock; readonly log: Log }) {
     this.#ask = options.ask;
     this.#clock = options.clock;
     this.#log = options.log;
+    this.#known = new Remembered(options.clock, (info) => (info === undefined ? infoRetryMs : Infinity));
   }
 
   /** Answers by the names of pods, which are of one namespace. Takes two seconds at most and never rejects: without an answer statuses only say less. */
@@ -166,29 +162,16 @@ export class InfoReader {
   async #one(pod: Pod, signal: AbortSignal): Promise<ServerInfo | undefined> {
     const origin = originOf(pod);
     if (origin === undefined || pod.metadata.uid === undefined) return undefined;
-    const { uid } = pod.metadata;
-    const known = this.#known.get(uid);
-    if (known !== undefined && (known.info !== undefined || this.#clock.monotonic() - known.at < infoRetryMs)) {
-      this.#keep(uid, known);
-      return known.info;
-    }
-    const limit = deadline(this.#clock, timeLimitMs, signal);
-    let info: ServerInfo | undefined;
-    try {
-      info = infoOf(await this.#ask(origin, limit.signal, pod.metadata.namespace ?? ''));
-    } catch (error) {
-      this.#log.warn('a server did not tell what it is', { pod: pod.metadata.name, origin, error: asError(error).message });
-    } finally {
-      limit.dispose();
-    }
-    this.#keep(uid, { info, at: this.#clock.monotonic() });
-    return info;
-  }
-
-  #keep(uid: string, known: Known): void {
-    this.#known.delete(uid);
-    this.#known.set(uid, known);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > mostKnown && oldest !== undefined) this.#known.delete(oldest);
+    return this.#known.of(pod.metadata.uid, async () => {
+      const limit = deadline(this.#clock, timeLimitMs, signal);
+      try {
+        return infoOf(await this.#ask(origin, limit.signal, pod.metadata.namespace ?? ''));
+      } catch (error) {
+        this.#log.warn('a server did not tell what it is', { pod: pod.metadata.name, origin, error: asError(error).message });
+        return undefined;
+      } finally {
+        limit.dispose();
+      }
+    });
   }
 }

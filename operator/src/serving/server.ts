@@ -90,6 +90,25 @@ export interface ServerWall {
   readonly ingress: readonly object[];
 }
 
+/** TCP ports of a rule of a NetworkPolicy. */
+export const tcp = (...ports: readonly number[]): readonly object[] => ports.map((port) => ({ protocol: 'TCP', port }));
+
+/** A peer of such a rule: pods of the policy's namespace, of another one, or all of that. */
+export function peer({ pods, namespace }: { readonly pods?: Readonly<Record<string, string>>; readonly namespace?: string }): object {
+  return {
+    ...(namespace !== undefined && { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }),
+    ...(pods !== undefined && { podSelector: { matchLabels: { ...pods } } }),
+  };
+}
+
+/** The operator as a peer. */
+export const operatorPeer = (namespace: string): object => peer({ namespace, pods: operatorLabels });
+
+/** A wall that lets one more peer in, at these ports. Pure. */
+export function heardBy(wall: ServerWall, from: object, ...ports: readonly number[]): ServerWall {
+  return { ...wall, ingress: [...wall.ingress, { from: [from], ports: tcp(...ports) }] };
+}
+
 /**
  * Which peers a server accepts: these workers of its namespace, and the operator, which asks what code and weights answer. It
  * connects to none: no rule allows egress. Pure.
@@ -102,18 +121,7 @@ export function serverWall(
   return {
     podSelector: { matchLabels: { ...pods } },
     policyTypes: ['Ingress', 'Egress'],
-    ingress: [
-      {
-        from: [
-          { podSelector: { matchLabels: { ...workers } } },
-          {
-            namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': operatorNamespace } },
-            podSelector: { matchLabels: { ...operatorLabels } },
-          },
-        ],
-        ports: [{ protocol: 'TCP', port: expertPort }],
-      },
-    ],
+    ingress: [{ from: [peer({ pods: workers }), operatorPeer(operatorNamespace)], ports: tcp(expertPort) }],
   };
 }
 
@@ -127,8 +135,5 @@ export function closedWall(pods: Readonly<Record<string, string>>): Omit<ServerW
  * of their own: it reaches all that they serve. Pure.
  */
 export function heardByPrometheus(wall: ServerWall, namespace: string | undefined, engines: readonly number[] = []): ServerWall {
-  if (namespace === undefined) return wall;
-  const from = [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }];
-  const ports = [expertPort, ...engines].map((port) => ({ protocol: 'TCP', port }));
-  return { ...wall, ingress: [...wall.ingress, { from, ports }] };
+  return namespace === undefined ? wall : heardBy(wall, peer({ namespace }), expertPort, ...engines);
 }

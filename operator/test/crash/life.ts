@@ -215,7 +215,7 @@ export class Life {
     const latencies = new LatencyReader({ expert: nobody.ask, gateway: nobody.ask, clock, log });
     const heartbeats = new Heartbeats(context.caches.leases, context.clock);
     return [
-      createServedNamespaceController(context, { children, writer, onTokensChange: () => () => {}, newLinkKey }),
+      createServedNamespaceController(context, { children, writer, newLinkKey }),
       createExpertPoolController(context, { children, writer, heartbeats, infos, latencies, ask, trials, lock }),
       createEnergyModelController(context, { children, writer, infos, trials, lock }),
       createPlacementController(context, gpus, children.controllerRevisions),

@@ -4,7 +4,6 @@ import type { Counter, Registry } from 'prom-client';
 import { counter, gauge, histogram } from '../runtime/metrics.ts';
 import { asError, isFenced } from '../runtime/errors.ts';
 import { silentLog, withFields, type Log } from '../runtime/log.ts';
-import type { RateLimiter } from '../queue/limiter.ts';
 import { WorkQueue, type QueueItem } from '../queue/queue.ts';
 import type { Enqueue, Source } from './source.ts';
 
@@ -185,7 +184,6 @@ export interface ControllerOptions {
   readonly syncTimeoutMs?: number;
   /** Least time between the beginnings of two reconciles of one object, ms; default 0. What comes sooner waits. */
   readonly floorMs?: number;
-  readonly limiter?: RateLimiter;
   readonly gate?: ReadinessGate;
   readonly clock?: Clock;
   readonly log?: Log;
@@ -209,9 +207,9 @@ export class Controller {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#log = withFields(options.log ?? silentLog, { controller: options.name });
-    const { name, registry, limiter, floorMs = 0 } = options;
+    const { name, registry, floorMs = 0 } = options;
     this.#floor = new ReconcileFloor(this.#clock, floorMs);
-    this.queue = new WorkQueue({ name, clock: this.#clock, registry, ...(limiter === undefined ? {} : { limiter }) });
+    this.queue = new WorkQueue({ name, clock: this.#clock, registry });
     this.#metrics = registry === undefined ? noReconcileMetrics : reconcileMetrics(registry, name, options.maxConcurrent ?? 1);
   }
 

@@ -89,19 +89,19 @@ export function watches<T extends KubeObject>(informer: Informer<T>, options: Wa
   };
 }
 
-/** Keys from elsewhere: a timer, a socket. Returns the source and the function that feeds it. */
+/** Keys from elsewhere: a timer, a socket. `start` as that of a source; there is nothing to wait for. */
+export function sourceOf(name: string, start: Source['start']): Source {
+  return { name, hasSynced: () => true, waitForSync: () => Promise.resolve(), start };
+}
+
+/** Keys from where nothing knows when the source starts. Returns the source and the function that feeds it. */
 export function channel(name: string): { readonly source: Source; readonly enqueue: Enqueue } {
   const sinks = new Set<Enqueue>();
   return {
-    source: {
-      name,
-      hasSynced: () => true,
-      waitForSync: () => Promise.resolve(),
-      start: (enqueue) => {
-        sinks.add(enqueue);
-        return () => sinks.delete(enqueue);
-      },
-    },
+    source: sourceOf(name, (enqueue) => {
+      sinks.add(enqueue);
+      return () => sinks.delete(enqueue);
+    }),
     enqueue: (key, options) => {
       for (const sink of sinks) sink(key, options);
     },

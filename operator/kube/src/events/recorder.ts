@@ -22,7 +22,6 @@ export interface KubeEvent extends KubeObject {
   readonly action: string;
   readonly note: string;
   readonly regarding: ObjectReference;
-  readonly related?: ObjectReference;
   readonly reportingController: string;
   readonly reportingInstance: string;
   readonly series?: { readonly count: number; readonly lastObservedTime: string };
@@ -45,10 +44,9 @@ export interface NewEvent {
   readonly action: string;
   /** At most 1024 bytes; cut when longer. */
   readonly note: string;
-  readonly related?: KubeObject;
 }
 
-export function referenceTo(object: KubeObject): ObjectReference {
+function referenceTo(object: KubeObject): ObjectReference {
   const { name, namespace, uid, resourceVersion } = object.metadata;
   const { apiVersion, kind } = object;
   return { apiVersion, kind, name, namespace, uid, resourceVersion } as ObjectReference;
@@ -335,7 +333,6 @@ export class EventRecorder {
       action: cutBytes(what.action, 128),
       note: cutBytes(what.note, 1024),
       regarding: referenceTo(regarding),
-      ...(what.related === undefined ? {} : { related: referenceTo(what.related) }),
       reportingController,
       reportingInstance,
     };
@@ -349,7 +346,7 @@ function eventName(of: string, unique: string): string {
 }
 
 function seriesKey(event: KubeEvent): string {
-  const { type, action, reason, reportingController, reportingInstance, regarding, related } = event;
-  const of = (reference: KubeEvent['related']): unknown => [reference?.kind, reference?.namespace, reference?.name, reference?.uid];
-  return JSON.stringify([type, action, reason, reportingController, reportingInstance, of(regarding), of(related)]);
+  const { type, action, reason, reportingController, reportingInstance, regarding } = event;
+  const { kind, namespace, name, uid } = regarding;
+  return JSON.stringify([type, action, reason, reportingController, reportingInstance, kind, namespace, name, uid]);
 }

@@ -1,7 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { settle, VirtualClock } from '../testing/virtualClock.ts';
-import { bucketLimiter, exponentialLimiter } from './limiter.ts';
 import { lowPriority, WorkQueue } from './queue.ts';
 
 function make(registry?: Registry): { clock: VirtualClock; queue: WorkQueue } {
@@ -73,25 +72,25 @@ describe('WorkQueue', () => {
     expect(queue.depth).toBe(0);
   });
 
-  it('doubles the wait of a failing key up to 1000 s until it is forgotten', () => {
-    const limiter = exponentialLimiter();
-    expect([1, 2, 3, 4].map(() => limiter.when('a'))).toEqual([5, 10, 20, 40]);
-    for (let i = 0; i < 40; i += 1) limiter.when('a');
-    expect(limiter.when('a')).toBe(1_000_000);
-    expect(limiter.when('b')).toBe(5);
-    expect(limiter.retries('a')).toBe(45);
-    limiter.forget('a');
-    expect(limiter.when('a')).toBe(5);
-  });
-
-  it('the bucket lets 100 through and then ten per second', async () => {
-    const clock = new VirtualClock();
-    const bucket = bucketLimiter(clock);
-    const waits = Array.from({ length: 102 }, (_, i) => bucket.when(String(i)));
-    expect(waits.slice(0, 100).every((wait) => wait === 0)).toBe(true);
-    expect(waits.slice(100)).toEqual([100, 200]);
-    await clock.advance(10_000);
-    expect(bucket.when('x')).toBe(0);
+  it('doubles the wait of a failing key up to 1000 s until it is forgotten', async () => {
+    const { queue, clock } = make();
+    const comesAfter = async (key: string, ms: number): Promise<void> => {
+      queue.addRateLimited(key);
+      await clock.advance(ms - 1);
+      expect(queue.depth).toBe(0);
+      await clock.advance(1);
+      expect((await queue.get())?.key).toBe(key);
+      queue.done(key);
+    };
+    for (const ms of [5, 10, 20, 40]) await comesAfter('a', ms);
+    for (let i = 0; i < 40; i += 1) queue.addRateLimited('a');
+    await clock.advance(100);
+    queue.done((await queue.get())?.key ?? '');
+    await comesAfter('a', 1_000_000);
+    await comesAfter('b', 5);
+    expect(queue.retries('a')).toBe(45);
+    queue.forget('a');
+    await comesAfter('a', 5);
   });
 
   it('hands a key to a waiting worker at once, in the order of the workers', async () => {

@@ -1,6 +1,5 @@
 import type { Registry } from 'prom-client';
 import type { Clock, Timer } from '../runtime/clock.ts';
-import { exponentialLimiter, type RateLimiter } from './limiter.ts';
 import { counter, gauge, histogram } from '../runtime/metrics.ts';
 
 /** 10e-9·10ᵏ seconds, k = 0…11 (controller-runtime pkg/internal/metrics/workqueue.go). */
@@ -150,6 +149,9 @@ const mostDead = 1024;
 /** For objects of the first list and for resyncs: what users change overtakes the backlog of a restart. */
 export const lowPriority = -100;
 
+/** Waits of a key that fails: the first·2ⁿ up to the longest (client-go's ItemExponentialFailureRateLimiter). */
+const failureMs = { first: 5, longest: 1_000_000 } as const;
+
 interface AddOptions {
   /** Higher comes first; default 0. */
   readonly priority?: number;
@@ -164,8 +166,6 @@ export interface QueueOptions {
   /** The controller's name, a metric label. */
   readonly name: string;
   readonly clock: Clock;
-  /** Default: 5 ms·2ⁿ up to 1000 s for each key, as controller-runtime with its priority queue. */
-  readonly limiter?: RateLimiter;
   readonly registry?: Registry | undefined;
 }
 
@@ -187,7 +187,6 @@ interface Entry {
  */
 export class WorkQueue {
   readonly #clock: Clock;
-  readonly #limiter: RateLimiter;
   readonly #metrics: QueueMetrics;
   readonly #ready = new Heap<Entry>((a, b) => (a.priority === b.priority ? a.order < b.order : a.priority > b.priority));
   readonly #waiting = new Heap<Entry>((a, b) => (a.at === b.at ? a.order < b.order : a.at < b.at));
@@ -196,6 +195,8 @@ export class WorkQueue {
   readonly #delayed = new Map<string, Entry>();
   /** Since when, monotonic ms. */
   readonly #processing = new Map<string, number>();
+  /** Failures in a row by key. */
+  readonly #failures = new Map<string, number>();
   #takers: ((item: QueueItem | undefined) => void)[] = [];
   #timer: Timer | undefined;
   #timerAt = Infinity;
@@ -205,7 +206,6 @@ export class WorkQueue {
 
   constructor(options: QueueOptions) {
     this.#clock = options.clock;
-    this.#limiter = options.limiter ?? exponentialLimiter();
     const { registry, name, clock } = options;
     this.#metrics = registry === undefined ? noQueueMetrics : queueMetrics(registry, name, clock, () => this.#processing.values());
   }
@@ -257,18 +257,22 @@ export class WorkQueue {
     this.#arm();
   }
 
-  /** Puts the key in after the wait that its failures have earned. */
+  /** Puts the key in after the wait that its failures have earned; this is one more of them. */
   addRateLimited(key: string, options: AddOptions = {}): void {
-    if (!this.#shutDown) this.addAfter(key, this.#limiter.when(key), options);
+    if (this.#shutDown) return;
+    const before = this.retries(key);
+    this.#failures.set(key, before + 1);
+    this.addAfter(key, Math.min(failureMs.longest, failureMs.first * 2 ** Math.min(before, 1000)), options);
   }
 
   /** The key is well: its next failure starts with the shortest wait. */
   forget(key: string): void {
-    this.#limiter.forget(key);
+    this.#failures.delete(key);
   }
 
+  /** Its failures since the last `forget`. */
   retries(key: string): number {
-    return this.#limiter.retries(key);
+    return this.#failures.get(key) ?? 0;
   }
 
   /** The next key; waits for one. Undefined when the queue shut down and is empty, or the signal was aborted. `done` must follow. */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Consistency } from '../consistency/consistency.ts';
 import { SpamGuard } from '../events/recorder.ts';
-import { bucketLimiter } from '../queue/limiter.ts';
 import { WorkQueue } from '../queue/queue.ts';
 import { VirtualClock } from '../testing/virtualClock.ts';
 import { parseRetryAfter, ApiError } from '../transport/apiError.ts';
@@ -25,13 +24,11 @@ describe('a wall clock that is set to another year', () => {
       const base = new VirtualClock();
       const { clock, set } = jumping(base);
       const queue = new WorkQueue({ name: 'jump', clock });
-      const limiter = bucketLimiter(clock, 10, 1);
       const guard = new SpamGuard(clock, 1);
       const consistency = new Consistency({ clock });
       const backoff = new Backoff(reflectorBackoff, clock, () => 0);
       const limit = deadline(clock, 1000);
       queue.addAfter('a', 1000);
-      expect([limiter.when('a'), limiter.when('a')]).toEqual([0, 100]);
       expect(guard.allow('a')).toBe(true);
       consistency.wrote('a', { name: 'cache', hasSeen: () => false }, { metadata: { name: 'a', resourceVersion: '5' } });
       expect([backoff.next(), backoff.next()]).toEqual([800, 1600]);

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
 import { createServer, type IncomingMessage } from 'node:http';
-import { createSecureServer, type Http2SecureServer } from 'node:http2';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -130,25 +129,5 @@ describe('who we are and whom we trust', () => {
     bed.server.onRequest = () => ({ kind: 'error', code: 401, reason: 'Unauthorized' });
     await expect(client.get(name)).rejects.toMatchObject({ code: 'AF_KUBE_CONFIG' });
     await transport.close();
-  });
-
-  it('speaks HTTP/2 for requests when asked to, and HTTP/1.1 otherwise', async () => {
-    const versions: string[] = [];
-    const server: Http2SecureServer = createSecureServer({ key: fresh.key, cert: fresh.cert, allowHTTP1: true }, (request, response) => {
-      versions.push(request.httpVersion);
-      response.end('{}');
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const config: ClusterConfig = { server: url, credentials: () => Promise.resolve({ tls: { ca: fresh.ca } }) };
-    for (const http2 of [true, false]) {
-      const transport = createTransport(config, { userAgent: 'x/1', http2 });
-      await Promise.all(Array.from({ length: 20 }, () => transport.request({ method: 'GET', path: '/x' })));
-      await transport.request({ method: 'GET', path: '/y', lane: 'lease' });
-      await transport.close();
-    }
-    expect(versions.filter((version) => version === '2.0')).toHaveLength(20);
-    expect(versions.filter((version) => version === '1.1')).toHaveLength(22);
-    server.close();
   });
 });

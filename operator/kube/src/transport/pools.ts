@@ -17,30 +17,23 @@ function identityHash(tls: TlsIdentity): string {
   return hash.digest('base64');
 }
 
-/** How connections are opened. */
-export interface PoolOptions {
-  /** Most connections for requests. */
-  readonly connections: number;
-  /** Speak HTTP/2 for requests where the server does; watches and the lease stay on connections of their own. */
-  readonly http2: boolean;
-}
-
 interface Way {
   readonly origin: string;
   readonly proxy: string | undefined;
   readonly tls: TlsIdentity;
 }
 
-function openPools({ origin, proxy, tls }: Way, options: PoolOptions): Pools {
+function openPools({ origin, proxy, tls }: Way, most: number): Pools {
   const connect = { ...tls, timeout: 10_000, keepAlive: true };
+  // HTTP/1.1 on a pool is as fast as HTTP/2 and spreads over servers.
   const shared = { allowH2: false, keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 };
   const open = (more: Pool.Options): Dispatcher =>
     proxy === undefined
       ? new Pool(origin, { ...shared, ...more, connect })
       : new ProxyAgent({ ...shared, ...more, uri: proxy, requestTls: connect });
-  const limited = (connections: number, allowH2 = false): Dispatcher => open({ allowH2, connections, clientTtl: connectionTtlMs });
+  const limited = (connections: number): Dispatcher => open({ connections, clientTtl: connectionTtlMs });
   return {
-    request: limited(options.connections, options.http2),
+    request: limited(most),
     lease: limited(1),
     // One socket for each watch, without limit; a quiet watch must not be cut by a body timeout.
     watch: open({}),
@@ -51,7 +44,7 @@ function openPools({ origin, proxy, tls }: Way, options: PoolOptions): Pools {
 export class PoolSet {
   readonly #config: ClusterConfig;
   readonly #clock: Clock;
-  readonly #options: PoolOptions;
+  readonly #connections: number;
   #origin: string;
   #pools: Pools | undefined;
   #identity = '';
@@ -60,10 +53,11 @@ export class PoolSet {
   #reading: Promise<void> | undefined;
   #closed = false;
 
-  constructor(config: ClusterConfig, clock: Clock, options: PoolOptions) {
+  /** `connections`: most of them for requests. */
+  constructor(config: ClusterConfig, clock: Clock, connections: number) {
     this.#config = config;
     this.#clock = clock;
-    this.#options = options;
+    this.#connections = connections;
     this.#origin = new URL(config.server).origin;
   }
 
@@ -90,7 +84,7 @@ export class PoolSet {
     const identity = identityHash(this.#credentials.tls);
     if (this.#closed || (this.#pools !== undefined && identity === this.#identity)) return;
     const old = this.#pools;
-    this.#pools = openPools({ origin: this.#origin, proxy: this.#config.proxy, tls: this.#credentials.tls }, this.#options);
+    this.#pools = openPools({ origin: this.#origin, proxy: this.#config.proxy, tls: this.#credentials.tls }, this.#connections);
     this.#identity = identity;
     // Requests in flight end on the old connections; its watches end by their own time limit.
     if (old) for (const pool of Object.values(old)) void pool.close().catch(() => {});

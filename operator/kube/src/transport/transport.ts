@@ -141,8 +141,6 @@ export interface TransportOptions {
   readonly userAgent: string;
   /** Most connections for requests, apart from watches. Default 16. */
   readonly connections?: number;
-  /** HTTP/2 for requests, where the server speaks it. Default false: HTTP/1.1 on a pool is as fast and spreads over servers. */
-  readonly http2?: boolean;
   readonly registry?: Registry | undefined;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -184,7 +182,7 @@ class HttpTransport implements Transport {
     this.#origin = url.origin;
     this.#prefix = url.pathname.replace(/\/$/, '');
     this.#clock = options.clock ?? systemClock;
-    this.#pools = new PoolSet(config, this.#clock, { connections: options.connections ?? 16, http2: options.http2 ?? false });
+    this.#pools = new PoolSet(config, this.#clock, options.connections ?? 16);
     this.#userAgent = options.userAgent;
     this.#metrics = requestMetrics(options.registry, this.host);
     this.#warnings = new WarningLog(options.log ?? silentLog);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Bed } from './testing/bed.ts';
-import { finish, reported } from './testing/look.ts';
+import { begin, finish, reported } from './testing/look.ts';
 import { newTask } from './testing/objects.ts';
 import { obedient, playWorkers, succeeds, usage, works } from './testing/scriptedWorker.ts';
 
@@ -10,8 +10,7 @@ describe('cancelling', () => {
       bed,
       obedient(() => works),
     );
-    await bed.create(newTask('one', { ...spec }));
-    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    await begin(bed, { ...spec });
   };
 
   test('Stop lets the worker end its step and keeps the tree', async () => {
@@ -141,12 +140,10 @@ describe('after the end', () => {
       bed,
       obedient(() => works),
     );
-    await bed.create(newTask('one'));
-    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    await begin(bed);
     await bed.tasks.delete({ namespace: 'team', name: 'one' });
     await bed.until('all is gone', () => bed.taskNames().length === 0 && bed.sandboxes().length === 0);
-    await bed.create(newTask('one'));
-    await bed.until('its successor works', () => bed.task('one').status?.run !== undefined);
+    await begin(bed);
     expect(bed.invariants.faults).toEqual([]);
   });
 });

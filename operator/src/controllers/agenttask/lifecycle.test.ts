@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Bed } from './testing/bed.ts';
-import { condition, finish, isReady, reported } from './testing/look.ts';
+import { begin, condition, finish, isReady, reported } from './testing/look.ts';
 import { newTask } from './testing/objects.ts';
-import { fails, obedient, playWorkers, succeeds, usage, works } from './testing/scriptedWorker.ts';
+import { fails, obedient, playWorkers, succeeds, usage, works, succeedsLater } from './testing/scriptedWorker.ts';
 
 const twice = Object.fromEntries(Object.entries(usage).map(([field, value]) => [field, 2 * value]));
 
@@ -121,12 +121,8 @@ describe('the life of a task', () => {
 
   test('a sandbox that is deleted costs no attempt: the next one begins in a new sandbox when the old one has ended', async () => {
     await using bed = await Bed.start();
-    playWorkers(
-      bed,
-      obedient((assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task))),
-    );
-    await bed.create(newTask('one', { attempts: { max: 1 } }));
-    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    playWorkers(bed, obedient(succeedsLater));
+    await begin(bed, { attempts: { max: 1 } });
     bed.kubelet.frozen = true;
     await bed.pods.delete({ namespace: 'team', name: 'one-1' });
     await bed.until('the attempt is closed', () => bed.task('one').status?.attempts?.length === 1);
@@ -143,12 +139,8 @@ describe('the life of a task', () => {
 
   test('a node that does not report holds the next sandbox up until its grace period is long over', async () => {
     await using bed = await Bed.start();
-    playWorkers(
-      bed,
-      obedient((assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task))),
-    );
-    await bed.create(newTask('one'));
-    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    playWorkers(bed, obedient(succeedsLater));
+    await begin(bed);
     bed.kubelet.frozen = true;
     await bed.pods.delete({ namespace: 'team', name: 'one-1' });
     await bed.pass(60);
@@ -162,12 +154,8 @@ describe('the life of a task', () => {
 
   test('a worker whose Lease ends loses the task to another one, in the same sandbox', async () => {
     await using bed = await Bed.start();
-    playWorkers(
-      bed,
-      obedient((assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task))),
-    );
-    await bed.create(newTask('one', { attempts: { max: 1 } }));
-    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    playWorkers(bed, obedient(succeedsLater));
+    await begin(bed, { attempts: { max: 1 } });
     await bed.addWorker('w-2');
     bed.beating.delete('w-1');
     const task = await finish(bed);
@@ -177,12 +165,8 @@ describe('the life of a task', () => {
 
   test('a deleted worker pod is lost at once, and the task waits for one that is ready', async () => {
     await using bed = await Bed.start();
-    playWorkers(
-      bed,
-      obedient((assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task))),
-    );
-    await bed.create(newTask('one'));
-    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    playWorkers(bed, obedient(succeedsLater));
+    await begin(bed);
     bed.beating.delete('w-1');
     await bed.pods.delete({ namespace: 'platform', name: 'w-1' });
     await bed.until('it waits', () => reported(bed.task('one'), 'Scheduled') === 'False/NoWorkerReady');
@@ -204,12 +188,8 @@ describe('the life of a task', () => {
 
   test('while it is suspended no clock runs; it goes on under a new epoch', async () => {
     await using bed = await Bed.start();
-    playWorkers(
-      bed,
-      obedient((assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task))),
-    );
-    await bed.create(newTask('one', { deadlineSeconds: 30 }));
-    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    playWorkers(bed, obedient(succeedsLater));
+    await begin(bed, { deadlineSeconds: 30 });
     await bed.patch('one', { suspend: true });
     await bed.until('it is suspended', () => reported(bed.task('one'), 'Suspended') === 'True/Quiescing');
     expect(directive(bed)).toBe('Quiesce');

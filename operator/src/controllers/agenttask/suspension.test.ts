@@ -4,9 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { decide } from './decide.ts';
 import type { Snapshot } from './facts/snapshot.ts';
 import { Bed } from './testing/bed.ts';
-import { condition, finish, reported } from './testing/look.ts';
+import { begin, atWork, condition, finish, reported } from './testing/look.ts';
 import { newPool, newTask } from './testing/objects.ts';
-import { checkpointURI, obedient, playWorkers, storing, succeeds, works } from './testing/scriptedWorker.ts';
+import { checkpointURI, obedient, playWorkers, storing, succeeds, works, succeedsLater } from './testing/scriptedWorker.ts';
 import { ago, assignment, clock, gone, now, podOf, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';
 
 const paused = { ...clock, pausedAt: ago(10) };
@@ -119,7 +119,7 @@ describe('a suspended task without a sandbox', () => {
 
 /** A task at work, then suspended until it holds no pod. */
 async function rest(bed: Bed, name = 'one'): Promise<AgentTask> {
-  await bed.until(`${name} works`, () => bed.task(name).status?.run !== undefined);
+  await atWork(bed, name);
   await bed.patch(name, suspended);
   await bed.until(`${name} rests`, () => reported(bed.task(name), 'Suspended') === 'True/Suspended');
   return bed.task(name);
@@ -128,10 +128,7 @@ async function rest(bed: Bed, name = 'one'): Promise<AgentTask> {
 describe('suspension', () => {
   test('deletes the sandbox, and goes on in another one with the same attempt', async () => {
     await using bed = await Bed.start();
-    playWorkers(
-      bed,
-      storing((at, task) => (at.epoch === 1 ? works : succeeds(at, task))),
-    );
+    playWorkers(bed, storing(succeedsLater));
     await bed.create(newTask('one'));
     const task = await rest(bed);
     expect(bed.sandboxes()).toEqual([]);
@@ -153,8 +150,7 @@ describe('suspension', () => {
       bed,
       storing((at, task) => (task.metadata.name === 'one' && at.epoch === 1 ? works : succeeds(at, task))),
     );
-    await bed.create(newTask('one'));
-    await bed.until('one works', () => bed.task('one').status?.run !== undefined);
+    await begin(bed);
     await bed.create(newTask('two'));
     await bed.until('two waits', () => bed.task('two').status?.phase === 'Queued');
     await rest(bed);
@@ -165,12 +161,8 @@ describe('suspension', () => {
 
   test('that is taken back while the sandbox ends waits for its end', async () => {
     await using bed = await Bed.start();
-    playWorkers(
-      bed,
-      storing((at, task) => (at.epoch === 1 ? works : succeeds(at, task))),
-    );
-    await bed.create(newTask('one'));
-    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    playWorkers(bed, storing(succeedsLater));
+    await begin(bed);
     bed.kubelet.frozen = true;
     await bed.patch('one', suspended);
     await bed.until('the sandbox ends', () => bed.sandboxes()[0]?.metadata.deletionTimestamp !== undefined);
@@ -182,12 +174,8 @@ describe('suspension', () => {
 
   test('of a task whose worker is lost before the report keeps the sandbox, and another worker goes on in it', async () => {
     await using bed = await Bed.start();
-    playWorkers(
-      bed,
-      obedient((at, task) => (at.epoch === 1 ? works : succeeds(at, task))),
-    );
-    await bed.create(newTask('one'));
-    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    playWorkers(bed, obedient(succeedsLater));
+    await begin(bed);
     await bed.patch('one', suspended);
     bed.beating.delete('w-1');
     await bed.until('it is reported', () => reported(bed.task('one'), 'Suspended') === 'True/SandboxKept');

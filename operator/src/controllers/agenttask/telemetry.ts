@@ -1,7 +1,7 @@
-import { findCondition, type KubeObject } from '@agentfleet/kube';
+import { counter, findCondition, histogram, type KubeObject } from '@agentfleet/kube';
 import { failureClasses, type AgentTask, type AgentTaskStatus } from '@agentfleet/protocol/api';
 import { newSpanId, traceOfTask, type Attributes, type Tracing } from '@agentfleet/protocol/tracing';
-import { Counter, Histogram, type Registry } from 'prom-client';
+import type { Counter, Histogram, Registry } from 'prom-client';
 
 type Seen = Pick<AgentTaskStatus, 'phase' | 'conditions' | 'finished' | 'assignment' | 'attempts' | 'run' | 'totals'>;
 
@@ -21,8 +21,7 @@ export interface TaskMetrics {
  * from the start, so that the first one is a growth. A registry that has them already is used as it is.
  */
 export function taskMetrics(registry: Registry): TaskMetrics {
-  const known = registry.getSingleMetric('agentfleet_task_ends_total');
-  const metrics = known === undefined ? register(registry) : registered(registry);
+  const metrics = register(registry);
   return {
     written: ({ metadata }, before, after) => {
       const created = Date.parse(metadata.creationTimestamp ?? '');
@@ -63,42 +62,25 @@ interface Metrics {
 }
 
 function register(registry: Registry): Metrics {
-  const registers = [registry];
-  const ends = new Counter({
+  const ends = counter(registry, {
     name: 'agentfleet_task_ends_total',
     help: 'Tasks that ended, partitioned by phase, by failure class and by what became of what they had changed.',
     labelNames: ['phase', 'rollback', 'class'],
-    registers,
   });
   for (const rollback of rollbacks) {
     for (const phase of phases.filter((one) => one !== 'Failed')) ends.inc({ phase, rollback, class: 'None' }, 0);
     for (const cls of failureClasses) ends.inc({ phase: 'Failed', rollback, class: cls }, 0);
   }
-  const counter = (name: string, help: string): Counter => new Counter({ name, help, registers });
-  const histogram = (name: string, help: string, labelNames: string[] = []): Histogram =>
-    new Histogram({ name, help, labelNames, buckets, registers });
+  const plain = (name: string, help: string): Counter => counter(registry, { name, help });
+  const times = (name: string, help: string, labelNames: string[] = []): Histogram =>
+    histogram(registry, { name, help, labelNames, buckets });
   return {
     ends,
-    firstSuccesses: counter('agentfleet_task_first_attempt_successes_total', 'Tasks that succeeded in their first attempt.'),
-    vetoes: counter('agentfleet_task_vetoes_total', 'Acts and candidates that a gate refused, counted when their attempt ends.'),
-    queue: histogram('agentfleet_task_queue_seconds', 'Time from the creation of a task to its first assignment to a worker.'),
-    sandbox: histogram('agentfleet_task_sandbox_seconds', 'Time from the creation of a task to the readiness of its first sandbox.'),
-    duration: histogram('agentfleet_task_duration_seconds', 'Time from the creation of a task to its end, partitioned by phase.', [
-      'phase',
-    ]),
-  };
-}
-
-function registered(registry: Registry): Metrics {
-  const counter = (name: string): Counter => registry.getSingleMetric(name) as Counter;
-  const histogram = (name: string): Histogram => registry.getSingleMetric(name) as Histogram;
-  return {
-    ends: counter('agentfleet_task_ends_total'),
-    firstSuccesses: counter('agentfleet_task_first_attempt_successes_total'),
-    vetoes: counter('agentfleet_task_vetoes_total'),
-    queue: histogram('agentfleet_task_queue_seconds'),
-    sandbox: histogram('agentfleet_task_sandbox_seconds'),
-    duration: histogram('agentfleet_task_duration_seconds'),
+    firstSuccesses: plain('agentfleet_task_first_attempt_successes_total', 'Tasks that succeeded in their first attempt.'),
+    vetoes: plain('agentfleet_task_vetoes_total', 'Acts and candidates that a gate refused, counted when their attempt ends.'),
+    queue: times('agentfleet_task_queue_seconds', 'Time from the creation of a task to its first assignment to a worker.'),
+    sandbox: times('agentfleet_task_sandbox_seconds', 'Time from the creation of a task to the readiness of its first sandbox.'),
+    duration: times('agentfleet_task_duration_seconds', 'Time from the creation of a task to its end, partitioned by phase.', ['phase']),
   };
 }
 
@@ -108,8 +90,8 @@ export function classOf({ attempts, run }: Seen): string {
 }
 
 /** Clocks of two machines may disagree: a time is never below zero. */
-function observe(histogram: Histogram, labels: Record<string, string>, ms: number): void {
-  if (Number.isFinite(ms)) histogram.observe(labels, Math.max(0, ms / 1000));
+function observe(times: Histogram, labels: Record<string, string>, ms: number): void {
+  if (Number.isFinite(ms)) times.observe(labels, Math.max(0, ms / 1000));
 }
 
 interface Part {

@@ -26,9 +26,7 @@ export interface Child {
 
 /** Writes children, and only what is not in place. */
 export class ChildWriter {
-  readonly #appliers = new Map<string, Applier<KubeObject>>();
-  readonly #clients = new Map<string, ResourceClient>();
-  readonly #caches = new Map<string, Informer>();
+  readonly #kinds = new Map<string, ChildKind & { readonly client: ResourceClient; readonly applier: Applier<KubeObject> }>();
   readonly #settings: OperandSettings;
 
   /** `settings`: what the administrator set for all that is written. */
@@ -37,34 +35,26 @@ export class ChildWriter {
     for (const { resource, cache } of kinds) {
       const client = new ResourceClient(transport, resource);
       const applier = new Applier({ client, view: cache, fieldManager: fieldManagers.operator });
-      this.#clients.set(resourceName(resource), client);
-      this.#appliers.set(resourceName(resource), applier);
-      this.#caches.set(resourceName(resource), cache);
+      this.#kinds.set(resourceName(resource), { resource, cache, client, applier });
       cache.addHandler({ onDelete: (object) => applier.forget(keyOf(object)) });
     }
   }
 
   /** Applies by server-side apply. What the server has, or undefined when our own write is not in the cache yet. */
   async apply({ resource, object }: Manifest, signal: AbortSignal): Promise<KubeObject | undefined> {
-    const present = this.#caches.get(resourceName(resource))?.lister.get(keyOf(object));
-    const applied = await this.#applier(resource).apply(objectWith(object, this.#settings, present), signal);
+    const { cache, applier } = this.#of(resource);
+    const applied = await applier.apply(objectWith(object, this.#settings, cache.lister.get(keyOf(object))), signal);
     return applied.object;
   }
 
   /** Deletes this very incarnation; what is gone or has been made again is left alone. */
   async remove({ resource, object }: Child, signal: AbortSignal): Promise<void> {
     if (object.metadata.deletionTimestamp !== undefined) return;
-    await this.#client(resource).remove(object, { propagationPolicy: 'Background', signal });
+    await this.#of(resource).client.remove(object, { propagationPolicy: 'Background', signal });
   }
 
-  #applier(resource: Resource): Applier<KubeObject> {
-    const found = this.#appliers.get(resourceName(resource));
-    if (found === undefined) throw new RangeError(`${resourceName(resource)} is no kind of child`);
-    return found;
-  }
-
-  #client(resource: Resource): ResourceClient {
-    const found = this.#clients.get(resourceName(resource));
+  #of(resource: Resource) {
+    const found = this.#kinds.get(resourceName(resource));
     if (found === undefined) throw new RangeError(`${resourceName(resource)} is no kind of child`);
     return found;
   }

@@ -3,12 +3,12 @@ import {
   done,
   isConflict,
   requeueAfter,
+  sourceOf,
   ResourceClient,
   type Outcome,
   type ReconcileContext,
   annotationsChanged,
   anyOf,
-  channel,
   generationChanged,
   labelsChanged,
   toController,
@@ -172,19 +172,12 @@ function poolsOf({ caches }: OperatorContext): (task: AgentTask) => readonly Obj
 
 /** A worker's Lease has the name of its pod. */
 function leaseSource({ caches }: OperatorContext, heartbeats: Heartbeats): Source {
-  const beats = channel('heartbeats');
-  const start: Source['start'] = (enqueue) => {
-    const stop = beats.source.start(enqueue);
-    const end = heartbeats.onChange((key) => {
+  return sourceOf('heartbeats', (enqueue) =>
+    heartbeats.onChange((key) => {
       const pod = caches.pods.lister.get(key);
-      for (const pool of pod === undefined ? [] : labelled(pod)) beats.enqueue(pool);
-    });
-    return () => {
-      end();
-      stop();
-    };
-  };
-  return { ...beats.source, start };
+      for (const pool of pod === undefined ? [] : labelled(pod)) enqueue(pool);
+    }),
+  );
 }
 
 /** An expert was granted another number of pods. */

@@ -5,6 +5,7 @@ import { artifactsClaim } from '../../pools/names.ts';
 import { type LatencyReader, namedPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
+import { Remembered } from '../../runtime/remembered.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { clusterAccess, newestReady, type AskInfo, type InfoReader, isPreparing } from '../../serving/index.ts';
 import { accessIndex, childKinds, type ChildCaches, type Child } from './children.ts';
@@ -149,11 +150,6 @@ const mostAsked = 4;
 /** A pod that prepares for less than this needs no explanation, ms. */
 const maxWaitMs = 5_000;
 
-interface Note {
-  readonly text: string | undefined;
-  readonly at: number;
-}
-
 /** The newest warning among events of one pod; undefined when there is none. Pure. */
 export function newestWarning(found: readonly KubeEvent[]): string | undefined {
   const time = (event: KubeEvent): string => event.series?.lastObservedTime ?? event.eventTime ?? event.metadata.creationTimestamp ?? '';
@@ -169,12 +165,13 @@ export class NoteReader {
   readonly #client: ResourceClient<KubeEvent>;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #known = new Map<string, Note>();
+  readonly #known: Remembered<string | undefined>;
 
   constructor(options: { readonly transport: Transport; readonly clock: Clock; readonly log: Log }) {
     this.#client = new ResourceClient(options.transport, events);
     this.#clock = options.clock;
     this.#log = options.log;
+    this.#known = new Remembered(options.clock, () => notePollMs);
   }
 
   /** Notes by the names of pods. Never rejects: without them the status only has less. */
@@ -194,14 +191,9 @@ export class NoteReader {
 
   async #one({ metadata }: Pod, signal: AbortSignal): Promise<string | undefined> {
     const { namespace = '', uid = '' } = metadata;
-    const now = this.#clock.monotonic();
-    for (const [key, { at }] of this.#known) if (now - at >= notePollMs) this.#known.delete(key);
-    const known = this.#known.get(uid);
-    if (known !== undefined) return known.text;
+    const ask = { namespace, fieldSelector: `regarding.uid=${uid}`, signal };
     try {
-      const text = newestWarning(await this.#client.list({ namespace, fieldSelector: `regarding.uid=${uid}`, signal }));
-      this.#known.set(uid, { text, at: now });
-      return text;
+      return await this.#known.of(uid, async () => newestWarning(await this.#client.list(ask)));
     } catch (error) {
       this.#log.warn('events of a pod were not read', { pod: `${namespace}/${metadata.name}`, error: asError(error).message });
       return undefined;

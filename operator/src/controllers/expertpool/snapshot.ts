@@ -5,6 +5,7 @@ import type { MissingGrant } from '../../pools/consent.ts';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Latency, NamedPolicy, ShadowView } from '../../revisions/index.ts';
 import type { Images } from '../../runtime/context.ts';
+import { Remembered } from '../../runtime/remembered.ts';
 import { type Deployment, type PersistentVolumeClaim, type Pod, type ConfigMap, resources } from '../../runtime/resources.ts';
 import type { OperandSettings } from '../../runtime/settings.ts';
 import type { TaskGroup, TaskTraits } from '../../runtime/taskCensus.ts';
@@ -118,11 +119,6 @@ export type Replay = { readonly hash: string } | { readonly hash?: undefined; re
 /** How long an answer is believed, ms: a recording that is missing is awaited, one that is there seldom changes. */
 export const replayPollMs = { missing: 5_000, present: 30_000 } as const;
 
-interface Read {
-  readonly replay: Replay;
-  readonly at: number;
-}
-
 /** What the pods of an expert would find in this ConfigMap. Pure. */
 function replayOf(name: string, configMap: ConfigMap | undefined): Replay {
   if (configMap === undefined) {
@@ -142,12 +138,11 @@ function replayOf(name: string, configMap: ConfigMap | undefined): Replay {
  */
 export class ReplayReader {
   readonly #client: ResourceClient<ConfigMap>;
-  readonly #clock: Clock;
-  readonly #known = new Map<string, Read>();
+  readonly #known: Remembered<Replay>;
 
   constructor(transport: Transport, clock: Clock) {
     this.#client = new ResourceClient(transport, resources.configMaps);
-    this.#clock = clock;
+    this.#known = new Remembered(clock, ({ hash }) => (hash === undefined ? replayPollMs.missing : replayPollMs.present));
   }
 
   /** The recordings that a pool names, by the names of their ConfigMaps. */
@@ -157,25 +152,9 @@ export class ReplayReader {
     for (const { engine } of pool.spec.experts) {
       if (engine.type !== 'Replay') continue;
       const { name } = engine.replay.configMap;
-      found.set(name, await this.#one(namespace, name, signal));
+      const ask = async (): Promise<Replay> => replayOf(name, await this.#client.find({ namespace, name }, { signal }));
+      found.set(name, await this.#known.of(`${namespace}/${name}`, ask));
     }
     return found;
-  }
-
-  async #one(namespace: string, name: string, signal: AbortSignal): Promise<Replay> {
-    const key = `${namespace}/${name}`;
-    const now = this.#clock.monotonic();
-    const known = this.#known.get(key);
-    const ttl = known?.replay.hash === undefined ? replayPollMs.missing : replayPollMs.present;
-    if (known !== undefined && now - known.at < ttl) return known.replay;
-    const replay = replayOf(name, await this.#client.find({ namespace, name }, { signal }));
-    this.#forgetOld(now);
-    this.#known.set(key, { replay, at: now });
-    return replay;
-  }
-
-  /** Answers that count no more must not pile up. */
-  #forgetOld(now: number): void {
-    for (const [key, { at }] of this.#known) if (now - at >= replayPollMs.present) this.#known.delete(key);
   }
 }

@@ -7,9 +7,9 @@ import { resources } from '../../runtime/resources.ts';
 import { Claims } from '../agenttask/execute.ts';
 import { sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { Bed } from '../agenttask/testing/bed.ts';
-import { finish, isReady, reported } from '../agenttask/testing/look.ts';
+import { begin, finish, isReady, reported } from '../agenttask/testing/look.ts';
 import { newPool, newTask } from '../agenttask/testing/objects.ts';
-import { obedient, playWorkers, succeeds, works } from '../agenttask/testing/scriptedWorker.ts';
+import { obedient, playWorkers, succeeds, succeedsLater } from '../agenttask/testing/scriptedWorker.ts';
 
 const warm = (replicas: number, change: object = {}) =>
   newPool({ sandbox: { warm: [{ namespace: 'team', replicas, maxAgeSeconds: 3600, ...change }] } });
@@ -72,12 +72,8 @@ describe('a sandbox that waits', () => {
   test('that is taken stays with the task in its next attempt', async () => {
     await using bed = await withWarm(1);
     const [name] = names(bed);
-    playWorkers(
-      bed,
-      obedient((assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task))),
-    );
-    await bed.create(newTask('one'));
-    await bed.until('it works', () => bed.task('one').status?.run !== undefined);
+    playWorkers(bed, obedient(succeedsLater));
+    await begin(bed);
     await bed.addWorker('w-2');
     bed.beating.delete('w-1');
     const task = await finish(bed);

@@ -25,6 +25,9 @@ export const checkpointURI = 's3://agents/checkpoints/one';
 
 export const works: Partial<Run> = { usage, snapshots: { initial: 's0001' }, progress: { done: 1, total: 2 } };
 
+/** Works under the first epoch, and succeeds under a later one. */
+export const succeedsLater: Script = (assignment, task) => (assignment.epoch === 1 ? works : succeeds(assignment, task));
+
 /** Obeys every directive: restores, stops, and otherwise follows the script. */
 export function obedient(script: Script): Script {
   return (assignment, task) => {

@@ -8,11 +8,20 @@ import { basename, dirname } from 'node:path';
 import { endpointOf, gatewayCredentials } from '../../../pools/resolve.ts';
 import { gatewayName, poolKeysName, workerServiceAccount } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { operatorLabels, serverDeployment, withAccess, withMounted, type ClusterAccess, type Mounted } from '../../../serving/index.ts';
+import {
+  operatorPeer,
+  peer,
+  serverDeployment,
+  tcp,
+  withAccess,
+  withMounted,
+  type ClusterAccess,
+  type Mounted,
+} from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
 import { authorityFile, gatewayModels, proxyOf, type ChatModels } from './chat.ts';
 import { homeOf, owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
-import { hostOf, nameServers, onlyHost, tcp } from './walls.ts';
+import { hostOf, nameServers, onlyHost } from './walls.ts';
 
 /** Annotation of the pod template: other models or recordings, another template, so that the pods are replaced. */
 const modelsHashAnnotation = 'agentfleet.dev/models-hash';
@@ -156,24 +165,19 @@ function egressRules(gateway: Gateway, egress: EgressBrief): readonly object[] {
   if (tracing !== undefined) hosts.push(hostOf(tracing.endpoint));
   const named = hosts.flatMap((host) => onlyHost(host, egress, homeOf(pool)));
   const engines = models.filter(({ engine }) => engine.type === 'VLLM').map(({ name }) => poolLabels(pool, 'expert', name));
-  const own = engines.map((matchLabels) => ({ to: [{ podSelector: { matchLabels } }], ports: tcp(vllmPort) }));
+  const own = engines.map((pods) => ({ to: [peer({ pods })], ports: tcp(vllmPort) }));
   const rules = [nameServers, ...named, ...own];
   return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
 }
 
 function wall(gateway: Gateway, { egress, operatorNamespace, prometheusNamespace }: GatewaySite): Manifest {
   const ports = tcp(gatewayPort);
-  const scraper = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': prometheusNamespace } } };
-  const operator = {
-    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': operatorNamespace } },
-    podSelector: { matchLabels: { ...operatorLabels } },
-  };
   const spec = {
     podSelector: { matchLabels: labelsOf(gateway) },
     policyTypes: ['Ingress', 'Egress'],
     ingress: [
-      { from: [{ podSelector: { matchLabels: poolLabels(gateway.pool, 'worker') } }, operator], ports },
-      ...(prometheusNamespace === undefined ? [] : [{ from: [scraper], ports }]),
+      { from: [peer({ pods: poolLabels(gateway.pool, 'worker') }), operatorPeer(operatorNamespace)], ports },
+      ...(prometheusNamespace === undefined ? [] : [{ from: [peer({ namespace: prometheusNamespace })], ports }]),
     ],
     egress: egressRules(gateway, egress),
   };

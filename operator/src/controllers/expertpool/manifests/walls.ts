@@ -4,7 +4,7 @@ import { labels, workerPort, expertPort, type EgressBrief } from '@agentfleet/pr
 import { expertsName, holdersName, workersName } from '../../../pools/names.ts';
 import { heardByGolden } from '../../../revisions/index.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { closedWall, heardByPrometheus, resultsLabels, serverWall, type ServerWall } from '../../../serving/index.ts';
+import { closedWall, heardBy, heardByPrometheus, peer, resultsLabels, serverWall, tcp, type ServerWall } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
 import { isBehindGateway, isChat } from './chat.ts';
 import { owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
@@ -23,7 +23,8 @@ function expertsWall(pool: ExpertPool, operatorNamespace: string, prometheus?: s
   const workers = serverWall(own, poolLabels(pool, 'worker'), operatorNamespace);
   const asked = hasGoldenSets(pool) ? heardByGolden(workers, { [labels.pool]: pool.metadata.name }) : workers;
   const scraped = heardByPrometheus(asked, prometheus, [vllmPort]);
-  const wall = pool.spec.experts.some(isChatEngine) ? heardByGateway(pool, scraped) : scraped;
+  const gateway = peer({ pods: poolLabels(pool, 'gateway') });
+  const wall = pool.spec.experts.some(isChatEngine) ? heardBy(scraped, gateway, vllmPort) : scraped;
   const adapters = pool.spec.experts.some(({ engine }) => engine.type === 'Adapter');
   const spec = adapters ? withEngines(wall, own) : wall;
   return owned(pool, resources.networkPolicies, { name: expertsName(pool.metadata.name), component: 'expert' }, { spec });
@@ -32,36 +33,23 @@ function expertsWall(pool: ExpertPool, operatorNamespace: string, prometheus?: s
 /** An engine that the gateway asks. */
 const isChatEngine = (expert: Expert): boolean => isChat(expert) && !isBehindGateway(expert);
 
-function heardByGateway(pool: ExpertPool, wall: ServerWall): ServerWall {
-  const from = [{ podSelector: { matchLabels: poolLabels(pool, 'gateway') } }];
-  return { ...wall, ingress: [...wall.ingress, { from, ports: [{ protocol: 'TCP', port: vllmPort }] }] };
-}
-
 function withEngines(wall: ServerWall, own: Readonly<Record<string, string>>): object {
-  const peers = [{ podSelector: { matchLabels: own } }];
-  const ports = [{ protocol: 'TCP', port: vllmPort }];
-  const dns = {
-    to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } } }],
-    ports: [
-      { protocol: 'UDP', port: 53 },
-      { protocol: 'TCP', port: 53 },
-    ],
-  };
-  return { ...wall, ingress: [...wall.ingress, { from: peers, ports }], egress: [{ to: peers, ports }, dns] };
+  const engines = peer({ pods: own });
+  const dns = { to: [peer({ namespace: 'kube-system' })], ...nameServers };
+  return { ...heardBy(wall, engines, vllmPort), egress: [{ to: [engines], ports: tcp(vllmPort) }, dns] };
 }
 
 /** Workers hear Prometheus and the results server, as the kubelet needs no rule, and speak to what the pool and its tasks need. Pure. */
 function workersWall(pool: ExpertPool, egress: readonly object[], prometheus: string | undefined, results: string | undefined): Manifest {
-  const namespaced = (name: string): object => ({ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } });
   const from = [
-    ...(prometheus === undefined ? [] : [namespaced(prometheus)]),
-    ...(results === undefined ? [] : [{ ...namespaced(results), podSelector: { matchLabels: { ...resultsLabels } } }]),
+    ...(prometheus === undefined ? [] : [peer({ namespace: prometheus })]),
+    ...(results === undefined ? [] : [peer({ namespace: results, pods: resultsLabels })]),
   ];
   const spec = {
     podSelector: { matchLabels: poolLabels(pool, 'worker') },
     policyTypes: ['Ingress', 'Egress'],
     // An empty list would be dropped by the API server: no ingress is allowed.
-    ...(from.length > 0 && { ingress: [{ from, ports: [{ protocol: 'TCP', port: workerPort }] }] }),
+    ...(from.length > 0 && { ingress: [{ from, ports: tcp(workerPort) }] }),
     egress,
   };
   return owned(pool, resources.networkPolicies, { name: workersName(pool.metadata.name), component: 'worker' }, { spec });
@@ -144,9 +132,6 @@ const privateRanges = [
   'fc00::/7',
 ];
 
-/** Ports of a rule. */
-export const tcp = (...ports: readonly number[]): readonly object[] => ports.map((port) => ({ protocol: 'TCP', port }));
-
 const block = (cidr: string, except: readonly string[] = []): object => ({
   ipBlock: { cidr, ...(except.length > 0 && { except: [...except] }) },
 });
@@ -180,7 +165,7 @@ function serviceNamespace(host: string): string | undefined {
  */
 function hostRule({ host, port }: Host, { clusterRanges = [] }: EgressBrief): object {
   const namespace = serviceNamespace(host);
-  if (namespace !== undefined) return { to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }] };
+  if (namespace !== undefined) return { to: [peer({ namespace })] };
   const address = host.replace(/^\[(.*)\]$/, '$1');
   const peers = isIP(address) === 0 ? [...privateRanges, ...clusterRanges].map((range) => block(range)) : [single(address)];
   return { to: peers, ports: tcp(port) };
@@ -223,14 +208,13 @@ function workersEgress(pool: ExpertPool, reach: WorkerReach): readonly object[] 
   const { egress, apiServer, more, proxy, tracing, hasChat = false } = reach;
   const outside = [proxy, tracing].flatMap((address) => (address === undefined ? [] : [hostOf(address)]));
   const hosts = [...listedHosts(pool, egress), ...outside];
-  const pods = (own: Readonly<Record<string, string>>): object => ({ podSelector: { matchLabels: own } });
   const rules = [
     nameServers,
     ...apiServerRules(apiServer),
-    { to: [pods(poolLabels(pool, 'expert'))], ports: tcp(expertPort) },
-    { to: [pods({ [labels.component]: 'verifier' })], ports: tcp(expertPort) },
-    ...(hasChat ? [{ to: [pods(poolLabels(pool, 'gateway'))], ports: tcp(gatewayPort) }] : []),
-    { to: [{ namespaceSelector: {}, ...pods({ [labels.component]: 'sandbox' }) }], ports: tcp(keeperPort) },
+    { to: [peer({ pods: poolLabels(pool, 'expert') })], ports: tcp(expertPort) },
+    { to: [peer({ pods: { [labels.component]: 'verifier' } })], ports: tcp(expertPort) },
+    ...(hasChat ? [{ to: [peer({ pods: poolLabels(pool, 'gateway') })], ports: tcp(gatewayPort) }] : []),
+    { to: [{ namespaceSelector: {}, ...peer({ pods: { [labels.component]: 'sandbox' } }) }], ports: tcp(keeperPort) },
     ...hosts.map((host) => hostRule(host, egress)),
     { to: publicPeers(egress) },
     ...more,

@@ -4,7 +4,7 @@ import type { Expert, ExpertPool, ExpertPoolStatus, Reason } from '@agentfleet/p
 import { labels, expertPort } from '@agentfleet/protocol/pool';
 import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weights';
 import { type Pod, resources } from '../../../runtime/resources.ts';
-import { podTrouble, originOf, type AskInfo, containerSecurity, podSecurity, operatorLabels } from '../../../serving/index.ts';
+import { podTrouble, originOf, type AskInfo, containerSecurity, podSecurity, operatorPeer, tcp } from '../../../serving/index.ts';
 import { cut, deadline, type Clock } from '@agentfleet/kube';
 import type { V1Container, V1EnvVar, V1JobSpec, V1Volume } from '@kubernetes/client-node';
 import { modelsClaim, weightsJobName } from '../../../pools/names.ts';
@@ -353,16 +353,10 @@ export function modelsVolume(pool: ExpertPool, items: readonly WeightsItem[]): r
 /** Jobs that read weights call out, and report to the operator how far they are. Pure. */
 export function weightsWall(pool: ExpertPool, operatorNamespace: string): Manifest {
   const own = poolLabels(pool, 'weights');
-  const from = [
-    {
-      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': operatorNamespace } },
-      podSelector: { matchLabels: { ...operatorLabels } },
-    },
-  ];
   const spec = {
     podSelector: { matchLabels: own },
     policyTypes: ['Ingress', 'Egress'],
-    ingress: [{ from, ports: [{ protocol: 'TCP', port: expertPort }] }],
+    ingress: [{ from: [operatorPeer(operatorNamespace)], ports: tcp(expertPort) }],
     egress: [{}],
   };
   return owned(pool, resources.networkPolicies, { name: modelsClaim(pool.metadata.name), component: 'weights' }, { spec });

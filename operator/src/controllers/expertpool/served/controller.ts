@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import {
   anyOf,
-  channel,
   Controller,
   done,
   keyOf,
+  sourceOf,
   watches,
   type Change,
   type KubeObject,
@@ -21,6 +21,7 @@ import { type AgentTask, type ExpertPool, fieldManagers } from '@agentfleet/prot
 import { labels } from '@agentfleet/protocol/pool';
 import { isAccepted } from '../../../pools/resolve.ts';
 import type { Caches, OperatorContext } from '../../../runtime/context.ts';
+import { changeSource } from '../../../runtime/heartbeats.ts';
 import { resources, type Namespace } from '../../../runtime/resources.ts';
 import { traitsOf } from '../../../runtime/taskCensus.ts';
 import { jwksConfigMap, linkSecret } from '../../agenttask/sandbox/pod.ts';
@@ -33,8 +34,6 @@ import { decideNamespace, sandboxWall, type NamespaceSnapshot } from './decide.t
 interface ServedOptions {
   readonly children: ChildCaches;
   readonly writer: ChildWriter;
-  /** Calls the listener when the cluster's signing keys changed; the function returned ends that. */
-  readonly onTokensChange: (listener: () => void) => () => void;
   /** The key of a namespace; tests set it. Unguessable, ≥ 32 characters. */
   readonly newLinkKey?: () => string;
 }
@@ -84,22 +83,9 @@ function reachOf(context: OperatorContext, children: ChildCaches): (pool: Expert
   };
 }
 
-function sourcesOf(context: OperatorContext, { children, onTokensChange }: ServedOptions): readonly Source[] {
+function sourcesOf(context: OperatorContext, children: ChildCaches): readonly Source[] {
   const { tasks, census, pods, pools, poolGrants, namespaces, configMaps } = context.caches;
   const isKeys = (object: KubeObject): boolean => object.metadata.name === jwksConfigMap;
-  const tokens = channel('tokens');
-  const onChange = (): void => {
-    for (const map of configMaps.lister.list().filter(isKeys)) for (const namespace of own(map)) tokens.enqueue(namespace);
-  };
-  const source: Source = {
-    ...tokens.source,
-    start: (enqueue) => {
-      const ends = [onTokensChange(onChange), census.onGone(enqueue), tokens.source.start(enqueue)];
-      return () => {
-        for (const end of ends) end();
-      };
-    },
-  };
   return [
     watches(tasks, { map: own, predicate: tenancyChanged }),
     watches(pods, { map: (pod) => (pod.metadata.labels?.[labels.component] === 'sandbox' ? own(pod) : []), predicate: presence }),
@@ -110,7 +96,8 @@ function sourcesOf(context: OperatorContext, { children, onTokensChange }: Serve
     watches(children.roleBindings, { map: (object) => (accessOf(object).length > 0 ? own(object) : []) }),
     watches(children.networkPolicies, { map: (object) => (object.metadata.name === wallName ? own(object) : []) }),
     watches(configMaps, { map: (object) => (isKeys(object) ? own(object) : []) }),
-    source,
+    changeSource(context.tokens, () => configMaps.lister.list().filter(isKeys).flatMap(own)),
+    sourceOf('gone', (enqueue) => census.onGone(enqueue)),
   ];
 }
 
@@ -178,7 +165,7 @@ export function createServedNamespaceController(context: OperatorContext, option
   const { clock, log, registry } = context;
   return new Controller({
     name: 'servednamespace',
-    sources: sourcesOf(context, options),
+    sources: sourcesOf(context, options.children),
     reconcile,
     maxConcurrent: 4,
     floorMs,

@@ -7,7 +7,7 @@ import { identity, type Namespace, resources } from '../../../runtime/resources.
 import { jwksConfigMap } from '../../agenttask/sandbox/pod.ts';
 import { sandboxNetworkPolicy } from '../../agenttask/sandbox/pod.ts';
 import type { Child } from '../children.ts';
-import { homeOf, type Manifest } from '../../../operands/manifest.ts';
+import { homeOf, manifest, type Manifest } from '../../../operands/manifest.ts';
 import { poolNamespaceLabel } from '../../../runtime/caches.ts';
 
 /** What is known about one namespace with tasks. */
@@ -55,17 +55,14 @@ const ownLabels = (pool: ExpertPool): Readonly<Record<string, string>> => ({
 });
 
 function binding(pool: ExpertPool, namespace: string, name: string, role: { readonly kind: string; readonly name: string }): Manifest {
-  const { apiVersion, kind } = resources.roleBindings;
-  return {
-    resource: resources.roleBindings,
-    object: {
-      apiVersion,
-      kind,
-      metadata: { name, namespace, labels: ownLabels(pool) },
+  return manifest(
+    resources.roleBindings,
+    { name, namespace, labels: ownLabels(pool) },
+    {
       roleRef: { apiGroup: rbacGroup, ...role },
       subjects: [{ kind: 'ServiceAccount', name: workerServiceAccount(pool.metadata.name), namespace: homeOf(pool) }],
     },
-  };
+  );
 }
 
 /** The RoleBinding that lets the workers of a pool read and report tasks of a namespace. Pure. */
@@ -77,10 +74,9 @@ export function accessBinding(pool: ExpertPool, namespace: string, clusterRole: 
 export function filesAccess(pool: ExpertPool, namespace: string, configMaps: readonly string[]): readonly Manifest[] {
   if (configMaps.length === 0) return [];
   const name = filesOf(pool);
-  const { apiVersion, kind } = resources.roles;
   const rules = [{ apiGroups: [''], resources: ['configmaps'], resourceNames: [...configMaps], verbs: ['get'] }];
-  const role = { apiVersion, kind, metadata: { name, namespace, labels: ownLabels(pool) }, rules };
-  return [{ resource: resources.roles, object: role }, binding(pool, namespace, name, { kind: 'Role', name })];
+  const role = manifest(resources.roles, { name, namespace, labels: ownLabels(pool) }, { rules });
+  return [role, binding(pool, namespace, name, { kind: 'Role', name })];
 }
 
 /**
@@ -88,33 +84,20 @@ export function filesAccess(pool: ExpertPool, namespace: string, configMaps: rea
  * left out: an empty list of peers would let everybody in. Pure.
  */
 export function sandboxWall(namespace: string, workerNamespaces: readonly string[]): Manifest {
-  const { apiVersion, kind, metadata, spec } = sandboxNetworkPolicy(namespace, workerNamespaces);
+  const { metadata, spec } = sandboxNetworkPolicy(namespace, workerNamespaces);
   const { podSelector, policyTypes, ingress } = spec;
-  return {
-    resource: resources.networkPolicies,
-    object: {
-      apiVersion: String(apiVersion),
-      kind: String(kind),
-      metadata: { name: String(metadata?.name), namespace, labels: sharedLabels },
-      // Nothing goes out: policyTypes is enough. An empty list would mean the same, but the server drops it, and each apply
-      // would then be a change.
-      spec: { podSelector, policyTypes, ...(workerNamespaces.length === 0 ? {} : { ingress }) },
-    },
-  };
+  const of = { name: String(metadata?.name), namespace, labels: sharedLabels };
+  // Nothing goes out: policyTypes is enough. An empty list would mean the same, but the server drops it, and each apply
+  // would then be a change.
+  return manifest(resources.networkPolicies, of, {
+    spec: { podSelector, policyTypes, ...(workerNamespaces.length === 0 ? {} : { ingress }) },
+  });
 }
 
 /** The cluster's signing keys, by which keepers recognise their worker. Pure. */
 export function signingKeys(namespace: string, jwks: string): Manifest {
-  const { apiVersion, kind } = resources.configMaps;
-  return {
-    resource: resources.configMaps,
-    object: {
-      apiVersion,
-      kind,
-      metadata: { name: jwksConfigMap, namespace, labels: sharedLabels },
-      data: { 'jwks.json': jwks },
-    },
-  };
+  const data = { 'jwks.json': jwks };
+  return manifest(resources.configMaps, { name: jwksConfigMap, namespace, labels: sharedLabels }, { data });
 }
 
 const accessOf = (pool: ExpertPool): string => accessName({ namespace: homeOf(pool), name: pool.metadata.name });

@@ -1,0 +1,39 @@
+import type { Clock } from '@agentfleet/kube';
+
+/** Answers that are remembered, of any kind: more than there are pods or callers at once, few enough for the memory. */
+const most = 4096;
+
+interface Known<T> {
+  readonly value: T;
+  /** Monotonic ms at which it came. */
+  readonly at: number;
+}
+
+/** Answers that are believed for a while, by what they are about; of too many the one that was asked for longest ago gives way. */
+export class Remembered<T> {
+  readonly #clock: Clock;
+  readonly #believedMs: (value: T) => number;
+  readonly #known = new Map<string, Known<T>>();
+
+  /** `believedMs`: how long an answer counts. */
+  constructor(clock: Clock, believedMs: (value: T) => number) {
+    this.#clock = clock;
+    this.#believedMs = believedMs;
+  }
+
+  /** The answer that is believed, or else a new one; `before` is the one that is not believed any more. Rejects as `ask` does: then nothing is remembered. */
+  async of(key: string, ask: (before: T | undefined) => Promise<T>): Promise<T> {
+    const known = this.#known.get(key);
+    const isBelieved = known !== undefined && this.#clock.monotonic() - known.at < this.#believedMs(known.value);
+    const value = isBelieved ? known.value : await ask(known?.value);
+    this.#keep(key, { value, at: isBelieved ? known.at : this.#clock.monotonic() });
+    return value;
+  }
+
+  #keep(key: string, known: Known<T>): void {
+    this.#known.delete(key);
+    this.#known.set(key, known);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > most && oldest !== undefined) this.#known.delete(oldest);
+  }
+}
