@@ -80,7 +80,7 @@ let lines: readonly string[];
 const record = (n: number): AuditRecord => JSON.parse(lines[n - 1] ?? '') as AuditRecord;
 const write = (all: readonly string[]): Promise<void> => writeFile(file, all.map((line) => `${line}\n`).join(''));
 const nowhere = { env: { KUBECONFIG: '/nowhere' } };
-const clock = { now: () => Date.UTC(2030, 0, 1), sleep: () => Promise.resolve(), after: () => () => undefined };
+const clock = { now: () => Date.UTC(2030, 0, 1), monotonic: () => 0, sleep: () => Promise.resolve(), after: () => () => undefined };
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'fleet-audit-'));

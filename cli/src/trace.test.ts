@@ -12,7 +12,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ApiServer } from './testing/apiServer.ts';
 import { fleet } from './testing/fleet.ts';
 
-const clock = { now: () => Date.UTC(2030, 0, 1), sleep: () => Promise.resolve(), after: () => () => undefined };
+const clock = { now: () => Date.UTC(2030, 0, 1), monotonic: () => 0, sleep: () => Promise.resolve(), after: () => () => undefined };
 const nowhere = { env: { KUBECONFIG: '/nowhere' } };
 const charged = { usage: { input: 10, cachedInput: 0, output: 3, estimated: false }, costMicros: null };
 const call = { id: 'c', name: 'bash', arguments: '{}' };

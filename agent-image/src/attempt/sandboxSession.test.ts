@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { KeeperRefusal, type ExecResult } from '@agentfleet/keeper/client';
 import { SandboxSession } from './sandboxSession.ts';
 
 it('takes files away by as many commands as their paths need', async () => {
@@ -26,4 +27,43 @@ it('takes files away by as many commands as their paths need', async () => {
   lists.length = 0;
   await session.remove([]);
   expect(lists).toEqual([]);
+});
+
+it.each([
+  ['the request was lost', new Error('other side closed')],
+  ['the keeper did not know the command yet', new KeeperRefusal(404, 'AF_EXEC_UNKNOWN', 'no command was started here', 'check the id')],
+])('a command is cancelled again where %s', async (_, lost) => {
+  const ended = Promise.withResolvers<ExecResult>();
+  const due: (() => void)[] = [];
+  let cancels = 0;
+  const keeper = {
+    run: () => ended.promise,
+    cancel: () => {
+      cancels += 1;
+      if (cancels < 3) return Promise.reject(lost);
+      ended.resolve({ stdout: '', stderr: '', end: { killed: 'Cancelled', cpuMs: 1 } } as ExecResult);
+      return Promise.resolve();
+    },
+  };
+  let passed = 0;
+  const after = (ms: number, run: () => void) => {
+    due.push(() => {
+      passed += ms;
+      run();
+    });
+    return { cancel: () => void due.splice(0) };
+  };
+  const task = { spec: { policy: { network: { mode: 'None' } } } };
+  const abort = new AbortController();
+  const context = { keeper, clock: { monotonic: () => passed, now: () => 0, after }, task, signal: abort.signal };
+  const session = new SandboxSession(context as never, { add: () => undefined } as never, {
+    roots: [{ name: 'workspace', path: '/workspace' }],
+  });
+  const running = session.exec({ command: 'sleep 600', timeoutSeconds: 600 });
+  abort.abort(new Error('the attempt ends'));
+  due.shift()?.();
+  due.shift()?.();
+  expect(cancels).toBe(3);
+  await expect(running).rejects.toThrow('the attempt ends');
+  expect(due).toEqual([]);
 });

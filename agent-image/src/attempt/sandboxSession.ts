@@ -19,7 +19,7 @@ import { sleep, type Timer } from '@agentfleet/kube';
 import type { Reason } from '@agentfleet/protocol/api';
 import { KeeperRefusal, newExecId, type ExecResult } from '@agentfleet/keeper/client';
 import type { ActIdentity } from './notes.ts';
-import { AttemptFailure, retryWhileUnavailable, type RetryOptions } from '../base/failure.ts';
+import { AttemptFailure, retryWhileUnavailable, unavailableFor, type RetryOptions } from '../base/failure.ts';
 import type { Meter } from './meter.ts';
 
 /** What one command may reach through the egress proxy. */
@@ -223,12 +223,16 @@ export class SandboxSession {
   }
 
   async #exec(body: ExecRequest): Promise<ExecResult> {
-    const { keeper, signal } = this.#context;
+    const { clock, keeper, signal } = this.#context;
     const giveUp = new AbortController();
     let timer: Timer | undefined;
     const onAbort = (): void => {
-      keeper.cancel(body.execId).catch(() => undefined); // it has ended, or its keeper is gone: both are what is wanted
-      timer = this.#context.clock.after(cancelMs, () => giveUp.abort());
+      const since = clock.monotonic();
+      const cancel = (): void => {
+        keeper.cancel(body.execId).catch(() => undefined); // lost, or before the command: it is asked again until the command ends
+        timer = clock.after(unavailableFor.betweenMs, () => (clock.monotonic() - since < cancelMs ? cancel() : giveUp.abort()));
+      };
+      cancel();
     };
     signal.addEventListener('abort', onAbort, { once: true });
     try {

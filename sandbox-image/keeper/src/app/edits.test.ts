@@ -2,6 +2,7 @@ import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../base/clock.ts';
 import { startHarness, ulid, type Harness } from '../testing/index.ts';
 
 let h: Harness;
@@ -73,6 +74,14 @@ describe('POST /v1/files/patch', () => {
     await h.start();
     expect(await h.client().applyPatch(asked), 'after a restart').toEqual(report);
     expect(await recordsOf('PatchApplied')).toHaveLength(2);
+  });
+
+  it('has its time for checks of syntax, though the wall clock is put forward', async () => {
+    let ahead = 0;
+    await using stepped = await startHarness({ clock: { ...systemClock, now: () => Date.now() + (ahead += 11_000) } });
+    const added = '--- /dev/null\n+++ b/a.py\n@@ -0,0 +1 @@\n+x = 1\n';
+    const { files } = await stepped.client().applyPatch({ requestId: ulid(), path: stepped.workspace, diff: added });
+    expect(files).toMatchObject([{ path: 'a.py', syntax: 'Checked' }]);
   });
 
   it('that is refused takes no id and leaves no record', async () => {

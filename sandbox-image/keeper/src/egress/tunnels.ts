@@ -256,10 +256,10 @@ export class EgressTunnels {
     this.#open.add(joined);
     this.#connections += 1;
     const id = this.#connections;
-    const began = clock.now();
+    const began = clock.monotonic();
     const opening = journal.opened(id, tunnel.epoch);
     const { forth, back, why } = await splice(local, tunnel.socket, { clock, silentMs: bounds.silentMs });
     this.#open.delete(joined);
-    journal.closed({ id, bytesOut: forth, bytesIn: back, millis: Math.round(clock.now() - began), why }, opening);
+    journal.closed({ id, bytesOut: forth, bytesIn: back, millis: Math.round(clock.monotonic() - began), why }, opening);
   }
 }

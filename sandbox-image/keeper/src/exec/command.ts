@@ -61,7 +61,7 @@ export class Command {
     this.#options = options;
     this.plan = options.plan;
     this.epoch = options.epoch;
-    this.#startedAt = options.clock.now();
+    this.#startedAt = options.clock.monotonic();
     const { quietMs, interactive } = options.plan;
     const put: SendInput = (seq, bytes, eof) => options.link.send({ t: 'stdin', id: this.id, seq, eof }, bytes);
     this.input = interactive ? new LiveInput(this.id, options.clock, put) : null;
@@ -177,7 +177,7 @@ export class Command {
   }
 
   #elapsed(): number {
-    return this.#options.clock.now() - this.#startedAt;
+    return Math.round(this.#options.clock.monotonic() - this.#startedAt);
   }
 }
 

@@ -13,6 +13,7 @@ import {
   type Harness,
   type HarnessOptions,
 } from '../testing/index.ts';
+import { systemClock } from '../base/clock.ts';
 import { UnfinishedExecs } from './command.ts';
 
 const open: Harness[] = [];
@@ -175,14 +176,18 @@ describe('a command', () => {
   });
 
   it('ends as interrupted when the tools container is gone, and the next one may run in a new one', async () => {
-    const h = await harness();
+    let back = 0;
+    const h = await harness({ clock: { ...systemClock, now: () => Date.now() - (back += 1000) } });
     const runner = await h.runner({ onFrame: () => undefined });
     const request = shell('long');
     const running = h.client().run(request);
     await waitUntil(() => runner.frames.length > 0);
     runner.drop();
     await h.runner(echoing);
-    expect((await running).end).toMatchObject({ exitCode: null, interrupted: 'ToolsLost' });
+    const { end } = await running;
+    expect(end).toMatchObject({ exitCode: null, interrupted: 'ToolsLost' });
+    expect(end.durationMs, 'though the wall clock was set back').toBeGreaterThanOrEqual(0);
+    expect(Number.isInteger(end.durationMs)).toBe(true);
     expect((await h.client().run(shell('again'))).stdout).toBe('again\n');
   });
 

@@ -185,7 +185,7 @@ export class Silence {
   /** The command started or wrote output. */
   heard(): void {
     if (this.#over) return;
-    this.#last = this.#clock.now();
+    this.#last = this.#clock.monotonic();
     if (this.#stop === null) this.#arm(this.#ms);
   }
 
@@ -198,9 +198,9 @@ export class Silence {
   #arm(ms: number): void {
     this.#stop = this.#clock.after(ms, () => {
       this.#stop = null;
-      const silentMs = this.#clock.now() - this.#last;
+      const silentMs = this.#clock.monotonic() - this.#last;
       if (silentMs < this.#ms) return this.#arm(this.#ms - silentMs);
-      this.#onQuiet(silentMs);
+      this.#onQuiet(Math.round(silentMs));
     });
   }
 }

@@ -51,6 +51,18 @@ it('a snapshot of a long file that holds nothing leaves the store its room', asy
   expect(await new StoreUsage(keeper.store, systemClock).bytes()).toBeLessThan(limit / 4);
 });
 
+it('the store is measured again after 10 s, though the wall clock is set back', async () => {
+  const keeper = await small();
+  let [wall, passed] = [0, 0];
+  const usage = new StoreUsage(keeper.store, { ...systemClock, now: () => (wall -= 1000), monotonic: () => passed });
+  const before = await usage.bytes();
+  writeFileSync(join(keeper.store, 'more'), Buffer.alloc(mebibyte, 'x'));
+  passed = 9999;
+  expect(await usage.bytes()).toBe(before);
+  passed = 10_000;
+  expect(await usage.bytes()).toBeGreaterThanOrEqual(before + mebibyte);
+});
+
 describe('commands that write more than the store holds', { timeout: 60_000 }, () => {
   it('all run, and the tree can still be taken back, noted and audited', async () => {
     const keeper = await small();

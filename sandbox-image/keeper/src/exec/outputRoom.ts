@@ -23,7 +23,7 @@ export class StoreUsage {
   }
 
   bytes(maxAgeMs = keepMs): Promise<number> {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     if (this.#measured === null || now - this.#at >= maxAgeMs) {
       this.#at = now;
       this.#measured = measureUsage([this.#folder], unlimited).then((usage) => usage.diskBytes);

@@ -123,8 +123,8 @@ describe('silence', () => {
   it('starts again with every output, and ends with the command', () => {
     let now = 0;
     let due: { readonly at: number; readonly run: () => void } | null = null;
-    const clock: Pick<Clock, 'now' | 'after'> = {
-      now: () => now,
+    const clock: Pick<Clock, 'monotonic' | 'after'> = {
+      monotonic: () => now,
       after: (ms, run) => {
         due = { at: now + ms, run };
         return () => void (due = null);

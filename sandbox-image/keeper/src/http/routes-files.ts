@@ -184,11 +184,11 @@ export async function patchFiles(keeper: Keeper, epoch: number, request: PatchRe
     // Checked again: the same request may have been served while this one waited for the store.
     const meanwhile = await answered(patches, parsed);
     if (meanwhile !== null) return meanwhile;
-    const began = clock.now();
+    const began = clock.monotonic();
     return await applyPatch(keeper.roots, parsed, patches, {
       random,
       checkSyntax: syntaxCheck(syntax, request.syntax ?? 'Check'),
-      timeIsLeft: () => clock.now() - began < syntaxBounds.patchMillis,
+      timeIsLeft: () => clock.monotonic() - began < syntaxBounds.patchMillis,
       admit: async (bytes, paths) => {
         const weight = paths.reduce((sum, path) => sum + weightOf(path), 0);
         await quota.assertWithin(bytes, weight);

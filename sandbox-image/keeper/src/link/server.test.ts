@@ -169,6 +169,40 @@ describe('the link', () => {
     await waitUntil(() => received.length === 100);
   });
 
+  it.each([
+    ['keeps a runner that answers while the wall clock jumps', true],
+    ['closes on a runner that is silent while the wall clock stands', false],
+  ])('%s', async (_, answers) => {
+    await link.close();
+    let [wall, passed, pings] = [0, 0, 0];
+    await listen({
+      ...systemClock,
+      now: () => (wall += answers ? 3_600_000 : 0),
+      monotonic: () => passed,
+      // Heartbeats alone are fast, and time passes by them.
+      after: (ms, run) => systemClock.after(ms === 10_000 ? 50 : ms, () => ((passed += ms === 10_000 ? ms : 0), run())),
+    });
+    const runner = await FakeRunner.connected({
+      path,
+      key,
+      onFrame: ({ header }, peer) => {
+        if (header.t !== 'ping') return;
+        pings += 1;
+        if (answers) peer.send({ t: 'pong', id: header['id'] });
+      },
+    });
+    await waitUntil(() => link.state.connected);
+    if (answers) {
+      await waitUntil(() => pings > 5);
+      expect(link.state.connections).toBe(1);
+      expect(link.state.connected).toBe(true);
+    } else {
+      await runner.closed;
+      expect(events.at(-1)).toContain('did not answer for 30 s');
+      expect(pings).toBe(3);
+    }
+  });
+
   it('closes on a frame over the limit, and ignores kinds it does not know', async () => {
     const runner = await FakeRunner.connected({ path, key });
     await waitUntil(() => link.state.connected);

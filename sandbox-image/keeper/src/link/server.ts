@@ -104,7 +104,7 @@ export class LinkServer implements RunnerLink {
     this.#current?.close('a new tools container took over');
     this.#current = connection;
     this.#connections += 1;
-    this.#heardAt = this.#options.clock.now();
+    this.#heardAt = this.#options.clock.monotonic();
     this.#beat(connection);
     return true;
   }
@@ -116,7 +116,7 @@ export class LinkServer implements RunnerLink {
   }
 
   #frame(frame: Frame): Promise<void> | undefined {
-    this.#heardAt = this.#options.clock.now();
+    this.#heardAt = this.#options.clock.monotonic();
     const message = parseMessage(frame);
     if (message === null || message.t === 'pong') return undefined;
     if (message.t !== 'info') return this.#events?.message(message);
@@ -140,10 +140,10 @@ export class LinkServer implements RunnerLink {
   #tellRefusal(why: string): void {
     const { clock, logger } = this.#options;
     this.#refused += 1;
-    if (clock.now() - this.#refusedReportedAt < refusalsEveryMs) return;
+    if (clock.monotonic() - this.#refusedReportedAt < refusalsEveryMs) return;
     logger.warn('connections to the link were refused', { why, count: this.#refused });
     this.#refused = 0;
-    this.#refusedReportedAt = clock.now();
+    this.#refusedReportedAt = clock.monotonic();
   }
 
   /** A peer that answers nothing for 30 s is as good as gone. */
@@ -152,7 +152,7 @@ export class LinkServer implements RunnerLink {
     const { clock } = this.#options;
     this.#stopHeartbeat = clock.after(heartbeatMs, () => {
       if (connection !== this.#current) return;
-      if (clock.now() - this.#heardAt > silenceMs) return connection.close('the runner did not answer for 30 s');
+      if (clock.monotonic() - this.#heardAt > silenceMs) return connection.close('the runner did not answer for 30 s');
       connection.send({ t: 'ping', id: clock.now() });
       this.#beat(connection);
     });

@@ -12,12 +12,14 @@ const targets: Target[] = [
   { name: 'kubelet', host: '192.0.2.7', port: 10_250 },
 ];
 
-/** Time that passes only by waiting: a minute of probing is one turn of the event loop. */
+/** Time that passes only by waiting: a minute of probing is one turn of the event loop. The wall clock is set back and forth meanwhile. */
 function simulated(end: number) {
   let now = 0;
+  let wall = 0;
   const stop = new AbortController();
   const clock: Clock = {
-    now: () => now,
+    now: () => (wall = wall === 0 ? 3_600_000 : 0),
+    monotonic: () => now,
     sleep: async (ms) => {
       now += ms;
       if (now > end) stop.abort();

@@ -90,11 +90,11 @@ export class NetworkProbe {
   /** Probes until the signal fires; rejects for no other reason. */
   async run(signal: AbortSignal): Promise<void> {
     if (this.#options.targets.length === 0) return this.#publish('NotEnforced', []);
-    const startedAt = this.#options.clock.now();
+    const startedAt = this.#options.clock.monotonic();
     for (let attempt = 0; !signal.aborted; attempt++) {
       const targets = await this.#closedTwice(signal);
       const open = isOpen(targets);
-      const hopeful = this.#info.state === 'Probing' && this.#options.clock.now() - startedAt < giveUpMs;
+      const hopeful = this.#info.state === 'Probing' && this.#options.clock.monotonic() - startedAt < giveUpMs;
       if (!open) this.#publish('Enforced', targets);
       else if (!hopeful) this.#publish('NotEnforced', targets);
       const wait = !open ? recheckMs : hopeful ? (backoffMs[attempt] ?? 2000) : openRetryMs;

@@ -4,6 +4,7 @@ import { systemClock, type Clock } from '../base/clock.ts';
 export function acceleratedClock(factor: number): Clock {
   return {
     now: () => systemClock.now(),
+    monotonic: () => systemClock.monotonic(),
     sleep: (ms, signal) => systemClock.sleep(ms / factor, signal),
     after: (ms, run) => systemClock.after(ms / factor, run),
   };

@@ -87,8 +87,10 @@ describe('a search', () => {
     expect(await search({ text: 'foo', limit: '2' })).toMatchObject({ truncated: true, endedBy: 'Matches', matches: [{}, {}] });
     expect(await search({ text: 'foo', limit: '3' })).toMatchObject({ truncated: false, endedBy: null });
     let now = 0;
-    const slow: Clock = { ...systemClock, now: () => (now += lookBounds.millis / 4) };
+    const slow: Clock = { ...systemClock, now: () => 0, monotonic: () => (now += lookBounds.millis / 4) };
     expect(await search({ text: 'nowhere' }, slow)).toMatchObject({ truncated: true, endedBy: 'Time' });
+    const wallSet: Clock = { ...systemClock, now: () => (now += 3_600_000), monotonic: () => 0 };
+    expect(await search({ text: 'nowhere' }, wallSet)).toMatchObject({ truncated: false, endedBy: null });
   });
 
   it('shows the part of a long line where the match is', async () => {

@@ -150,7 +150,7 @@ class Search {
     this.#pattern = pattern;
     this.#limit = limit;
     this.#options = options;
-    this.#began = options.clock.now();
+    this.#began = options.clock.monotonic();
     this.#turn = this.#began;
   }
 
@@ -161,7 +161,7 @@ class Search {
 
   isOver(): boolean {
     this.#options.signal.throwIfAborted();
-    if (this.#options.clock.now() - this.#began > lookBounds.millis) this.#endedBy ??= 'Time';
+    if (this.#options.clock.monotonic() - this.#began > lookBounds.millis) this.#endedBy ??= 'Time';
     if (this.#bytes >= lookBounds.bytes) this.#endedBy ??= 'Bytes';
     if (this.#files >= lookBounds.files) this.#endedBy ??= 'Files';
     return this.#endedBy !== null;
@@ -193,9 +193,9 @@ class Search {
       number += 1;
       if (this.#line(text.slice(at, end), { number, path: name, shownLine })) return;
       at = end + 1;
-      if (this.#options.clock.now() - this.#turn < turnMs) continue;
+      if (this.#options.clock.monotonic() - this.#turn < turnMs) continue;
       await setImmediate();
-      this.#turn = this.#options.clock.now();
+      this.#turn = this.#options.clock.monotonic();
       if (this.isOver()) return;
     }
   }
