@@ -1,10 +1,10 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
+import { silentLog } from '@agentfleet/kube';
 import type { GenerateRequest, GenerateResponse } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../base/failure.ts';
+import { hastyClock, serveHttp } from '../testing/localHttp.ts';
 import { chooseExpert, ExpertsClient } from './client.ts';
 
 const request: GenerateRequest = {
@@ -48,45 +48,21 @@ const answer: GenerateResponse = {
   stats: { parsed: 1, considered: 2, millis: 3 },
 };
 
-/** Time whose waits pass at once, so that retries need no patience. */
-const hasty = (): Clock => {
-  let passed = 0;
-  return {
-    now: () => systemClock.now(),
-    monotonic: () => passed + systemClock.monotonic(),
-    // A deadline is real; a wait between two tries (under 30 s, above 0) passes at once and is counted.
-    after: (ms, run) => {
-      if (ms > 10_000) return systemClock.after(ms, run);
-      return systemClock.after(0, () => {
-        passed += ms;
-        run();
-      });
-    },
-  };
-};
-
 type Handler = (request: IncomingMessage, response: ServerResponse, calls: number) => void;
 
 async function expert(handler: Handler) {
   let calls = 0;
-  const server = createServer((request, response) => {
+  const server = await serveHttp((request, response) => {
     request.resume();
     calls += 1;
     handler(request, response, calls);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const endpoint: ExpertEndpoint = { name: 'gen', role: 'Generalist', engine: 'Synth', domains: ['*'], url };
-  const close = (): Promise<void> =>
-    new Promise((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
-  return { endpoint, calls: () => calls, close, [Symbol.asyncDispose]: close };
+  const endpoint: ExpertEndpoint = { name: 'gen', role: 'Generalist', engine: 'Synth', domains: ['*'], url: server.url };
+  return { ...server, endpoint, calls: () => calls };
 }
 
 const ask = (endpoint: ExpertEndpoint, signal = new AbortController().signal): Promise<GenerateResponse> =>
-  new ExpertsClient({ clock: hasty(), random: () => 0, log: silentLog }).of([endpoint]).generate(endpoint, request, signal);
+  new ExpertsClient({ clock: hastyClock(10_000), random: () => 0, log: silentLog }).of([endpoint]).generate(endpoint, request, signal);
 
 const refusal = (code: string) => ({ error: { code, message: 'said by the test', field: null, cure: 'none' } });
 const send = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void => {

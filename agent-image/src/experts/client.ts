@@ -126,7 +126,7 @@ export class ExpertsClient {
 
   #answer(expert: ExpertEndpoint, request: GenerateRequest, text: string): GenerateResponse {
     try {
-      return this.#read(text, request);
+      return this.#read('Generate', text, request);
     } catch (error) {
       const message = `expert ${expert.name} answered what is no proposal: ${asError(error).message}; check its version`;
       throw new AttemptFailure('Infrastructure', 'ExpertMalformed', message, { cause: error });

@@ -1,8 +1,8 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import type { ControlRequest } from '@agentfleet/protocol/inference';
+import { serveHttp, type LocalHttp } from '../testing/localHttp.ts';
 import { PartsClient, type Part } from './parts.ts';
 
 const request: ControlRequest = { requestId: 'r1', experts: ['a', 'b'], steps: [] };
@@ -24,28 +24,21 @@ let handle: Handler;
 let calls = 0;
 let part: Part;
 let passed = 0;
-let server: ReturnType<typeof createServer>;
+let server: LocalHttp;
 /** Real time for limits; the test's time for the rest. */
 const clock: Clock = { now: () => systemClock.now(), monotonic: () => passed, after: (ms, run) => systemClock.after(ms, run) };
 
 beforeEach(async () => {
   calls = 0;
   passed = 0;
-  server = createServer((request, response) => {
+  server = await serveHttp((request, response) => {
     request.resume();
     calls += 1;
     handle(response, calls, request);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  part = { name: 'hrm', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  part = { name: 'hrm', url: server.url };
 });
-afterEach(
-  () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    }),
-);
+afterEach(() => server[Symbol.asyncDispose]());
 
 const send = (status: number, body: unknown, headers = {}): Handler => {
   return (response) => response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));

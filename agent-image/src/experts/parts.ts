@@ -63,15 +63,18 @@ class Circuit {
   }
 }
 
-/** Request and answer of each capability of a learned part. */
+/** Request and answer of each capability of an expert. */
 export interface Exchanges {
+  readonly Generate: { readonly request: GenerateRequest; readonly response: GenerateResponse };
   readonly Control: { readonly request: ControlRequest; readonly response: ControlResponse };
   readonly Score: { readonly request: ScoreRequest; readonly response: ScoreResponse };
   readonly Embed: { readonly request: EmbedRequest; readonly response: EmbedResponse };
   readonly Judge: { readonly request: JudgeRequest; readonly response: JudgeResponse };
   readonly Prior: { readonly request: PriorRequest; readonly response: PriorResponse };
 }
-export type PartCapability = keyof Exchanges;
+export type Capability = keyof Exchanges;
+/** Those of learned parts, which only advise. */
+export type PartCapability = Exclude<Capability, 'Generate'>;
 
 /** JSON has no NaN and no infinity, so that every number of an answer is finite; bounds are those of its meaning. */
 const number = Type.Number();
@@ -80,7 +83,31 @@ const orNull = (type: typeof number) => Type.Union([type, Type.Null()]);
 const answered = { requestId: Type.String(), modelDigest: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }) };
 const id = Type.String({ maxLength: 128 });
 
-const schemas: Readonly<Record<PartCapability, TObject>> = {
+const candidate = Type.Object({
+  id: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }),
+  rank: Type.Integer({ minimum: 1 }),
+  score: Type.Number({ minimum: 0, maximum: 1 }),
+  energy: Type.Optional(number),
+  edits: Type.Array(Edit, { maxItems: 64 }),
+  acts: Type.Optional(Type.Array(ShellAct, { maxItems: 16 })),
+  operator: Type.String({ maxLength: 256 }),
+  rationale: Type.String({ maxLength: 4096 }),
+  location: Type.Object({ path: Type.String({ maxLength: 1024 }), line: number, column: number }),
+});
+
+const schemas: Readonly<Record<Capability, TObject>> = {
+  Generate: Type.Object({
+    requestId: Type.String(),
+    engine: Type.String({ maxLength: 256 }),
+    modelDigest: Type.String({ maxLength: 256 }),
+    candidates: Type.Array(candidate, { maxItems: generateBounds.maxCandidates }),
+    returnedMass: number,
+    exhausted: Type.Boolean(),
+    truncated: Type.Boolean(),
+    entropyNats: number,
+    margin: Type.Union([number, Type.Null()]),
+    stats: Type.Object({ parsed: number, considered: number, millis: number }),
+  }),
   Control: Type.Object({
     ...answered,
     tick: Type.Integer({ minimum: 0 }),
@@ -119,7 +146,9 @@ const schemas: Readonly<Record<PartCapability, TObject>> = {
 };
 
 /** Checks beyond the schema: an answer must match its request, in its order. Returns the fault, or null. */
-const fits: { readonly [C in PartCapability]: (response: Exchanges[C]['response'], request: Exchanges[C]['request']) => string | null } = {
+const fits: { readonly [C in Capability]: (response: Exchanges[C]['response'], request: Exchanges[C]['request']) => string | null } = {
+  // Which files a candidate edits is for gate 1 to judge: one bad candidate must not end the attempt.
+  Generate: () => null,
   Control: ({ experts }, request) => {
     const names = experts.map(({ name }) => name);
     if (!sameOrder(names, request.experts)) return `it weighs ${names.join(', ')}, not ${request.experts.join(', ')}`;
@@ -150,13 +179,13 @@ function sameOrder(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /** Reads an answer of a capability; throws an Error that names its fault. */
-type PartReader = <C extends PartCapability>(capability: C, text: string, request: Exchanges[C]['request']) => Exchanges[C]['response'];
+type AnswerReader = <C extends Capability>(capability: C, text: string, request: Exchanges[C]['request']) => Exchanges[C]['response'];
 
 /** Makes the reader; compiling the schemas is done once. */
-export function partReader(): PartReader {
+export function answerReader(): AnswerReader {
   const ajv = new Ajv({ strict: false });
-  const validators = new Map<PartCapability, ValidateFunction>();
-  for (const capability of Object.keys(schemas) as PartCapability[]) validators.set(capability, ajv.compile(schemas[capability]));
+  const validators = new Map<Capability, ValidateFunction>();
+  for (const capability of Object.keys(schemas) as Capability[]) validators.set(capability, ajv.compile(schemas[capability]));
   return (capability, text, request) => {
     const value: unknown = JSON.parse(text);
     const validate = validators.get(capability);
@@ -210,7 +239,7 @@ const betweenMs = 50;
 export class PartsClient {
   readonly #options: PartsOptions;
   readonly #circuit: Circuit;
-  readonly #read = partReader();
+  readonly #read = answerReader();
 
   constructor(options: PartsOptions) {
     this.#options = options;
@@ -255,47 +284,4 @@ export class PartsClient {
     if (posted.status !== 200) throw refusalOf(part.name, posted.status, posted.text).failure;
     return this.#read(capability, posted.text, request);
   }
-}
-
-const candidate = Type.Object({
-  id: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }),
-  rank: Type.Integer({ minimum: 1 }),
-  score: Type.Number({ minimum: 0, maximum: 1 }),
-  energy: Type.Optional(number),
-  edits: Type.Array(Edit, { maxItems: 64 }),
-  acts: Type.Optional(Type.Array(ShellAct, { maxItems: 16 })),
-  operator: Type.String({ maxLength: 256 }),
-  rationale: Type.String({ maxLength: 4096 }),
-  location: Type.Object({ path: Type.String({ maxLength: 1024 }), line: number, column: number }),
-});
-
-const response = Type.Object({
-  requestId: Type.String(),
-  engine: Type.String({ maxLength: 256 }),
-  modelDigest: Type.String({ maxLength: 256 }),
-  candidates: Type.Array(candidate, { maxItems: generateBounds.maxCandidates }),
-  returnedMass: number,
-  exhausted: Type.Boolean(),
-  truncated: Type.Boolean(),
-  entropyNats: number,
-  margin: Type.Union([number, Type.Null()]),
-  stats: Type.Object({ parsed: number, considered: number, millis: number }),
-});
-
-/**
- * Returns the function that reads an answer; it throws an Error that names the fault. Which files a candidate edits is
- * for gate 1 to judge: one bad candidate must not end the attempt.
- */
-export function answerReader(): (text: string, request: GenerateRequest) => GenerateResponse {
-  const validate = new Ajv({ strict: false }).compile(response);
-  return (text, request) => {
-    const value: unknown = JSON.parse(text);
-    if (!validate(value)) {
-      const [error] = validate.errors ?? [];
-      throw new Error(`${error?.instancePath || '/'} ${error?.message ?? ''}`);
-    }
-    const answer = value as GenerateResponse;
-    if (answer.requestId !== request.requestId) throw new Error(`it answers ${answer.requestId}, not ${request.requestId}`);
-    return answer;
-  };
 }

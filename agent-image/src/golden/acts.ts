@@ -12,7 +12,7 @@ import {
 import type { VerifierEndpoint } from '@agentfleet/protocol/pool';
 import type { Bearer } from '@agentfleet/protocol/tokens';
 import { auc, brier, ece } from '@agentfleet/protocol/stats';
-import { partReader, post } from '../experts/index.ts';
+import { answerReader, post } from '../experts/index.ts';
 import { refusalOf } from '../experts/refusal.ts';
 import { abstention } from '../decision/opinion.ts';
 import type { ActCase } from './cases.ts';
@@ -96,7 +96,7 @@ function asker(
   verifier: VerifierEndpoint,
   { clock, random, signal, bearer }: AskOptions,
 ): (request: ScoreRequest) => Promise<ScoreResponse> {
-  const read = partReader();
+  const read = answerReader();
   const once = async (request: ScoreRequest): Promise<ScoreResponse | { readonly failure: Error; readonly retry: boolean }> => {
     const limit = deadline(clock, answerMs, signal);
     try {

@@ -29,22 +29,19 @@ export const isMade = (name: string): boolean => made.test(name);
 const bent =
   /^(?:-u|-w|--update\w*|--snapshot-update|--force-regen|--passWithNoTests|--deselect|--ignore\S*|--exec|-exec|-toolexec|-ldflags|-p|-o|--out\S*|--rootdir|--config\S*|-c|--require|-r|--import|--loader|--eval|-e|--plugin\S*|--watch|--host|--serve|--global-?setup\S*|--rules\S*|--testPathIgnore\S*)(?:=|$)/;
 
+/** What does the same whatever it is told, but for options that are {@link bent}: checkers, formatters, runners of tests, views of processes. */
+const anyhow =
+  'tsc vitest jest mocha eslint prettier oxlint pytest black mypy gofmt ctest rspec rubocop tox lsof ss netstat pgrep pg_isready free uptime nproc isort flake8 pylint pyright shellcheck hadolint yamllint actionlint markdownlint stylelint tflint gitleaks';
+
+const gradle =
+  /^(?:(?:-q|--quiet|--offline|--no-daemon|--console=\w+|--tests \S+|(?::[\w-]+)*:?(?:clean|test|build|check|assemble|compile\w+|classes))(?: |$))+$/;
+
 const runners = new Map<string, RegExp>([
+  ...anyhow.split(' ').map((name): [string, RegExp] => [name, /^/]),
   ['npm', /^(?:test|t|ls|outdated|explain|pack --dry-run|run(?:-script)? (?:test|build|lint|check|typecheck|format|start|dev)\b)/],
   ['yarn', /^(?:test|build|lint|check|typecheck|format)\b/],
   ['pnpm', /^(?:test|build|lint|check|typecheck|format|run (?:test|build|lint|check|typecheck|format)\b)/],
-  ['tsc', /^/],
-  ['vitest', /^/],
-  ['jest', /^/],
-  ['mocha', /^/],
-  ['eslint', /^/],
-  ['prettier', /^/],
-  ['oxlint', /^/],
-  ['pytest', /^/],
   ['ruff', /^(?:check|format)\b/],
-  ['black', /^/],
-  ['mypy', /^/],
-  ['gofmt', /^/],
   ['go', /^(?:build|test|vet|fmt|list|version)\b|^mod (?:tidy|verify)/],
   ['cargo', /^(?:build|test|check|clippy|fmt|tree)\b/],
   // Every goal of the line is one of these, and no property points elsewhere.
@@ -52,37 +49,13 @@ const runners = new Map<string, RegExp>([
     'mvn',
     /^(?:(?:-[BqoeX]|--batch-mode|--quiet|--offline|-pl \S+|-am|-Dtest=\S+|clean|validate|compile|test-compile|test|package|verify)(?: |$))+$/,
   ],
-  [
-    'gradle',
-    /^(?:(?:-q|--quiet|--offline|--no-daemon|--console=\w+|--tests \S+|(?::[\w-]+)*:?(?:clean|test|build|check|assemble|compile\w+|classes))(?: |$))+$/,
-  ],
-  [
-    'gradlew',
-    /^(?:(?:-q|--quiet|--offline|--no-daemon|--console=\w+|--tests \S+|(?::[\w-]+)*:?(?:clean|test|build|check|assemble|compile\w+|classes))(?: |$))+$/,
-  ],
+  ['gradle', gradle],
+  ['gradlew', gradle],
   ['dotnet', /^(?:build|test|format)\b/],
   ['make', /^(?:(?:-j\S*|all|build|test|tests|check|lint|clean|format|dist)(?: |$))*$/],
   ['cmake', /^(?:-[SB]|--build)\b/],
-  ['ctest', /^/],
   ['node', /^--test\b/],
-  ...[
-    'isort',
-    'flake8',
-    'pylint',
-    'pyright',
-    'shellcheck',
-    'hadolint',
-    'yamllint',
-    'actionlint',
-    'markdownlint',
-    'stylelint',
-    'tflint',
-    'gitleaks',
-  ].map((name): [string, RegExp] => [name, /^/]),
   ['golangci-lint', /^run\b/],
-  ['rspec', /^/],
-  ['rubocop', /^/],
-  ['tox', /^/],
   ['coverage', /^(?:report|html|xml)\b|^run -m (?:pytest|unittest)\b/],
   ['terraform', /^(?:fmt|validate|plan|version|show|output)\b/],
   ['helm', /^(?:lint|template|dep|show|list|status|history)\b/],
@@ -94,14 +67,6 @@ const runners = new Map<string, RegExp>([
   ['pip', /^(?:list|show|check|freeze)\b/],
   ['pip3', /^(?:list|show|check|freeze)\b/],
   ['gh', /^(?:(?:pr|issue|run|repo|release) (?:view|list|checks|status|diff))\b/],
-  ['lsof', /^/],
-  ['ss', /^/],
-  ['netstat', /^/],
-  ['pgrep', /^/],
-  ['pg_isready', /^/],
-  ['free', /^/],
-  ['uptime', /^/],
-  ['nproc', /^/],
 ]);
 
 const gitVerbs: Readonly<Record<string, (rest: readonly string[]) => boolean>> = {

@@ -80,132 +80,83 @@ function whole(value: number, max: number, min = 0): number {
   return Number.isFinite(value) ? Math.min(max, Math.max(min, Math.ceil(value))) : min;
 }
 
-function wholeUsage(usage: NonNullable<Run['usage']>): NonNullable<Run['usage']> {
-  const entries = Object.entries(usage).map(([name, value]) => [
-    name,
-    typeof value === 'number' ? whole(value, Number.MAX_SAFE_INTEGER) : value,
-  ]);
-  return Object.fromEntries(entries) as NonNullable<Run['usage']>;
+/** Changes a whole to be reported, or a part of one. */
+type Change<T> = (whole: T) => T;
+type Reduction = Change<Run>;
+
+/** Changes one field where it is there. */
+function on<T extends object, F extends keyof T>(field: F, change: (value: Exclude<T[F], undefined>) => T[F]): Change<T> {
+  return (whole) => (whole[field] === undefined ? whole : { ...whole, [field]: change(whole[field] as Exclude<T[F], undefined>) });
 }
 
-function shapedOutcome(outcome: NonNullable<Run['outcome']>): NonNullable<Run['outcome']> {
-  const checks = outcome.checks?.slice(0, 16).map((check) => ({
-    ...check,
-    passed: whole(check.passed, 10_000_000),
-    failed: whole(check.failed, 10_000_000),
-    skipped: whole(check.skipped, 10_000_000),
-    seconds: whole(check.seconds, 86_400),
-  }));
-  return {
-    ...outcome,
-    ...(outcome.message === undefined ? {} : { message: cut(outcome.message, 1024) }),
-    ...(checks === undefined ? {} : { checks }),
-  };
+/** Makes changes one after the other. */
+function each<T>(...changes: readonly Change<T>[]): Change<T> {
+  return (whole) => changes.reduce((now, change) => change(now), whole);
 }
 
-function shapedProgress(progress: NonNullable<Run['progress']>): NonNullable<Run['progress']> {
-  return {
-    ...progress,
-    done: whole(progress.done, 100_000),
-    total: whole(progress.total, 100_000),
-    ...(progress.message === undefined ? {} : { message: cut(progress.message, 256) }),
-  };
-}
+const first =
+  (count: number) =>
+  <T>(list: readonly T[]) =>
+    list.slice(0, count);
+const cutTo = (max: number) => (text: string) => cut(text, max);
 
-function shapedRollback(rollback: NonNullable<Run['rollback']>): NonNullable<Run['rollback']> {
-  if (rollback.irreversible === undefined) return rollback;
-  return { ...rollback, irreversible: rollback.irreversible.slice(0, 16).map((effect) => cut(effect, 256)) };
-}
+const patchTo = (max: number): Reduction => on('patch', (patch) => cutPatch(patch, max));
+const answerTo = (maxBytes: number): Reduction => on('answer', (answer) => cutAnswer(answer, maxBytes));
+const artifactsTo = (count: number): Reduction => on('artifacts', first(count));
+const checksTo = (count: number): Reduction => on('outcome', on('checks', first(count)));
+const planTo = (nodes: number, intent: number): Reduction => on('plan', (plan) => fewerNodes(plan, nodes).map(on('intent', cutTo(intent))));
+const messageTo = (max: number): Reduction => each(on('outcome', on('message', cutTo(max))), on('progress', on('message', cutTo(max))));
 
-function shapedApproval(pending: NonNullable<Run['pendingApproval']>): NonNullable<Run['pendingApproval']> {
-  return {
-    ...pending,
-    summary: cut(pending.summary, 512),
-    ...(pending.question === undefined ? {} : { question: cut(pending.question, 1024) }),
-    ...(pending.evidence === undefined ? {} : { evidence: cut(pending.evidence, 1024) }),
-  };
-}
+const effectsTo = (count: number, max: number): Reduction =>
+  on('rollback', ({ irreversible = [], ...rollback }) => {
+    const kept = irreversible.slice(0, count).map(cutTo(max));
+    return { ...rollback, ...(kept.length > 0 && { irreversible: kept }) };
+  });
+
+/** The summary begins with the question, so that at least this is read. */
+const approvalTo = (max: number): Reduction => on('pendingApproval', each(on('evidence', cutTo(max)), on('question', cutTo(2 * max))));
+
+/** Counts of a check; its name stays. */
+const wholeCounts = <T extends Record<'passed' | 'failed' | 'skipped' | 'seconds', number>>(check: T): T => ({
+  ...check,
+  passed: whole(check.passed, 10_000_000),
+  failed: whole(check.failed, 10_000_000),
+  skipped: whole(check.skipped, 10_000_000),
+  seconds: whole(check.seconds, 86_400),
+});
+
+const wholeUsage: Change<Usage> = (usage) =>
+  Object.fromEntries(
+    Object.entries(usage).map(([name, value]) => [name, typeof value === 'number' ? whole(value, Number.MAX_SAFE_INTEGER) : value]),
+  ) as Usage;
 
 /** Cuts every list, text and number of the run to the API's bounds. Does not check patterns and the total size. */
-function shape(run: Run): Run {
-  const { progress, plan, usage, experts, pendingApproval, artifacts, answer, messagesTaken, patch, rollback, outcome } = run;
-  return {
-    ...run,
-    ...(progress === undefined ? {} : { progress: shapedProgress(progress) }),
-    ...(plan === undefined ? {} : { plan: fewerNodes(plan, maxPlanNodes).map((node) => ({ ...node, intent: cut(node.intent, 96) })) }),
-    ...(usage === undefined ? {} : { usage: wholeUsage(usage) }),
-    ...(experts === undefined ? {} : { experts: experts.slice(0, 16) }),
-    ...(pendingApproval === undefined ? {} : { pendingApproval: shapedApproval(pendingApproval) }),
-    ...(artifacts === undefined ? {} : { artifacts: artifacts.slice(0, 16) }),
-    ...(answer === undefined ? {} : { answer: cutAnswer(answer, maxAnswerBytes) }),
-    ...(messagesTaken === undefined ? {} : { messagesTaken: messagesTaken.slice(-maxMessagesTaken) }),
-    ...(patch === undefined ? {} : { patch: cutPatch(patch, maxPatchCharacters) }),
-    ...(rollback === undefined ? {} : { rollback: shapedRollback(rollback) }),
-    ...(outcome === undefined ? {} : { outcome: shapedOutcome(outcome) }),
-  };
-}
+const shape: Reduction = each(
+  on('progress', (progress) => ({ ...progress, done: whole(progress.done, 100_000), total: whole(progress.total, 100_000) })),
+  on('progress', on('message', cutTo(256))),
+  planTo(maxPlanNodes, 96),
+  on('usage', wholeUsage),
+  on('experts', first(16)),
+  on('pendingApproval', each(on('summary', cutTo(512)), on('question', cutTo(1024)), on('evidence', cutTo(1024)))),
+  artifactsTo(16),
+  answerTo(maxAnswerBytes),
+  on('messagesTaken', (taken) => taken.slice(-maxMessagesTaken)),
+  patchTo(maxPatchCharacters),
+  on(
+    'rollback',
+    on('irreversible', (effects) => effects.slice(0, 16).map(cutTo(256))),
+  ),
+  on(
+    'outcome',
+    each(
+      on('message', cutTo(1024)),
+      on('checks', (checks) => checks.slice(0, 16).map(wholeCounts)),
+    ),
+  ),
+);
 
 /** Bytes of `status.run` as JSON. The whole status may have 8 KiB; the rest is the operator's. */
 export const maxRunBytes = 6 * 1024;
-
-type Reduction = (run: Run) => Run;
-
-const patchTo =
-  (max: number): Reduction =>
-  (run) =>
-    run.patch === undefined ? run : { ...run, patch: cutPatch(run.patch, max) };
-
-const answerTo =
-  (maxBytes: number): Reduction =>
-  (run) =>
-    run.answer === undefined ? run : { ...run, answer: cutAnswer(run.answer, maxBytes) };
-
-const planTo =
-  (nodes: number, intent: number): Reduction =>
-  (run) =>
-    run.plan === undefined
-      ? run
-      : { ...run, plan: fewerNodes(run.plan, nodes).map((node) => ({ ...node, intent: cut(node.intent, intent) })) };
-
-const artifactsTo =
-  (count: number): Reduction =>
-  (run) =>
-    run.artifacts === undefined ? run : { ...run, artifacts: run.artifacts.slice(0, count) };
-
-const messageTo =
-  (max: number): Reduction =>
-  (run) => ({
-    ...run,
-    ...(run.outcome?.message === undefined ? {} : { outcome: { ...run.outcome, message: cut(run.outcome.message, max) } }),
-    ...(run.progress?.message === undefined ? {} : { progress: { ...run.progress, message: cut(run.progress.message, max) } }),
-  });
-
-const effectsTo =
-  (count: number, max: number): Reduction =>
-  (run) => {
-    const { irreversible, ...rollback } = run.rollback ?? { irreversible: undefined };
-    if (run.rollback === undefined || irreversible === undefined) return run;
-    const kept = irreversible.slice(0, count).map((effect) => cut(effect, max));
-    return { ...run, rollback: { ...(rollback as typeof run.rollback), ...(kept.length === 0 ? {} : { irreversible: kept }) } };
-  };
-
-const approvalTo =
-  (max: number): Reduction =>
-  (run) => {
-    if (run.pendingApproval === undefined) return run;
-    const { evidence, question, ...rest } = run.pendingApproval;
-    // The summary begins with the question, so that at least this is read.
-    const kept = {
-      ...(evidence === undefined ? {} : { evidence: cut(evidence, max) }),
-      ...(question === undefined ? {} : { question: cut(question, 2 * max) }),
-    };
-    return { ...run, pendingApproval: { ...rest, ...kept } };
-  };
-
-const checksTo =
-  (count: number): Reduction =>
-  (run) =>
-    run.outcome?.checks === undefined ? run : { ...run, outcome: { ...run.outcome, checks: run.outcome.checks.slice(0, count) } };
 
 const without =
   (field: 'patch' | 'plan' | 'signals' | 'shadow' | 'artifacts' | 'experts' | 'pendingApproval' | 'snapshots' | 'answer'): Reduction =>
@@ -214,11 +165,10 @@ const without =
     return rest;
   };
 
-const withoutCheckpoint: Reduction = (run) => {
-  if (run.snapshots === undefined) return run;
-  const { checkpointURI: _, ...snapshots } = run.snapshots;
-  return { ...run, snapshots };
-};
+const withoutCheckpoint: Reduction = on('snapshots', (snapshots) => {
+  const { checkpointURI: _, ...rest } = snapshots;
+  return rest;
+});
 
 /** From the least to the most important; the end of the attempt and the restored snapshot come last and stay. */
 const reductions: readonly Reduction[] = [

@@ -1,30 +1,24 @@
 import { asError, deadline, type Clock, sleep, type Log } from '@agentfleet/kube';
-import { routes, type GenerateRequest, type GenerateResponse, generateBounds } from '@agentfleet/protocol/inference';
+import { routes, type GenerateResponse, generateBounds } from '@agentfleet/protocol/inference';
 import type { Bearer } from '@agentfleet/protocol/tokens';
 import type { Dispatcher } from 'undici';
-import { answerReader, partReader, post, type Exchanges } from '../experts/index.ts';
+import { answerReader, post, type Capability, type Exchanges } from '../experts/index.ts';
 import { createHash } from 'node:crypto';
 import type { ShadowReport } from '@agentfleet/protocol/api';
 import type { ExpertEndpoint, ShadowBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
 import { compared, noCounts, plus, type Comparison } from './counts.ts';
 import type { Experts } from '../attempt/ports.ts';
 
-/** All that can be copied. */
-interface CopyExchanges extends Exchanges {
-  readonly Generate: { readonly request: GenerateRequest; readonly response: GenerateResponse };
-}
-type CopyCapability = keyof CopyExchanges;
-
 /** One copy. */
-export interface Copy<C extends CopyCapability> {
+export interface Copy<C extends Capability> {
   readonly to: { readonly name: string; readonly url: string };
   readonly capability: C;
-  readonly request: CopyExchanges[C]['request'];
+  readonly request: Exchanges[C]['request'];
   readonly timeoutMillis: number;
 }
 
 /** Its answer and duration, or why there is none. */
-type CopyAnswer<C extends CopyCapability> = { readonly answer: CopyExchanges[C]['response'] } | { readonly failed: string };
+type CopyAnswer<C extends Capability> = { readonly answer: Exchanges[C]['response'] } | { readonly failed: string };
 
 interface CopyOptions {
   readonly clock: Clock;
@@ -35,34 +29,26 @@ interface CopyOptions {
 /** Asks a shadow: once, with a separate time limit. One instance serves all tasks of a worker. */
 export class CopyClient {
   readonly #options: CopyOptions;
-  readonly #readPart = partReader();
-  readonly #readProposals = answerReader();
+  readonly #read = answerReader();
 
   constructor(options: CopyOptions) {
     this.#options = options;
   }
 
   /** Never rejects. */
-  async ask<C extends CopyCapability>({ to, capability, request, timeoutMillis }: Copy<C>, signal: AbortSignal): Promise<CopyAnswer<C>> {
+  async ask<C extends Capability>({ to, capability, request, timeoutMillis }: Copy<C>, signal: AbortSignal): Promise<CopyAnswer<C>> {
     const { clock, dispatcher, bearer } = this.#options;
     const limit = deadline(clock, timeoutMillis, signal);
     try {
       const posting = { name: to.name, url: to.url, route: routes[capability], body: request, dispatcher, bearer };
       const { status, text } = await post(posting, limit.signal);
       if (status !== 200) return { failed: `it answered ${status}` };
-      const answer = this.#read(capability, text, request);
-      return { answer };
+      return { answer: this.#read(capability, text, request) };
     } catch (error) {
       return { failed: limit.expired() ? `no answer within ${timeoutMillis} ms` : asError(error).message };
     } finally {
       limit.dispose();
     }
-  }
-
-  #read<C extends CopyCapability>(capability: C, text: string, request: CopyExchanges[C]['request']): CopyExchanges[C]['response'] {
-    if (capability === 'Generate') return this.#readProposals(text, request as GenerateRequest);
-    const part: keyof Exchanges = capability;
-    return this.#readPart(part, text, request as Exchanges[typeof part]['request']);
   }
 }
 
@@ -120,14 +106,14 @@ interface MirrorOptions {
 type Asked = Pick<ExpertEndpoint, 'name'> & { readonly role: ExpertEndpoint['role'] | 'Verifier' };
 
 /** A request with its real answer. */
-export interface Answered<C extends CopyCapability> {
+export interface Answered<C extends Capability> {
   readonly part: Asked;
   readonly capability: C;
-  readonly request: CopyExchanges[C]['request'];
+  readonly request: Exchanges[C]['request'];
   /** How long a copy may take; for a verifier the shadow's own time limit counts. */
   readonly timeoutMillis: number;
   /** Compares the real answer with that of the shadow. */
-  readonly compare?: (shadow: CopyExchanges[C]['response'], verifier: VerifierEndpoint | null) => Comparison;
+  readonly compare?: (shadow: Exchanges[C]['response'], verifier: VerifierEndpoint | null) => Comparison;
 }
 
 /** A real request on its way. */
@@ -135,7 +121,7 @@ export interface Question {
   /** It has ended, with or without an answer. */
   end(): void;
   /** Copies it after its answer. Returns at once and never throws. */
-  copy<C extends CopyCapability>(answered: Answered<C>): void;
+  copy<C extends Capability>(answered: Answered<C>): void;
 }
 
 /**
@@ -146,7 +132,7 @@ export class Mirror {
   readonly #options: MirrorOptions;
   readonly #closed = new AbortController();
   /** Copies in flight. */
-  readonly #underWay = new Set<Sent<CopyCapability>>();
+  readonly #underWay = new Set<Sent<Capability>>();
   #counts: ShadowReport | undefined;
 
   constructor(options: MirrorOptions) {
@@ -183,18 +169,18 @@ export class Mirror {
     for (const copy of this.#underWay) this.#end(copy, { dropped: 1 });
   }
 
-  #copy<C extends CopyCapability>(answered: Answered<C>): void {
+  #copy<C extends Capability>(answered: Answered<C>): void {
     const { shadow, lane } = this.#options;
     const brief = this.#closed.signal.aborted ? undefined : shadow();
     if (brief === undefined) return;
     const to = fits(brief, answered) ? partOf(brief, answered.part) : undefined;
     if (to === undefined || !isSampled(brief.rollout, answered.request.requestId, brief.percent)) return;
-    if (lane.enter(brief.maxInFlight)) void this.#send({ brief, to, answered } as unknown as Sent<CopyCapability>);
+    if (lane.enter(brief.maxInFlight)) void this.#send({ brief, to, answered } as unknown as Sent<Capability>);
     else this.#count(brief, { dropped: 1 });
   }
 
   /** Never rejects. */
-  async #send(copy: Sent<CopyCapability>): Promise<void> {
+  async #send(copy: Sent<Capability>): Promise<void> {
     const { lane, log } = this.#options;
     this.#underWay.add(copy);
     try {
@@ -207,7 +193,7 @@ export class Mirror {
     }
   }
 
-  async #compare(copy: Sent<CopyCapability>): Promise<void> {
+  async #compare(copy: Sent<Capability>): Promise<void> {
     const { clock, client, log } = this.#options;
     const { brief, to, answered } = copy;
     const { signal } = this.#closed;
@@ -227,7 +213,7 @@ export class Mirror {
   }
 
   /** Counts how a copy ended, once. */
-  #end(copy: Sent<CopyCapability>, more: Parameters<typeof plus>[1]): void {
+  #end(copy: Sent<Capability>, more: Parameters<typeof plus>[1]): void {
     if (this.#underWay.delete(copy)) this.#count(copy.brief, more);
   }
 
@@ -240,19 +226,19 @@ export class Mirror {
   }
 }
 
-interface Sent<C extends CopyCapability> {
+interface Sent<C extends Capability> {
   readonly brief: ShadowBrief;
   readonly to: { readonly name: string; readonly url: string };
   readonly answered: Answered<C>;
 }
 
 /** A batch that the verifier in shadow would refuse for its size is not compared. */
-function fits<C extends CopyCapability>({ verifier }: ShadowBrief, { capability, request }: Answered<C>): boolean {
-  return capability !== 'Score' || verifier === null || (request as CopyExchanges['Score']['request']).items.length <= verifier.batchMax;
+function fits<C extends Capability>({ verifier }: ShadowBrief, { capability, request }: Answered<C>): boolean {
+  return capability !== 'Score' || verifier === null || (request as Exchanges['Score']['request']).items.length <= verifier.batchMax;
 }
 
 /** Returns the shadow's part for another one: of the same name, else of the same role. */
-function partOf({ experts, verifier }: ShadowBrief, { name, role }: Asked): Sent<CopyCapability>['to'] | undefined {
+function partOf({ experts, verifier }: ShadowBrief, { name, role }: Asked): Sent<Capability>['to'] | undefined {
   if (role === 'Verifier') return verifier ?? undefined;
   const alike = experts.filter((expert) => expert.role === role);
   return alike.find((expert) => expert.name === name) ?? alike[0];

@@ -1,31 +1,12 @@
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { systemClock, type Clock } from '@agentfleet/kube';
+import { systemClock } from '@agentfleet/kube';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { hastyClock, serveHttp, type LocalHttp } from '../testing/localHttp.ts';
 import { createArtifactStore, S3Client, S3Store, webIdentityOf } from './index.ts';
-
-/** Waits take no time; each moves the clock on. */
-function hastyClock(): Clock & { readonly waits: number[] } {
-  let ahead = 0;
-  const waits: number[] = [];
-  return {
-    waits,
-    now: () => systemClock.now(),
-    monotonic: () => systemClock.monotonic() + ahead,
-    // The limit of one try is no wait: it stays a real timer.
-    after: (ms, run) => {
-      if (ms > 100_000) return systemClock.after(ms, run);
-      waits.push(ms);
-      ahead += ms;
-      return systemClock.after(0, run);
-    },
-  };
-}
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -43,7 +24,7 @@ const answer =
   (request, response) =>
     void request.resume().once('end', () => response.writeHead(200, headers).end(body));
 
-let server: Server;
+let server: LocalHttp;
 let folder: string;
 let clock: ReturnType<typeof hastyClock>;
 let seen: { readonly method: string; readonly url: string; readonly headers: IncomingMessage['headers'] }[];
@@ -52,25 +33,22 @@ let handlers: Handler[];
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'agentfleet-s3-'));
   await writeFile(join(folder, 'credential'), 'AKID:very-secret-key\n');
-  clock = hastyClock();
+  clock = hastyClock(100_000);
   [seen, handlers] = [[], []];
-  server = createServer((request, response) => {
+  server = await serveHttp((request, response) => {
     seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers });
     (handlers.length > 1 ? handlers.shift() : handlers[0])?.(request, response);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
 });
 afterEach(async () => {
-  server.closeAllConnections();
-  server.close();
+  await server[Symbol.asyncDispose]();
   await rm(folder, { recursive: true });
 });
 
 function open(change: Partial<ConstructorParameters<typeof S3Store>[0]> = {}): S3Store {
   return new S3Store({
     uri: 's3://agents/pool/a',
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: server.url,
     region: 'eu-west-1',
     forcePathStyle: true,
     credentialFile: join(folder, 'credential'),
@@ -109,7 +87,7 @@ describe('trying again', () => {
 
   it('reports that there is no answer', async () => {
     const store = open();
-    server.close();
+    await server[Symbol.asyncDispose]();
     await expect(store.list('')).rejects.toMatchObject({
       code: 'Unavailable',
       message: expect.stringMatching(/^list s3:.*ECONNREFUSED/) as unknown,
@@ -235,7 +213,7 @@ describe('the credential', () => {
       region: 'r',
       forcePathStyle: true,
     };
-    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const endpoint = server.url;
     await createArtifactStore({ ...place, endpoint }, { clock, random: () => 0 }).get('x');
     expect(seen[0]?.headers.authorization).toBeUndefined();
   });
@@ -249,7 +227,7 @@ describe('the identity of an account', () => {
         '</Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>',
     );
   const client = (env: Readonly<Record<string, string>> = {}): S3Client => {
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const url = `${server.url}/`;
     const identity = webIdentityOf({
       AWS_ROLE_ARN: 'arn:aws:iam::1:role/fleet',
       AWS_WEB_IDENTITY_TOKEN_FILE: join(folder, 'credential'),
@@ -258,8 +236,7 @@ describe('the identity of an account', () => {
     });
     return new S3Client({ region: 'eu-1', clock, random: () => 0.5, maxWaitMs: 1000, ...(identity && { identity }) });
   };
-  const get = (of: S3Client): Promise<unknown> =>
-    of.request({ method: 'GET', url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/agents/x`), what: 'get x' });
+  const get = (of: S3Client): Promise<unknown> => of.request({ method: 'GET', url: new URL(`${server.url}/agents/x`), what: 'get x' });
 
   it('signs with keys that are lent for its token, and asks again before they end', async () => {
     handlers = [session('AKID1', 4), answer('one'), session('AKID2', 60), answer('two'), answer('three')];

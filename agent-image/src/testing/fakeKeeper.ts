@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { epochHeader, type KeeperInfo } from '@agentfleet/protocol/keeper';
+import { serveHttp } from './localHttp.ts';
 
 /** Answers of a fake keeper; change them at any time. */
 export interface KeeperFacts {
@@ -104,12 +104,5 @@ export async function startFakeKeeper(): Promise<FakeKeeper> {
       response.writeHead(202).end('{}');
     } else refuse(response, 404, 'AF_NOT_FOUND');
   };
-  const server = createServer(handle);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const close = (): Promise<void> =>
-    new Promise((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
-  return { port: (server.address() as AddressInfo).port, facts, calls, [Symbol.asyncDispose]: close };
+  return { ...(await serveHttp(handle)), facts, calls };
 }

@@ -1,12 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '@agentfleet/kube';
 import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weights';
+import { serveHttp, type LocalHttp } from '../testing/localHttp.ts';
 import { readWeightsConfig, runWeights } from './run.ts';
 import { filesOf } from './source.ts';
 import { indexName } from './tensors.ts';
@@ -165,7 +165,7 @@ describe('weights in a folder', () => {
 });
 
 describe('weights in a hub or a bucket', () => {
-  let server: Server;
+  let server: LocalHttp;
   let origin: string;
   let fails = 0;
   /** What is at the source now. */
@@ -179,12 +179,11 @@ describe('weights in a hub or a bucket', () => {
   beforeEach(async () => {
     [fails, asked.length, held, source, cut] = [0, 0, undefined, model, false];
     serveListing = () => listingOf(source);
-    server = createServer((request, response) => {
+    server = await serveHttp((request, response) => {
       asked.push(`${request.url} ${request.headers.range ?? ''} ${request.headers.authorization ?? ''}`.trim());
       serve(request, response);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    origin = server.url;
   });
 
   function serve(request: IncomingMessage, response: ServerResponse): unknown {
@@ -216,7 +215,7 @@ describe('weights in a hub or a bucket', () => {
     return response.writeHead(206).end(Buffer.from(content as string).subarray(Number(from), Number(to) + 1));
   }
 
-  afterEach(() => new Promise((resolve) => (server.closeAllConnections(), server.close(resolve))));
+  afterEach(() => server[Symbol.asyncDispose]());
 
   const hub = (): Record<string, string> => ({ AGENTFLEET_WEIGHTS_URI: 'hf://org/coder@main', AGENTFLEET_HUB: origin });
 

@@ -1,30 +1,16 @@
-import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '@agentfleet/kube';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { AttemptFailure } from '../base/failure.ts';
-import { importWorkspace, type WorkspacePorts } from './import.ts';
-import { FolderKeeper } from './testing/folderKeeper.ts';
-import { dialerTo } from './testing/gitServer.ts';
+import { importWorkspace } from './import.ts';
+import { importPlace, type ImportPlace } from './testing/folderKeeper.ts';
 
 let dir: string;
-let keeper: FolderKeeper;
-let ports: WorkspacePorts;
+let ports: ImportPlace;
 
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'import-'));
-  await mkdir(join(dir, 'workspace'));
-  await mkdir(join(dir, 'scratch'));
-  keeper = new FolderKeeper(join(dir, 'workspace'));
-  ports = {
-    keeper,
-    readConfigMap: (name) => Promise.reject(new AttemptFailure('InvalidInput', 'ConfigMapNotFound', `no ConfigMap ${name}`)),
-    scratch: join(dir, 'scratch'),
-    clock: systemClock,
-    signal: new AbortController().signal,
-    dialer: dialerTo(),
-  };
+  ports = await importPlace(dir);
 });
 
 afterEach(async () => {
@@ -42,10 +28,10 @@ describe('inline files', () => {
     ];
     const imported = await importWorkspace(inline(...files), ports);
     expect(imported).toEqual({ type: 'Inline', description: '3 files of the task', files: 3, bytes: 19 });
-    expect(keeper.path).toBe('/workspace');
-    expect(await keeper.files()).toEqual(Object.fromEntries(files.map(({ path, content }) => [path, content])));
-    expect((await stat(join(keeper.folder, 'src/deep/run.sh'))).mode & 0o777).toBe(0o755);
-    expect((await stat(join(keeper.folder, 'empty'))).mode & 0o777).toBe(0o600);
+    expect(ports.keeper.path).toBe('/workspace');
+    expect(await ports.keeper.files()).toEqual(Object.fromEntries(files.map(({ path, content }) => [path, content])));
+    expect((await stat(join(ports.keeper.folder, 'src/deep/run.sh'))).mode & 0o777).toBe(0o755);
+    expect((await stat(join(ports.keeper.folder, 'empty'))).mode & 0o777).toBe(0o600);
     expect(await readdir(ports.scratch)).toEqual([]);
   });
 
@@ -58,7 +44,7 @@ describe('inline files', () => {
     const workspace = inline({ path: 'a', content: 'x'.repeat(100), mode: 0o644 });
     const failing = importWorkspace(workspace, { ...ports, limitBytes: 99 });
     await expect(failing).rejects.toMatchObject({ failureClass: 'InvalidInput', reason: 'WorkspaceTooLarge' });
-    expect(await keeper.files()).toEqual({});
+    expect(await ports.keeper.files()).toEqual({});
   });
 });
 
@@ -68,7 +54,7 @@ describe('a ConfigMap', () => {
   test('gives a file for each key', async () => {
     const imported = await importWorkspace(workspace, { ...ports, readConfigMap: () => Promise.resolve({ 'b.py': 'b = 1\n', a: '' }) });
     expect(imported).toEqual({ type: 'ConfigMap', description: 'ConfigMap sources', files: 2, bytes: 6 });
-    expect(await keeper.files()).toEqual({ a: '', 'b.py': 'b = 1\n' });
+    expect(await ports.keeper.files()).toEqual({ a: '', 'b.py': 'b = 1\n' });
   });
 
   test('one that is not there is the fault of the task, one that cannot be read is not', async () => {

@@ -1,5 +1,3 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import {
   routes,
   type Capability,
@@ -13,6 +11,7 @@ import {
   type ScoreRequest,
 } from '@agentfleet/protocol/inference';
 import type { Exchanges, PartCapability } from '../../experts/index.ts';
+import { serveHttp } from '../../testing/localHttp.ts';
 import type { ComputeBrief, PoolBrief } from '@agentfleet/protocol/pool';
 
 type Failure = 'Silent' | 'Refuses' | 'Nonsense';
@@ -106,7 +105,7 @@ const willing = (): Script => ({
 export async function startPartsServer(): Promise<PartsServer> {
   const script = willing();
   const asked: { route: string; body: unknown }[] = [];
-  const server = createServer((request, response) => {
+  const server = await serveHttp((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
@@ -121,16 +120,9 @@ export async function startPartsServer(): Promise<PartsServer> {
       else response.end(JSON.stringify(answerOf(route, body, script)));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const close = (): Promise<void> =>
-    new Promise((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
   const bodies = <C extends PartCapability>(capability: C): readonly Exchanges[C]['request'][] =>
     asked.filter(({ route }) => route === routes[capability]).map(({ body }) => body as Exchanges[C]['request']);
-  return { url, script, asked, bodies, pool: (change = {}) => ({ ...poolAt(url), ...change }), [Symbol.asyncDispose]: close };
+  return { ...server, script, asked, bodies, pool: (change = {}) => ({ ...poolAt(server.url), ...change }) };
 }
 
 function poolAt(url: string): Pick<PoolBrief, 'experts' | 'verifier'> {

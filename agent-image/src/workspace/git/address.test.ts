@@ -2,13 +2,12 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '@agentfleet/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AttemptFailure } from '../../base/failure.ts';
 import type { Dialer } from '../../egress/index.ts';
 import { listening } from '../../egress/testing/sockets.ts';
 import { importWorkspace } from '../import.ts';
-import { FolderKeeper } from '../testing/folderKeeper.ts';
+import { importPlace, type ImportPlace } from '../testing/folderKeeper.ts';
 import { dialerTo, startGitServer, type GitServer } from '../testing/gitServer.ts';
 import { TestRepository } from '../testing/repository.ts';
 
@@ -16,6 +15,7 @@ let dir: string;
 /** A server that the pool may list, and one that it never does, with an untrusted certificate. */
 let server: GitServer;
 let stranger: GitServer;
+let place: ImportPlace;
 const redirects: Record<string, string> = {};
 
 beforeAll(async () => {
@@ -24,7 +24,6 @@ beforeAll(async () => {
   await repository.write('README', 'hello\n');
   await repository.commit('one');
   await mkdir(join(dir, 'other'));
-  await mkdir(join(dir, 'workspace'));
   server = await startGitServer(dir, join(dir, 'root'), ({ url = '' }, response) => {
     const location = redirects[url.split('/')[1] ?? ''];
     if (location === undefined) return false;
@@ -32,6 +31,7 @@ beforeAll(async () => {
     return true;
   });
   stranger = await startGitServer(join(dir, 'other'), join(dir, 'root'));
+  place = await importPlace(dir, { authorities: server.authorities });
 });
 
 afterAll(async () => {
@@ -41,18 +41,7 @@ afterAll(async () => {
 
 /** Class, reason and message of a failed import, without the task's own text. */
 async function failureOf(url: string, dialer: Dialer): Promise<readonly string[]> {
-  const error: unknown = await importWorkspace(
-    { type: 'Git', git: { url, ref: 'main' } },
-    {
-      keeper: new FolderKeeper(join(dir, 'workspace')),
-      readConfigMap: () => Promise.reject(new Error('not asked for')),
-      scratch: dir,
-      clock: systemClock,
-      signal: new AbortController().signal,
-      authorities: server.authorities,
-      dialer,
-    },
-  ).then(
+  const error: unknown = await importWorkspace({ type: 'Git', git: { url, ref: 'main' } }, { ...place, dialer }).then(
     () => undefined,
     (reason: unknown) => reason,
   );

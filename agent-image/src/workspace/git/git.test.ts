@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { systemClock } from '@agentfleet/kube';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { importWorkspace, type Imported, type WorkspacePorts } from '../import.ts';
-import { FolderKeeper } from '../testing/folderKeeper.ts';
+import { importWorkspace, type Imported } from '../import.ts';
+import { importPlace, type FolderKeeper, type ImportPlace } from '../testing/folderKeeper.ts';
 import { dialerTo, startGitServer, type GitServer } from '../testing/gitServer.ts';
 import { TestRepository } from '../testing/repository.ts';
 
@@ -43,22 +42,12 @@ afterAll(async () => {
 
 let place: string;
 let keeper: FolderKeeper;
-let ports: WorkspacePorts;
+let ports: ImportPlace;
 
 beforeEach(async () => {
   place = await mkdtemp(join(dir, 'import-'));
-  await mkdir(join(place, 'workspace'));
-  await mkdir(join(place, 'scratch'));
-  keeper = new FolderKeeper(join(place, 'workspace'));
-  ports = {
-    keeper,
-    readConfigMap: () => Promise.reject(new Error('not asked for')),
-    scratch: join(place, 'scratch'),
-    clock: systemClock,
-    signal: new AbortController().signal,
-    authorities: server.authorities,
-    dialer: dialerTo(server.origin),
-  };
+  ports = await importPlace(place, { authorities: server.authorities, dialer: dialerTo(server.origin) });
+  ({ keeper } = ports);
 });
 
 afterEach(async () => {

@@ -1,10 +1,9 @@
-import { access, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { access, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '@agentfleet/kube';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { importWorkspace, type Imported } from '../import.ts';
-import { FolderKeeper } from '../testing/folderKeeper.ts';
+import { importPlace, type FolderKeeper, type ImportPlace } from '../testing/folderKeeper.ts';
 import { dialerTo, startGitServer, type GitServer } from '../testing/gitServer.ts';
 import { TestRepository } from '../testing/repository.ts';
 
@@ -13,36 +12,27 @@ let owned: string;
 let server: GitServer;
 let repository: TestRepository;
 let keeper: FolderKeeper;
+let ports: ImportPlace;
 
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'git-hostile-'));
   owned = join(dir, 'owned');
   repository = await TestRepository.create(join(dir, 'root', 'app'));
-  await mkdir(join(dir, 'workspace'));
-  await mkdir(join(dir, 'scratch'));
-  keeper = new FolderKeeper(join(dir, 'workspace'));
   server = await startGitServer(dir, join(dir, 'root'));
+  ports = await importPlace(dir, { authorities: server.authorities, dialer: dialerTo(server.origin) });
+  ({ keeper } = ports);
 });
 
 afterEach(async () => {
   await expect(access(owned)).rejects.toThrow('ENOENT');
-  expect(await readdir(join(dir, 'scratch'))).toEqual([]);
+  expect(await readdir(ports.scratch)).toEqual([]);
   await server.close();
   await rm(dir, { recursive: true, force: true });
 });
 
 function start(limitBytes?: number): Promise<Imported> {
   const workspace = { type: 'Git' as const, git: { url: `${server.origin}/app/.git`, ref: 'main' } };
-  return importWorkspace(workspace, {
-    keeper,
-    readConfigMap: () => Promise.reject(new Error('not asked for')),
-    scratch: join(dir, 'scratch'),
-    clock: systemClock,
-    signal: new AbortController().signal,
-    authorities: server.authorities,
-    dialer: dialerTo(server.origin),
-    ...(limitBytes !== undefined && { limitBytes }),
-  });
+  return importWorkspace(workspace, { ...ports, ...(limitBytes !== undefined && { limitBytes }) });
 }
 
 /** Commits a tree as `main`, past git's own checks. */

@@ -1,12 +1,11 @@
-import { access, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '@agentfleet/kube';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AttemptFailure } from '../../base/failure.ts';
 import { importWorkspace, type Imported, type WorkspacePorts } from '../import.ts';
-import { FolderKeeper } from '../testing/folderKeeper.ts';
+import { importPlace, type FolderKeeper } from '../testing/folderKeeper.ts';
 import { dialerTo, startGitServer, type GitServer, type Intercept } from '../testing/gitServer.ts';
 import { TestRepository } from '../testing/repository.ts';
 
@@ -61,26 +60,15 @@ async function start(
   credential?: string,
 ): Promise<{ imported: Imported; keeper: FolderKeeper }> {
   const place = await mkdtemp(join(dir, 'import-'));
-  await mkdir(join(place, 'workspace'));
-  await mkdir(join(place, 'scratch'));
-  const keeper = new FolderKeeper(join(place, 'workspace'));
-  const ports: WorkspacePorts = {
-    keeper,
-    readConfigMap: () => Promise.reject(new Error('not asked for')),
-    scratch: join(place, 'scratch'),
-    clock: systemClock,
-    signal: new AbortController().signal,
-    authorities: server.authorities,
-    dialer: dialerTo(server.origin, new URL(url).origin),
-    ...change,
-  };
+  const dialer = dialerTo(server.origin, new URL(url).origin);
+  const ports = await importPlace(place, { authorities: server.authorities, dialer, ...change });
   try {
     return {
       imported: await importWorkspace({ type: 'Git', git: { url, ref: 'main', ...(credential !== undefined && { credential }) } }, ports),
-      keeper,
+      keeper: ports.keeper,
     };
   } finally {
-    expect(await readdir(join(place, 'scratch'))).toEqual([]);
+    expect(await readdir(ports.scratch)).toEqual([]);
   }
 }
 

@@ -1,10 +1,14 @@
 import { spawn } from 'node:child_process';
-import { readdir, readFile, readlink } from 'node:fs/promises';
+import { mkdir, readdir, readFile, readlink } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { systemClock } from '@agentfleet/kube';
 import type { TreeWritten } from '@agentfleet/protocol/keeper';
+import { AttemptFailure } from '../../base/failure.ts';
 import type { TreeWriter } from '../entries/entry.ts';
+import type { WorkspacePorts } from '../import.ts';
+import { dialerTo } from './gitServer.ts';
 
 /** Unpacks a received tar into a folder with the system's tar. */
 export class FolderKeeper implements TreeWriter {
@@ -38,4 +42,24 @@ export class FolderKeeper implements TreeWriter {
     }
     return Object.fromEntries(found.sort(([a], [b]) => (a < b ? -1 : 1)));
   }
+}
+
+export interface ImportPlace extends WorkspacePorts {
+  readonly keeper: FolderKeeper;
+}
+
+/** An empty workspace and a scratch folder below a folder, and the ports of an import into them; without more it reaches no server. */
+export async function importPlace(folder: string, more: Partial<WorkspacePorts> = {}): Promise<ImportPlace> {
+  const [workspace, scratch] = [join(folder, 'workspace'), join(folder, 'scratch')];
+  await mkdir(workspace);
+  await mkdir(scratch);
+  return {
+    readConfigMap: (name) => Promise.reject(new AttemptFailure('InvalidInput', 'ConfigMapNotFound', `no ConfigMap ${name}`)),
+    clock: systemClock,
+    signal: new AbortController().signal,
+    dialer: dialerTo(),
+    ...more,
+    scratch,
+    keeper: new FolderKeeper(workspace),
+  };
 }
