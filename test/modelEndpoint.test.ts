@@ -163,6 +163,29 @@ describe.each(apis)('by the API %s', (api) => {
     expect(endpoint.failure).toBeNull();
   });
 
+  it.each([false, true])('an answer of no use is charged as its provider bills it; stream %s', async (isStream) => {
+    await open(api);
+    const failed = { index: 0, delta: {}, finish_reason: 'error', error: { code: 400, message: 'no' } };
+    provider.play(isStream ? stream([{ choices: [failed], usage }]) : refuse(200, { choices: [], usage }));
+    const refused = await post(paths[api], { ...bodies[api], stream: isStream });
+    expect(refused.ok).toBe(false);
+    // Without a stream it is asked for twice.
+    expect(meter.usage()).toMatchObject({ tokensIn: 100 * provider.calls.length, tokensOut: 20 * provider.calls.length });
+    expect(notes.map(({ kind }) => kind)).toEqual(['ModelAsked', 'ModelReplied']);
+  });
+
+  it('a stream that fails in the middle is charged as the gateway meters it', async () => {
+    await open(api);
+    const { error } = { error: { message: 'gone', code: 502 } };
+    provider.play(stream([chunk({ role: 'assistant', content: 'I ' }), { ...(chunk({}) as object), choices: [], usage }, { error }]));
+    await post(paths[api], { ...bodies[api], stream: true }).then(
+      (response) => response.text(),
+      () => '',
+    );
+    await endpoint.settled();
+    expect(notes.at(-1)?.data).toMatchObject({ charged: { usage: charged } });
+  });
+
   it('refuses other keys, paths and bodies', async () => {
     await open(api);
     provider.play();

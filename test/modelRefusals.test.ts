@@ -1,6 +1,7 @@
 // The worker's client through the real gateway to a provider by script: what a server refuses of a request, and how often it is asked.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog, systemClock } from '@agentfleet/kube';
+import type { TokenUsage } from '@agentfleet/protocol/chat';
 import { AttemptFailure } from '../agent-image/src/base/failure.ts';
 import { ChatModelsClient } from '../agent-image/src/models/index.ts';
 import type { ModelReply } from '../agent-image/src/models/models.ts';
@@ -10,8 +11,11 @@ import { FakeProvider, refuse, tell, usage } from '../inference-image/src/gatewa
 const provider = new FakeProvider();
 let stage: Stage;
 let client: ChatModelsClient;
+let billed: TokenUsage[];
+const onBilled = (used: TokenUsage): void => void billed.push(used);
 
 beforeEach(async () => {
+  billed = [];
   const url = await provider.start();
   stage = await Stage.open();
   await stage.models({ baseURLs: [url] });
@@ -35,7 +39,7 @@ function ask(toolCalls: 'Native' | 'Json' = 'Native'): Promise<ModelReply> {
   const tools = [{ name: 'bash', description: 'Runs.', parameters: { type: 'object', properties: {} }, risk: 'Execute' }] as const;
   return client.complete(
     { name: 'expert', role: 'Generalist', engine: 'OpenAI', domains: ['*'], url: stage.origin, chat },
-    { messages, tools, n: 1, maxOutputTokens: 100, requestId: 'r1', task: 'ns/task', conversation: 'c1' },
+    { messages, tools, n: 1, maxOutputTokens: 100, requestId: 'r1', task: 'ns/task', conversation: 'c1', onBilled },
     new AbortController().signal,
   );
 }
@@ -88,6 +92,7 @@ describe('an answer of status 200', () => {
     provider.play(none);
     expect(await failureOf()).toMatchObject({ failureClass: 'Infrastructure', reason: 'ProviderMalformed' });
     expect(provider.calls).toHaveLength(2);
+    expect(billed).toMatchObject([{ input: 200, output: 40 }]);
     provider.play(none, tell([{ content: 'Hello.' }]));
     expect((await ask()).usage).toMatchObject({ input: 200, output: 40 });
   });

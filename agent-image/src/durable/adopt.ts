@@ -6,6 +6,7 @@ import {
   openCheckpoint,
   readEnvelope,
   type Checkpoint,
+  type Content,
   type Envelope,
   contentsOf,
   manifestDigest,
@@ -102,6 +103,9 @@ async function sendManifests(
   return needed;
 }
 
+/** Packs that hold the parts of one content, by offset. */
+type Holders = Map<number, string>;
+
 /** Sends the needed parts of each pack. The parts of one content are in consecutive packs, or in one. */
 async function sendContents(
   { shelf, keeper }: AdoptOptions,
@@ -109,36 +113,40 @@ async function sendContents(
   needed: ReadonlyMap<string, number>,
   signal: AbortSignal,
 ): Promise<void> {
-  await shelf.learn(packs, signal);
   const sent = new Set<string>();
-  const large: { readonly sha256: string; readonly size: number }[] = [];
+  const large = new Map<string, Holders>();
   for (const name of packs) {
     const batch = new Batch(keeper);
     for (const { bytes, ...part } of partsOf(await shelf.get(name, signal))) {
-      if (!needed.has(part.sha256) || sent.has(part.sha256)) continue;
-      sent.add(part.sha256);
-      if (part.length === part.size) await batch.add(partHeader(part), bytes, signal);
-      else large.push(part);
+      const { sha256, size, offset, length } = part;
+      if (!needed.has(sha256) || sent.has(sha256)) continue;
+      if (length < size) {
+        // The index of another pack may name it, and that pack be gone: where it was read it can be read again.
+        large.set(sha256, (large.get(sha256) ?? new Map<number, string>()).set(offset, name));
+        continue;
+      }
+      sent.add(sha256);
+      await batch.add(partHeader(part), bytes, signal);
     }
     await batch.flush(signal);
   }
-  for (const content of large) await sendLarge({ shelf, keeper, packs }, content, signal);
-  for (const sha256 of needed.keys())
-    if (!sent.has(sha256)) throw new DurableFailure('Missing', `object ${sha256} is in no pack of the checkpoint`);
+  for (const [sha256, size] of needed)
+    if (!sent.has(sha256)) await sendLarge({ shelf, keeper }, { sha256, size }, large.get(sha256), signal);
 }
 
-/** A content in several parts, in their order. */
+/** A content in several parts, in their order. @throws DurableFailure `Missing`, `Damaged` */
 async function sendLarge(
-  { shelf, keeper, packs }: Pick<AdoptOptions, 'shelf' | 'keeper'> & Pick<Envelope, 'packs'>,
-  { sha256, size }: { readonly sha256: string; readonly size: number },
+  { shelf, keeper }: Pick<AdoptOptions, 'shelf' | 'keeper'>,
+  { sha256, size }: Content,
+  holders: Holders | undefined,
   signal: AbortSignal,
 ): Promise<void> {
+  if (holders === undefined) throw new DurableFailure('Missing', `object ${sha256} is in no pack of the checkpoint`);
   for (let offset = 0; offset < size;) {
-    // Another pack that is known may have it, and be gone.
-    const name = shelf.holderOf(sha256, offset, packs);
+    const name = holders.get(offset);
     if (name === undefined) throw new DurableFailure('Missing', `object ${sha256} has no part at ${offset} in the checkpoint`);
     const part = [...partsOf(await shelf.get(name, signal))].find((one) => one.sha256 === sha256 && one.offset === offset);
-    if (part === undefined || part.length === 0) throw new DurableFailure('Damaged', `pack ${name} is not as its index says`);
+    if (part === undefined || part.length === 0) throw new DurableFailure('Damaged', `pack ${name} is not as it was`);
     await keeper.adoptParts(Buffer.concat([partHeader(part), part.bytes]), signal);
     offset += part.length;
   }

@@ -7,8 +7,10 @@ import { blobName, doomedFolder, indexKey, manifestKey, packKey, packsFolder, re
 import type { Sealer } from './seal.ts';
 import type { ArtifactPlace } from '@agentfleet/protocol/pool';
 
-/** Most indexes held at once; contents of older packs may be stored a second time. */
+/** Indexes that stay after a refresh; contents of older packs may be stored a second time. */
 const maxIndexes = 1024;
+/** Parts in all indexes that stay after a refresh, twice as many as a workspace may have files: a pack may hold 16,384. */
+const maxIndexed = 2_000_000;
 /** How long the list of all packs is used, ms: it grows with the tasks whose copies are kept. Marks are read each time. */
 const listedMs = 15 * 60_000;
 /** Requests that are made at a time. */
@@ -41,9 +43,11 @@ export class PackShelf {
   #listedAt = Number.NEGATIVE_INFINITY;
   /** Packs under an earlier key: they are read, and their content is stored again under the current one. */
   readonly #outdated = new Set<string>();
+  readonly #maxIndexed: number;
 
-  constructor(store: ArtifactStore, sealer: Sealer, clock: Pick<Clock, 'monotonic'>) {
+  constructor(store: ArtifactStore, sealer: Sealer, clock: Pick<Clock, 'monotonic'>, most = maxIndexed) {
     this.#store = store;
+    this.#maxIndexed = most;
     this.sealer = sealer;
     this.#clock = clock;
   }
@@ -53,11 +57,6 @@ export class PackShelf {
     const holding = this.#holdings.get(sha256);
     if (holding === undefined || holding.parts.size < partCount(holding.size)) return undefined;
     return [...new Set(holding.parts.values())];
-  }
-
-  /** The one of these packs with the part of a content that begins at an offset. */
-  holderOf(sha256: string, offset: number, packs: readonly string[]): string | undefined {
-    return packs.find((name) => this.#indexes.get(name)?.some(([of, , at]) => of === sha256 && at === offset));
   }
 
   /** Forgets packs that are marked, and now and then loads those that others have stored and forgets those that are removed. */
@@ -92,13 +91,19 @@ export class PackShelf {
       .map(({ key }) => blobName(key))
       .filter((name) => name !== null && !this.#doomed.has(name) && keys.has(packKey(name)))
       .slice(0, maxIndexes) as string[];
-    const kept = new Set(usable);
-    this.drop(before.filter((name) => !kept.has(name)));
-    const left = usable.filter((name) => !this.#indexes.has(name)).values();
+    const left = usable.values();
+    let indexed = 0;
     const loading = async (): Promise<void> => {
-      for (const name of left) await this.#load(name, signal).catch(unlessUseless);
+      for (const name of left) {
+        if (indexed > this.#maxIndexed) return;
+        if (!this.#indexes.has(name)) await this.#load(name, signal).catch(unlessUseless);
+        indexed += this.#indexes.get(name)?.length ?? 0;
+      }
     };
     await Promise.all(Array.from({ length: atOnce }, loading));
+    let room = this.#maxIndexed;
+    const kept = new Set(usable.filter((name) => (room -= this.#indexes.get(name)?.length ?? 0) >= 0));
+    this.drop([...before, ...usable].filter((name) => !kept.has(name)));
   }
 
   /** Forgets packs: what they hold is stored again. */

@@ -7,7 +7,7 @@ import { PackShelf } from './shelf.ts';
 import { graceMs, Sweeper, sweep, type Swept } from './sweep.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import type { MemoryStore } from './testing/memoryStore.ts';
-import { DurableBench, signal, task, tree } from './testing/bench.ts';
+import { DurableBench, live, noise, signal, task, tree } from './testing/bench.ts';
 
 let bench: DurableBench;
 
@@ -45,6 +45,16 @@ const pack = (content: string): Buffer => {
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   return Buffer.concat([partHeader({ sha256, size: bytes.length, offset: 0, length: bytes.length }), bytes]);
 };
+/** A task with a checkpoint and a file of several parts. */
+async function withLargeFile() {
+  const keeper = await bench.keeper();
+  await live(keeper, { large: noise(17_000_000) });
+  const worker = bench.worker();
+  await worker.attach(keeper.client(), signal);
+  await worker.checkpoint(signal);
+  return { keeper, before: tree(keeper) };
+}
+
 const shelf = (): PackShelf => new PackShelf(bench.store, createSealer(null), clockOf(bench.store));
 
 describe('a store with the copies of many tasks', () => {
@@ -71,18 +81,40 @@ describe('a store with the copies of many tasks', () => {
     expect(shared.holders(createHash('sha256').update('meanwhile').digest('hex'))).toHaveLength(1);
   });
 
-  it('is read by the packs of a checkpoint: another one that is known with the same content may be gone', async () => {
-    const own = shelf();
-    const [first, second] = [
-      await own.put(pack('the same'), signal),
-      await own.put(Buffer.concat([pack('the same'), pack('more')]), signal),
-    ];
-    const sha256 = createHash('sha256').update('the same').digest('hex');
-    expect([own.holderOf(sha256, 0, [second]), own.holderOf(sha256, 0, [second, first]), own.holderOf(sha256, 1, [first])]).toEqual([
-      second,
-      second,
-      undefined,
-    ]);
+  it('gives back files that are larger than a pack, whatever the list of another task forgets meanwhile', async () => {
+    const { keeper: old, before } = await withLargeFile();
+    bench.store.now += 1;
+    const others = shelf();
+    for (let at = 0; at < 1024; at += 1) await others.put(pack(`newer ${at}`), signal);
+    const store: ArtifactStore = {
+      put: (key, content) => bench.store.put(key, content),
+      list: (prefix) => bench.store.list(prefix),
+      entries: (prefix) => bench.store.entries(prefix),
+      remove: (keys) => bench.store.remove(keys),
+      get: async (key) => {
+        if (key.endsWith('.pack')) await shared.refresh(signal);
+        return bench.store.get(key);
+      },
+    };
+    const shared = new PackShelf(store, createSealer(null), clockOf(bench.store));
+    const keeper = await bench.keeper();
+    const worker = bench.worker({ store, shelf: () => Promise.resolve(shared), epoch: 2, reported: bench.reported });
+    await worker.attach(keeper.client(2), signal);
+    expect(tree(keeper)).toEqual(before);
+    expect(tree(old)).toEqual(before);
+  });
+
+  it('is known as far as the newest packs hold so many parts together', async () => {
+    const stored = shelf();
+    const names = ['a', 'b', 'c'].map((word) => Buffer.concat([pack(word), pack(`${word}${word}`)]));
+    for (const parts of names) {
+      await stored.put(parts, signal);
+      bench.store.now += 1;
+    }
+    const bounded = new PackShelf(bench.store, createSealer(null), clockOf(bench.store), 5);
+    await bounded.refresh(signal);
+    const known = ['a', 'bb', 'cc'].map((word) => bounded.holders(createHash('sha256').update(word).digest('hex'))?.length);
+    expect(known).toEqual([undefined, 1, 1]);
   });
 
   it('is swept by one of its workers, and by another one when that is due again', async () => {

@@ -1,10 +1,10 @@
 import { inSpan, tool as toolSpan } from '@agentfleet/protocol/tracing';
 import { createHash } from 'node:crypto';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
-import type { ToolCall } from '@agentfleet/protocol/chat';
+import type { ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { Candidate, Edit } from '@agentfleet/protocol/inference';
 import { approve, consentTo, opinionOf, type Consent } from '../attempt/approvals.ts';
-import { earlierRun, identityOf, type ActIdentity } from '../attempt/notes.ts';
+import { budgetUsed, earlierRun, identityOf, type ActIdentity } from '../attempt/notes.ts';
 import { judgeEffects, reachOfActs, onlyOnce } from '../attempt/acts.ts';
 import type { Baseline } from '../attempt/checkRun.ts';
 import { sha256 } from '../features/index.ts';
@@ -30,6 +30,21 @@ export interface ActScope {
   readonly memory: TranscriptMemory;
   /** Id of the conversation. */
   readonly conversation: string;
+}
+
+const riskOf = ({ tools }: ActScope, name: string): ToolDefinition['risk'] | undefined =>
+  tools.definitions.find((tool) => tool.name === name)?.risk;
+
+/** Whether the gates judge calls of a tool. */
+export function isJudged(acts: ActScope, name: string): boolean {
+  const risk = riskOf(acts, name);
+  return risk === 'Edit' || risk === 'Execute';
+}
+
+/** For the planner, of calls that the gates judge. */
+export function factsOf(acts: ActScope, name: string, seconds: number): Pick<CallObserved, 'facts'> {
+  if (!isJudged(acts, name)) return {};
+  return { facts: { tool: riskOf(acts, name) === 'Edit' ? 'Editor' : 'Shell', seconds, budgetUsed: budgetUsed(acts.scope) } };
 }
 
 /** What came of a call. */

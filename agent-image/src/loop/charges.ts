@@ -19,6 +19,12 @@ export function owedOf(charges: readonly Charge[], { tokensIn, tokensOut, tokens
   return { usage: { input, cachedInput, output, estimated: charges.some(({ usage }) => usage.estimated) }, costMicros };
 }
 
+/** These charges as one. Pure. */
+export function together(charges: readonly Charge[]): Charge {
+  const { cost, ...usage } = spentBy(charges);
+  return { usage: { ...usage, estimated: charges.some((charge) => charge.usage.estimated) }, costMicros: cost };
+}
+
 /** What these charges come to, for the meter. */
 export function spentBy(charges: readonly Charge[]): SpentTokens {
   const sum = (of: (charge: Charge) => number): number => charges.reduce((total, charge) => total + of(charge), 0);

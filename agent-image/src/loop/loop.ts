@@ -1,17 +1,17 @@
 import { newExecId } from '@agentfleet/keeper/client';
-import type { ToolDefinition } from '@agentfleet/protocol/chat';
+import type { TokenUsage } from '@agentfleet/protocol/chat';
 import type { ControlStep } from '@agentfleet/protocol/inference';
 import { asksForAnswer } from '../attempt/artifacts.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { createGate } from '../attempt/gate.ts';
 import type { Outcome } from '../attempt/ports.ts';
 import type { StrategyScope } from '../attempt/scope.ts';
-import { budgetUsed, proposers } from '../attempt/notes.ts';
+import { proposers } from '../attempt/notes.ts';
 import type { ModelReply } from '../models/models.ts';
 import { McpServers, type Submission } from '../tools/index.ts';
-import { act, callKeyOf, consider, leftOut, whyLeftOut, type Acted, type ActScope } from './act.ts';
+import { act, callKeyOf, consider, factsOf, isJudged, leftOut, whyLeftOut, type Acted, type ActScope } from './act.ts';
 import { budgetOf, type TokenBudget } from './budget.ts';
-import { spentBy } from './charges.ts';
+import { spentBy, together } from './charges.ts';
 import { chooseAct, judgementOf } from './chooseAct.ts';
 import {
   planCompaction,
@@ -32,7 +32,7 @@ import {
 import { controlSteps, howMany, isRisky, type MoreReason } from './compute.ts';
 import { filesBack, generalistOf, openConversation, recordOf, type ChatExpert, type Conversation } from './conversation.ts';
 import { assess, maxCalls } from './discipline.ts';
-import { whenReachable, type Asking, type CallObserved, type Charge, type Observing, type Paid, type TreeMark } from './notes.ts';
+import { whenReachable, type Asking, type Charge, type Observing, type Paid, type TreeMark } from './notes.ts';
 import { observed } from './observation.ts';
 import { brief, openCalls, type Transcript } from './transcript.ts';
 
@@ -147,7 +147,7 @@ class Loop {
   async #askForMore(step: number): Promise<void> {
     const { compute } = this.#at.scope.context.decisionModels;
     const [first] = this.transcript.open?.proposals ?? [];
-    if (compute.kMax < 2 || first === undefined || !first.calls.some(({ name }) => this.#isJudged(name))) return;
+    if (compute.kMax < 2 || first === undefined || !first.calls.some(({ name }) => isJudged(this.#acts, name))) return;
     const { risk } = this.#signals;
     // What a gate refuses comes back with its reason, which is worth more than another try; not where much may be lost.
     const { refused } = isRisky({ risk }, compute) ? await consider(this.#acts, first, step) : { refused: false };
@@ -311,14 +311,23 @@ class Loop {
     this.#conversation.record('ModelAsked', { step, request, n, reserved: reservation.charge, ...refused });
     const { namespace = '', name, uid = '' } = context.task.metadata;
     await this.flush();
-    const asked = { messages, tools, n, maxOutputTokens: reservation.maxOutputTokens, requestId: request };
+    const charges: Charge[] = [];
+    const onBilled = (usage: TokenUsage | null): void => void charges.push(this.#budget.settle(reservation, usage));
+    const asked = { messages, tools, n, maxOutputTokens: reservation.maxOutputTokens, requestId: request, onBilled };
     const send = (): Promise<ModelReply> =>
       this.#at.models.complete(this.#expert, { ...asked, task: `${namespace}/${name}`, conversation: uid }, context.signal);
-    const reply = await whenReachable(this.#at.scope, send).catch((error: unknown) => {
-      if (error instanceof AttemptFailure && error.failureClass === 'AgentError') this.#refused = request;
+    const reply = await whenReachable(this.#at.scope, send).catch(async (error: unknown) => {
+      // One that is stopped may be answered, and nobody sees it.
+      if (context.signal.aborted) onBilled(null);
+      if (charges.length > 0) {
+        this.#conversation.record('ModelReplied', { step, request, proposals: [], charged: together(charges) });
+        this.#count();
+        if (!context.signal.aborted) await this.flush();
+      } else if (error instanceof AttemptFailure && error.failureClass === 'AgentError') this.#refused = request;
       throw error;
     });
-    return { reply, request, charged: this.#budget.settle(reservation, reply.usage, reply.answeredBy) };
+    charges.push(this.#budget.settle(reservation, reply.usage, reply.answeredBy));
+    return { reply, request, charged: together(charges) };
   }
 
   #count(): void {
@@ -378,23 +387,8 @@ class Loop {
       ...(acted.holds !== undefined && { holds: acted.holds }),
       ...submission,
       ...(energy !== undefined && { energy }),
-      ...(!left && this.#factsOf(name, seconds)),
+      ...(!left && factsOf(this.#acts, name, seconds)),
     });
     this.#at.scope.progress.count(transcript.step, transcript.step);
-  }
-
-  #riskOf(name: string): ToolDefinition['risk'] | undefined {
-    return this.#acts.tools.definitions.find((tool) => tool.name === name)?.risk;
-  }
-
-  #isJudged(name: string): boolean {
-    const risk = this.#riskOf(name);
-    return risk === 'Edit' || risk === 'Execute';
-  }
-
-  /** For the planner, of calls that the gates judge. */
-  #factsOf(name: string, seconds: number): Pick<CallObserved, 'facts'> {
-    if (!this.#isJudged(name)) return {};
-    return { facts: { tool: this.#riskOf(name) === 'Edit' ? 'Editor' : 'Shell', seconds, budgetUsed: budgetUsed(this.#at.scope) } };
   }
 }

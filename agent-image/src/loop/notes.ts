@@ -40,6 +40,7 @@ export interface LoopNotes {
   readonly ModelReplied: {
     readonly step: number;
     readonly request: string;
+    /** Empty: no answer was of use, and there is no reply. */
     readonly proposals: readonly ModelProposal[];
     readonly charged: Charge;
   };

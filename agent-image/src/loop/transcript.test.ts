@@ -116,6 +116,13 @@ it('charges a request whose answer was not seen as it was reserved, and one that
   expect(transcriptOf([began, asked('a'), asked('b', 'a'), ...step(1).slice(1)]).charges).toHaveLength(2);
 });
 
+it('goes on at the same step after an answer of no use, which is charged', () => {
+  const none: Note = ['ModelReplied', { step: 2, request: 'a', proposals: [], charged: charge }];
+  const transcript = transcriptOf([began, ...step(1), ['ModelAsked', { step: 2, request: 'a', n: 1, reserved: charge }], none]);
+  const { step: last, open, charges } = transcript;
+  expect({ last, open, charges }).toEqual({ last: 1, open: null, charges: [charge, charge] });
+});
+
 it('gives the planner the acts that the gates judged', () => {
   const facts = { tool: 'Shell', seconds: 2, budgetUsed: 0.25 } as const;
   const notes = [

@@ -39,7 +39,6 @@ export class Transcript {
   #open: OpenReply | null = null;
   #step = 0;
   #trees: UndoPoint[] = [];
-  #lost: Charge[] = [];
   #asked: LoopNotes['ModelAsked'] | null = null;
   #charges: Charge[] = [];
   readonly #orders = new Set<string>();
@@ -97,12 +96,12 @@ export class Transcript {
 
   /** What was spent; a request whose answer was not seen counts as its reservation. */
   get charges(): readonly Charge[] {
-    return [...this.#charges, ...this.#lost, ...(this.#asked === null ? [] : [estimated(this.#asked.reserved)])];
+    return [...this.#charges, ...(this.#asked === null ? [] : [estimated(this.#asked.reserved)])];
   }
 
   /** Adds what an earlier attempt spent and did not report. */
   owe(charge: Charge): void {
-    this.#lost.push(charge);
+    this.#charges.push(charge);
   }
 
   /** The worker ended the attempt by itself: a request that stands without a reply was refused, or never answered. */
@@ -113,7 +112,6 @@ export class Transcript {
   /** An attempt that goes on with the conversation of an earlier one does not pay for it again. */
   settle(): void {
     this.#charges = [];
-    this.#lost = [];
     this.#asked = null;
   }
 
@@ -197,13 +195,14 @@ export class Transcript {
       this.#trees = [{ step: 0, ...note.tree }];
     },
     ModelAsked: (note) => {
-      if (this.#asked !== null && this.#asked.request !== note.refused) this.#lost.push(estimated(this.#asked.reserved));
+      if (this.#asked !== null && this.#asked.request !== note.refused) this.#charges.push(estimated(this.#asked.reserved));
       this.#asked = note;
     },
     ModelReplied: ({ step, request, proposals, charged }) => {
       const most = this.#asked?.request === request ? this.#asked.reserved.usage.output / this.#asked.n : charged.usage.output;
       if (this.#asked?.request === request) this.#asked = null;
       this.#charges.push(charged);
+      if (proposals.length === 0) return;
       this.#step = step;
       // What was asked for beside a proposal of the same step joins it.
       const beside = this.#open?.step === step && this.#open.chosen === null ? this.#open.proposals : [];

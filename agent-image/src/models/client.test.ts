@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
-import type { ChatRequest, GatewayErrorCode, ToolDefinition } from '@agentfleet/protocol/chat';
+import type { ChatRequest, GatewayErrorCode, TokenUsage, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../base/failure.ts';
 import { ChatModelsClient } from './client.ts';
@@ -176,6 +176,21 @@ describe('asking a chat model', () => {
     expect(renewed).toBe(status === 401);
   });
 
+  it.for<[string, number, unknown, object]>([
+    [
+      'reports what it used',
+      502,
+      { error: { ...refusal('ProviderUnreachable', true).error, usage: completion.usage } },
+      { input: 5, output: 1 },
+    ],
+    ['is cut', 200, '{"choices": [', { output: 100, estimated: true }],
+  ])('reports what each answer of no use cost that comes before a good one, and %s', async ([, status, body, cost]) => {
+    await using stage = await gateway((response, _, calls) => send(response, calls < 3 ? status : 200, calls < 3 ? body : completion));
+    const billed: TokenUsage[] = [];
+    expect((await stage.ask({ onBilled: (usage) => void billed.push(usage) })).usage).toMatchObject({ input: 5, output: 1 });
+    expect(billed).toMatchObject([cost, cost]);
+  });
+
   it('gives up after 30 s without an endpoint, so that the task waits', async () => {
     await using stage = await gateway((response) => void response.destroy());
     const failure = await failureOf(stage.ask());
@@ -209,16 +224,32 @@ describe('asking a chat model', () => {
     expect(stage.seen.length > 1).toBe(retryable);
   });
 
-  it.for<[string, number, unknown, boolean]>([
-    ['the gateway fails on it', 500, refusal('Internal', false), true],
-    ['it is no chat completion', 502, refusal('ProviderMalformed', false), true],
-    ['the gateway sends another form', 200, { choices: [] }, true],
-    ['it is too large', 200, { ...completion, more: 'm'.repeat(16 * 1024 * 1024) }, true],
-    ['it is of a proxy', 404, '<html>not here</html>', false],
-    ['it is of a key that is refused', 400, refusal('CredentialRefused', false), false],
-  ])('knows an answer that costs, and is of no use: %s', async ([, status, body, useless]) => {
+  it.for<[string, number, unknown, boolean, object[]]>([
+    ['the gateway fails on it', 500, refusal('Internal', false), true, []],
+    [
+      'it is no chat completion',
+      502,
+      { error: { ...refusal('ProviderMalformed', false).error, usage: completion.usage } },
+      true,
+      [{ input: 5, output: 1, estimated: false }],
+    ],
+    [
+      'the provider reports nothing',
+      502,
+      { error: { ...refusal('ProviderMalformed', false).error, usage: { prompt_tokens: 'x' } } },
+      true,
+      [],
+    ],
+    ['the gateway sends another form', 200, { choices: [], usage: completion.usage }, true, [{ input: 5, output: 1 }]],
+    ['the gateway reports nothing', 200, { choices: [] }, true, [{ output: 100, estimated: true }]],
+    ['it is too large', 200, { ...completion, more: 'm'.repeat(16 * 1024 * 1024) }, true, [{ output: 100, estimated: true }]],
+    ['it is of a proxy', 404, '<html>not here</html>', false, []],
+    ['it is of a key that is refused', 400, refusal('CredentialRefused', false), false, []],
+  ])('knows an answer that is of no use, and what it cost: %s', async ([, status, body, useless, cost]) => {
     await using stage = await gateway((response) => send(response, status, body));
-    expect((await failureOf(stage.ask())) instanceof UselessAnswer).toBe(useless);
+    const billed: TokenUsage[] = [];
+    expect((await failureOf(stage.ask({ onBilled: (usage) => void billed.push(usage) }))) instanceof UselessAnswer).toBe(useless);
+    expect(billed).toMatchObject(cost);
   });
 
   it.for<[string, number, unknown, string]>([

@@ -6,6 +6,7 @@ import {
   chatHeaders,
   chatRoutes,
   type ChatRequest,
+  type TokenUsage,
 } from '@agentfleet/protocol/chat';
 import { AttemptFailure } from '../base/failure.ts';
 import { Ajv } from 'ajv';
@@ -14,7 +15,7 @@ import { APIError, OpenAI } from 'openai';
 import { Agent, fetch as undiciFetch, type Dispatcher } from 'undici';
 import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random, type TokenSource } from '@agentfleet/kube';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
-import { proposalOf, usageOf, wireMessages, wireTools } from './convert.ts';
+import { proposalOf, reportedUsage, unreadUsage, usageOf, wireMessages, wireTools } from './convert.ts';
 import { jsonConversation, jsonFormat, jsonProposal } from './jsonProtocol.ts';
 import {
   UselessAnswer,
@@ -65,6 +66,8 @@ interface ModelRefusal {
   readonly retry: boolean;
   /** Null: not a gateway code. */
   readonly code: GatewayErrorCode | null;
+  /** What answers of no use were billed; null: nothing is known of it. */
+  readonly billed: TokenUsage | null;
   readonly failure: AttemptFailure;
 }
 
@@ -84,13 +87,13 @@ export function modelRefusal(expert: string, status: number, body: unknown): Mod
   if (known === undefined) {
     const said = typeof message === 'string' ? `: ${message.slice(0, 300)}` : '';
     const text = `the gateway of expert ${expert} answered HTTP ${status}${said}; see the log of the pool's gateway`;
-    return { retry: passing.has(status), code: null, failure: new AttemptFailure('Infrastructure', 'ModelFailed', text) };
+    return { retry: passing.has(status), code: null, billed: null, failure: new AttemptFailure('Infrastructure', 'ModelFailed', text) };
   }
   const { failureClass, reason } = meaning[known];
   const text = `expert ${expert}: ${typeof message === 'string' ? message : 'no reason was given; see the log of its gateway'}`;
   const failure = useless.has(known) ? new UselessAnswer(reason, text) : new AttemptFailure(failureClass, reason, text);
   // The gateway's copy of the signing keys may be older than the token.
-  return { retry: retryable === true || known === 'Unauthenticated', code: known, failure };
+  return { retry: retryable === true || known === 'Unauthenticated', code: known, billed: reportedUsage(body), failure };
 }
 
 interface ChatModelsOptions {
@@ -120,6 +123,12 @@ const extraWords: Readonly<Record<Extra, RegExp>> = {
 };
 
 const validate = new Ajv({ strict: false }).compile<ChatCompletion>(ChatCompletion);
+
+interface Posting {
+  readonly signal: AbortSignal;
+  /** Called when an answer begins. */
+  readonly onBegin: () => void;
+}
 
 type Try = { readonly reply: ModelReply } | { readonly refusal: ModelRefusal; readonly retryAfterMs: number };
 
@@ -157,6 +166,7 @@ export class ChatModelsClient implements ChatModels {
       if ('reply' in tried) return tried.reply;
       signal.throwIfAborted();
       const { refusal, retryAfterMs } = tried;
+      if (refusal.billed !== null) request.onBilled?.(refusal.billed);
       if (this.#doesWithout(expert, refusal)) continue;
       until ??= clock.monotonic() + maxWaitMs;
       const wait = Math.max(retryAfterMs, backoff.next());
@@ -214,16 +224,20 @@ export class ChatModelsClient implements ChatModels {
 
   async #try(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<Try> {
     const limit = deadline(this.#options.clock, tryMs, signal);
+    let began = false;
+    let answer: unknown;
     try {
-      const answer = await this.#post(expert, request, limit.signal);
+      answer = await this.#post(expert, request, { signal: limit.signal, onBegin: () => (began = true) });
       return { reply: this.#reply(expert, request, answer) };
     } catch (thrown) {
       // The library wraps what its `fetch` throws.
       const error = thrown instanceof APIError && thrown.cause instanceof AttemptFailure ? thrown.cause : thrown;
-      if (error instanceof AttemptFailure) return { refusal: { retry: false, code: null, failure: error }, retryAfterMs: 0 };
+      // The gateway answers when it has the whole answer, which is billed.
+      const billed = began ? (reportedUsage(answer) ?? unreadUsage(request)) : null;
+      if (error instanceof AttemptFailure) return { refusal: { retry: false, code: null, billed, failure: error }, retryAfterMs: 0 };
       if (error instanceof APIError && typeof error.status === 'number') return this.#refusal(expert, error);
       const failure = unreachable(expert, limit.expired() ? null : error);
-      return { refusal: { retry: true, code: null, failure }, retryAfterMs: 0 };
+      return { refusal: { retry: true, code: null, billed, failure }, retryAfterMs: 0 };
     } finally {
       limit.dispose();
     }
@@ -237,13 +251,13 @@ export class ChatModelsClient implements ChatModels {
     return { refusal, retryAfterMs: Number.isFinite(seconds) ? Math.max(0, seconds) * 1000 : 0 };
   }
 
-  async #post(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<unknown> {
+  async #post(expert: ExpertEndpoint, request: ModelRequest, { signal, onBegin }: Posting): Promise<unknown> {
     const client = new OpenAI({
       apiKey: await this.#token(expert),
       baseURL: new URL('/v1', expert.url).href,
       maxRetries: 0,
       timeout: tryMs,
-      fetch: boundedFetch(this.#dispatcher, expert),
+      fetch: boundedFetch(this.#dispatcher, expert, onBegin),
       // The client must not read the environment.
       organization: null,
       project: null,
@@ -319,11 +333,12 @@ function unreachable({ name, url }: ExpertEndpoint, error: unknown): AttemptFail
   return new AttemptFailure('Infrastructure', 'ModelUnreachable', message, { cause: error });
 }
 
-/** A `fetch` that follows no redirect and reads no endless answer. */
-function boundedFetch(dispatcher: Dispatcher, { name }: ExpertEndpoint): typeof globalThis.fetch {
+/** @param onBegin called when an answer of status 2xx begins. Returns a `fetch` that follows no redirect and reads no endless answer. */
+function boundedFetch(dispatcher: Dispatcher, { name }: ExpertEndpoint, onBegin: () => void): typeof globalThis.fetch {
   const fetch = async (url: string, init: object): Promise<Response> => {
     const response = await undiciFetch(url, { ...init, redirect: 'manual', dispatcher });
     const { status, headers } = response;
+    if (response.ok) onBegin();
     const chunks: Uint8Array[] = [];
     let bytes = 0;
     for await (const chunk of response.body ?? []) {

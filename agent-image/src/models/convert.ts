@@ -1,5 +1,6 @@
 import type { ConversationMessage, TokenUsage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
-import type { ChatCompletion, WireMessage, WireTool } from '@agentfleet/protocol/chat';
+import { WireUsage, type ChatCompletion, type WireMessage, type WireTool } from '@agentfleet/protocol/chat';
+import { Ajv } from 'ajv';
 import type { ModelProposal, ModelRequest } from './models.ts';
 
 type Assistant = Extract<ConversationMessage, { readonly role: 'Assistant' }>;
@@ -153,13 +154,29 @@ export function usageOf({ messages, tools }: Pick<ModelRequest, 'messages' | 'to
     const input = estimated([messages, tools]);
     return { input, cachedInput: 0, output: estimated(choices.map(({ message }) => message)), estimated: true };
   }
-  const cached = usage.prompt_tokens_details?.cached_tokens ?? 0;
-  return {
-    input: usage.prompt_tokens,
-    cachedInput: Math.min(cached, usage.prompt_tokens),
-    output: usage.completion_tokens,
-    estimated: (usage as { readonly estimated?: unknown }).estimated === true,
-  };
+  return tokensOf(usage);
+}
+
+function tokensOf({
+  prompt_tokens: input,
+  completion_tokens: output,
+  prompt_tokens_details: details,
+  estimated: guessed,
+}: WireUsage): TokenUsage {
+  return { input, cachedInput: Math.min(details?.cached_tokens ?? 0, input), output, estimated: guessed === true };
+}
+
+const isUsage = new Ajv({ strict: false }).compile<WireUsage>(WireUsage);
+
+/** Returns the usage that a body, or the error of one, reports; null: none that can be read. */
+export function reportedUsage(body: unknown): TokenUsage | null {
+  const { usage } = (body ?? {}) as { readonly usage?: unknown };
+  return isUsage(usage) ? tokensOf(usage) : null;
+}
+
+/** Estimates the most that a request whose answer cannot be read has used. */
+export function unreadUsage({ messages, tools, n, maxOutputTokens }: ModelRequest): TokenUsage {
+  return { input: estimated([messages, tools]), cachedInput: 0, output: n * maxOutputTokens, estimated: true };
 }
 
 function estimated(value: unknown): number {

@@ -17,6 +17,8 @@ export interface ModelRequest {
   readonly task: string;
   /** Requests of one conversation share a prefix. */
   readonly conversation: string;
+  /** Called with what answers of no use were billed, each time that the request is refused or fails for them; it is in no reply. */
+  readonly onBilled?: (usage: TokenUsage) => void;
 }
 
 /** One answer of a model. */

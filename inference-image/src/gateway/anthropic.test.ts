@@ -150,6 +150,14 @@ describe('an answer', () => {
     expect(messagesOf(2)[1]).toEqual({ role: 'assistant', content: content.slice(2) });
   });
 
+  it.each([
+    ['is an error', { type: 'error', error: { type: 'api_error', message: 'no' }, usage: counts }, 400],
+    ['is no message', { content: 'none', usage: counts }, 200],
+  ])('that %s is charged as far as it reports what it used', async (_what, body, prompt) => {
+    provider.play(refuse(200, body));
+    expect((await stage.ask()).body.error.usage).toMatchObject({ prompt_tokens: prompt });
+  });
+
   it('has n choices from n requests', async () => {
     provider.play(refuse(200, message([{ type: 'text', text: 'Done.' }])));
     const { body } = await stage.ask({ n: 3 });

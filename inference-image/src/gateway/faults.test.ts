@@ -221,8 +221,31 @@ describe('a fault', () => {
     provider.play(none, hello);
     expect((await stage.ask()).body.usage).toMatchObject({ prompt_tokens: 150, completion_tokens: 20 });
     provider.play(none);
-    expect((await stage.ask()).body.error).toMatchObject({ code: 'ProviderMalformed', retryable: false });
+    const both = { prompt_tokens: 100, completion_tokens: 0 };
+    expect((await stage.ask()).body.error).toMatchObject({ code: 'ProviderMalformed', retryable: false, usage: both });
     expect(await stage.metrics()).toContain('agentfleet_gateway_tokens_total{model="expert",kind="input",task_namespace="none"} 250');
+    provider.play((call, response) => ('logprobs' in call.body ? none : refuse(400, {}))(call, response));
+    expect((await stage.ask()).body.error.usage).toBeUndefined();
+  });
+
+  it('is an answer without a choice: what all models used is charged with the answer of the fallback, or of other choices', async () => {
+    const none = refuse(200, { choices: [], usage: { prompt_tokens: 50, completion_tokens: 0 } });
+    const other = new FakeProvider();
+    await stage.models({ baseURLs: [url], fallback: 'second' }, { name: 'second', baseURLs: [await other.start()], model: 'other' });
+    provider.play(none);
+    other.play(hello);
+    expect((await stage.ask()).body).toMatchObject({
+      model: 'second',
+      usage: { prompt_tokens: 200, completion_tokens: 20, estimated: true },
+    });
+    other.play(none);
+    expect((await stage.ask()).body.error.usage).toMatchObject({ prompt_tokens: 200 });
+    provider.play(hello, none, none);
+    expect((await stage.ask({ n: 2 })).body).toMatchObject({ choices: [{}], usage: { prompt_tokens: 200, completion_tokens: 20 } });
+    const metrics = await stage.metrics();
+    expect(metrics).toContain('agentfleet_gateway_tokens_total{model="expert",kind="input",task_namespace="none"} 400');
+    expect(metrics).toContain('agentfleet_gateway_tokens_total{model="second",kind="input",task_namespace="none"} 200');
+    await other.stop();
   });
 
   it('has the time of a retry', async () => {

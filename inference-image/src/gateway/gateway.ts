@@ -6,7 +6,18 @@ import { beginSpan, inSpan, type Span, ask, type Attributes } from '@agentfleet/
 import { GatewayError } from './providers/gatewayError.ts';
 import { GatewayMetrics, partsOf } from './metrics.ts';
 import type { ModelsFile } from './models.ts';
-import { chunkOf, chunkOfChoice, Streamed, sumOf, usageOf, type Chunk, type Provider, type Ask, malformed } from './providers/index.ts';
+import {
+  chunkOf,
+  chunkOfChoice,
+  Streamed,
+  sumOf,
+  usageOf,
+  withLost,
+  type Chunk,
+  type Provider,
+  type Ask,
+  malformed,
+} from './providers/index.ts';
 import type { Recorder } from './record.ts';
 import { withRetries, type RetryPolicy, Route, type Caller, type Attempt } from './route.ts';
 
@@ -146,10 +157,14 @@ export class Gateway {
   /** The answer of the model, or of its fallback. @throws GatewayError, or the reason of the caller's signal */
   async complete(request: ChatRequest, caller: Caller): Promise<ChatCompletion> {
     const body = this.#redacted(request);
-    return this.#withFallbacks(request.model, caller.signal, async (route) => {
-      const answer = { ...(await this.#several(route, body, caller)), model: route.model.name };
+    const asking: Asking = { ...caller, lost: [] };
+    const asked = this.#withFallbacks(request.model, caller.signal, async (route) => {
+      const answer = { ...(await this.#several(route, body, asking)), model: route.model.name };
       await this.#settle(route, body, caller, answer);
-      return answer;
+      return { ...answer, usage: withLost(answer.usage, asking.lost) };
+    });
+    return asked.catch((error: unknown) => {
+      throw withUsage(error, asking);
     });
   }
 
@@ -159,37 +174,51 @@ export class Gateway {
    */
   async *stream(request: ChatRequest, caller: Caller): AsyncIterable<Chunk> {
     const body = this.#redacted(request);
-    const { route, stream, span } = await this.#withFallbacks(request.model, caller.signal, async (route) => ({
-      route,
-      ...(await this.#opened(route, body, caller)),
-    }));
+    const asking: Asking = { ...caller, lost: [] };
+    let span: Span | undefined;
     try {
-      yield* this.#streamed(route, body, caller, { stream, span });
+      const opened = await this.#withFallbacks(request.model, caller.signal, (route) => this.#opened(route, body, asking));
+      span = opened.span;
+      yield* this.#streamed(opened, body, asking);
     } catch (error) {
-      span.fail(error);
-      throw error;
+      span?.fail(error);
+      throw withUsage(error, asking);
     } finally {
-      span.end();
+      span?.end();
     }
   }
 
-  async *#streamed(route: Route, body: ChatRequest, caller: Caller, { stream, span }: Opened): AsyncIterable<Chunk> {
+  async *#streamed({ route, stream, span }: Opened, body: ChatRequest, asking: Asking): AsyncIterable<Chunk> {
     const { name, model = '' } = route.model;
     const streamed = new Streamed();
-    yield* chunksOf(stream, streamed, this.#options.silenceMs);
+    let isWhole = false;
+    try {
+      yield* chunksOf(stream, streamed, this.#options.silenceMs);
+      isWhole = true;
+    } finally {
+      // One that ends in the middle, or whose caller leaves, is billed as far as it came.
+      if (!isWhole) this.#lose(route, asking, usageOf(body, streamed.answer(model)));
+    }
     const choices = streamed.choices(model).map((choice, index) => ({ ...choice, index }));
-    const first = { choices, ...(streamed.usage !== null && { usage: streamed.usage }) };
+    const first = streamed.answer(model);
     span.set(answerAttributes({ model, choices, usage: usageOf(body, first) }));
     span.end();
-    const missing = Array.from({ length: (body.n ?? 1) - choices.length }, () => this.#retried(route, { ...body, n: 1 }, caller));
+    const missing = Array.from({ length: (body.n ?? 1) - choices.length }, () => this.#retried(route, { ...body, n: 1 }, asking));
     const more = (await Promise.allSettled(missing)).flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     for (const choice of more.flatMap((answer) => answer.choices.slice(0, 1))) {
       yield chunkOfChoice(name, choice, choices.length);
       choices.push({ ...choice, index: choices.length });
     }
     const usage = sumOf([usageOf(body, first), ...more.map((answer) => answer.usage)]);
-    await this.#settle(route, body, caller, { model: name, choices, usage });
-    yield { ...chunkOf(name, {}), choices: [], usage: usage as NonNullable<Chunk['usage']> };
+    await this.#settle(route, body, asking, { model: name, choices, usage });
+    yield { ...chunkOf(name, {}), choices: [], usage: withLost(usage, asking.lost) as NonNullable<Chunk['usage']> };
+  }
+
+  /** Meters an answer of no use; the caller reads what it used in the answer after it, or in the refusal. */
+  #lose({ model: { name, price } }: Route, { task, lost }: Asking, usage: WireUsage | undefined): void {
+    if (usage === undefined) return;
+    this.metrics.used(name, price, task, usage);
+    lost.push(usage);
   }
 
   async close(): Promise<void> {
@@ -246,7 +275,7 @@ export class Gateway {
   }
 
   /** Returns as many choices as requested, also from a provider that gives one at a time. */
-  async #several(route: Route, body: ChatRequest, caller: Caller): Promise<Metered> {
+  async #several(route: Route, body: ChatRequest, caller: Asking): Promise<Metered> {
     const wanted = body.n ?? 1;
     const one = (): Promise<Metered> => this.#retried(route, { ...body, n: 1 }, caller);
     if (wanted === 1) return one();
@@ -261,7 +290,7 @@ export class Gateway {
   }
 
   /** Null where the provider refuses to give several at once. */
-  async #together(route: Route, body: ChatRequest, caller: Caller): Promise<Metered | null> {
+  async #together(route: Route, body: ChatRequest, caller: Asking): Promise<Metered | null> {
     try {
       return await this.#retried(route, body, caller);
     } catch (error) {
@@ -270,32 +299,17 @@ export class Gateway {
     }
   }
 
-  /** The answer, with the usage of the tries before it; that of failed tries alone is metered here. */
-  async #retried(route: Route, body: ChatRequest, caller: Caller): Promise<Metered> {
-    const lost: WireUsage[] = [];
-    try {
-      const answer = await this.#repeatedly(route, caller, () =>
-        this.#once(route, body, caller).catch((error: unknown) => {
-          if (error instanceof GatewayError && error.usage !== undefined) lost.push(error.usage);
-          throw error;
-        }),
-      );
-      // A sum is no count of one prompt, by which callers would correct their estimates.
-      return lost.length === 0 ? answer : { ...answer, usage: { ...sumOf([...lost, answer.usage]), estimated: true } };
-    } catch (error) {
-      const { name, price } = route.model;
-      for (const usage of lost) this.metrics.used(name, price, caller.task, usage);
-      throw error;
-    }
+  #retried(route: Route, body: ChatRequest, caller: Asking): Promise<Metered> {
+    return this.#repeatedly(route, caller, () => this.#once(route, body, caller));
   }
 
-  #opened(route: Route, body: ChatRequest, caller: Caller): Promise<Opened> {
+  #opened(route: Route, body: ChatRequest, caller: Asking): Promise<Opened> {
     return this.#repeatedly(route, caller, async () => {
       const attempt = await route.begin(body, caller);
       const { name, attributes } = askSpan(attempt.ask, caller);
       const span = beginSpan(name, { kind: 'Client', attributes });
       try {
-        return { stream: await openStream(attempt, this.#providerOf(route).stream(attempt.ask)), span };
+        return { route, stream: await openStream(attempt, this.#providerOf(route).stream(attempt.ask)), span };
       } catch (error) {
         span.fail(error);
         span.end();
@@ -304,10 +318,15 @@ export class Gateway {
     });
   }
 
-  #repeatedly<T>(route: Route, { signal }: Caller, ask: () => Promise<T>): Promise<T> {
+  #repeatedly<T>(route: Route, asking: Asking, ask: () => Promise<T>): Promise<T> {
     const { policy, random } = this.#options;
     const onRetry = ({ code }: GatewayError): void => this.metrics.retries.inc({ model: route.model.name, code });
-    return withRetries(ask, { policy, random, signal, onRetry });
+    const once = (): Promise<T> =>
+      ask().catch((error: unknown) => {
+        if (error instanceof GatewayError) this.#lose(route, asking, error.usage);
+        throw error;
+      });
+    return withRetries(once, { policy, random, signal: asking.signal, onRetry });
   }
 
   async #once(route: Route, body: ChatRequest, caller: Caller): Promise<Metered> {
@@ -331,7 +350,19 @@ export class Gateway {
   }
 }
 
+/** A caller's request with all that is asked for it. */
+interface Asking extends Caller {
+  /** What answers of no use have used, of all models. */
+  readonly lost: WireUsage[];
+}
+
+/** A failure with what was used for it, as a caller is charged. */
+function withUsage(error: unknown, { lost }: Asking): unknown {
+  return error instanceof GatewayError && lost.length > 0 ? error.using(sumOf(lost)) : error;
+}
+
 interface Opened {
+  readonly route: Route;
   readonly stream: OpenStream;
   /** Ends with the stream. */
   readonly span: Span;

@@ -135,9 +135,47 @@ describe('a stream', () => {
     const streamed = await stage.stream();
     expect(streamed).toMatchObject({ status: 200, done: false, error: { code, retryable: true } });
     expect(streamed.error?.message).toMatch(words);
+    // What came of it is billed.
+    expect(streamed.error?.usage).toMatchObject({ estimated: true, prompt_tokens: 4 });
+    expect(await stage.metrics()).toContain('agentfleet_gateway_tokens_total{model="expert",kind="input",task_namespace="none"} 4');
     expect(provider.calls).toHaveLength(1);
     expect(await stage.metrics()).toContain(`agentfleet_gateway_requests_total{model="expert",result="${code}"} 1`);
     expect(await stage.metrics()).toContain('agentfleet_gateway_in_flight{model="expert"} 0');
+  });
+
+  it('is charged with what failed before it began, or alone where it never does', async () => {
+    const failed = { index: 0, delta: {}, finish_reason: 'error', error: { code: 502, message: 'gone' } };
+    const none = stream([{ choices: [failed], usage }]);
+    provider.play(none, stream(metered));
+    expect((await stage.stream()).chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 200, completion_tokens: 40, estimated: true });
+    provider.play(none);
+    expect(await stage.stream()).toMatchObject({ status: 502, error: { usage: { prompt_tokens: 400, completion_tokens: 80 } } });
+    expect(await stage.metrics()).toContain('agentfleet_gateway_tokens_total{model="expert",kind="input",task_namespace="none"} 600');
+  });
+
+  it('whose caller leaves in the middle is metered as far as it came', async () => {
+    provider.play(
+      raw(
+        hello
+          .slice(0, 2)
+          .map((each) => `data: ${JSON.stringify(each)}\n\n`)
+          .join(''),
+        'text/event-stream',
+        false,
+      ),
+    );
+    const leaving = new AbortController();
+    const messages = [{ role: 'user', content: 'Say hello.' }];
+    const response = await fetch(`${stage.origin}/v1/chat/completions`, {
+      method: 'POST',
+      signal: leaving.signal,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'expert', stream: true, messages }),
+    });
+    await response.body?.getReader().read();
+    leaving.abort();
+    await expect.poll(() => stage.metrics()).toContain('result="CallerGone"} 1');
+    expect(await stage.metrics()).toContain('agentfleet_gateway_tokens_total{model="expert",kind="input",task_namespace="none"} 4');
   });
 
   it('with a chunk that our code fails on is a failure of ours, and the log says where', async () => {

@@ -183,5 +183,7 @@ export interface ChatErrorBody {
     readonly code: GatewayErrorCode;
     /** Whether the same request may succeed later. */
     readonly retryable: boolean;
+    /** What answers of no use were billed for it, tokens of all models and tries together; absent: nothing is known of it. */
+    readonly usage?: WireUsage;
   };
 }

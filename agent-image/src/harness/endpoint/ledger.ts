@@ -1,4 +1,5 @@
 import { newExecId } from '@agentfleet/keeper/client';
+import type { TokenUsage } from '@agentfleet/protocol/chat';
 import { maxNoteBytes } from '@agentfleet/protocol/keeper';
 import type { Scope } from '../../attempt/scope.ts';
 import type { Asked, Reservation, TokenBudget } from '../../loop/budget.ts';
@@ -43,9 +44,9 @@ export class Ledger {
     await this.#record('ModelReplied', { step, request, proposals: fitting(proposals), charged });
   }
 
-  /** Records that the request was refused unanswered, which costs nothing. */
-  async release(reserved: Reserved): Promise<void> {
-    await this.settle(reserved, { proposals: [], usage: nothing, model: '' });
+  /** Records that the request was refused: it costs what answers of no use were billed, if any. */
+  async release(reserved: Reserved, billed: TokenUsage | null): Promise<void> {
+    await this.settle(reserved, { proposals: [], usage: billed ?? nothing, model: '' });
   }
 
   async #record<K extends 'ModelAsked' | 'ModelReplied'>(kind: K, data: LoopNotes[K]): Promise<void> {

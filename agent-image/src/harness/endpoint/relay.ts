@@ -90,7 +90,7 @@ export async function relay(relaying: Relaying, exchange: Exchange, sentBytes: B
   } catch (error) {
     // A failure before an answer costs nothing, except when the program disconnected: then the provider may have
     // answered.
-    await (error instanceof AttemptFailure ? outcome.released() : outcome.lost());
+    await (error instanceof AttemptFailure ? outcome.released(null) : outcome.lost());
     throw error;
   }
 }
@@ -119,8 +119,9 @@ class Outcome {
     await this.answered({ proposals, usage: usage ?? estimate, model });
   }
 
-  async released(): Promise<void> {
-    if (this.#begin()) await this.#ledger.release(this.#reserved);
+  /** @param billed for answers of no use; null: nothing */
+  async released(billed: TokenUsage | null): Promise<void> {
+    if (this.#begin()) await this.#ledger.release(this.#reserved, billed);
   }
 
   async lost(): Promise<void> {
@@ -197,25 +198,37 @@ async function whole({ api, expert }: Relaying, answer: ForwardedAnswer, { respo
   });
   const body = parsed(said);
   if (answer.status >= 400) {
-    await outcome.released();
-    throw refused(expert, answer, body);
+    const { refusal, billed } = refused(expert, answer, body);
+    await outcome.released(billed);
+    throw refusal;
   }
   // It is in the log before the program acts on it.
   await outcome.answered(api.answered(body));
   response.writeHead(answer.status, { 'content-type': 'application/json' }).end(said);
 }
 
+interface Refused {
+  readonly refusal: Refusal;
+  /** What answers of no use were billed; null: nothing is known of it. */
+  readonly billed: TokenUsage | null;
+}
+
 /** The gateway's refusal as it is; 401 is about the worker's token, which programs would take for their key. */
-function refused({ name }: ChatExpert, { status, headers }: ForwardedAnswer, body: Members): Refusal {
+function refused({ name }: ChatExpert, { status, headers }: ForwardedAnswer, body: Members): Refused {
   const error = members(body['error']);
-  const { failure } = modelRefusal(name, status, error);
+  const { failure, billed } = modelRefusal(name, status, error);
   const passed = ['retry-after', 'x-should-retry'].flatMap((header) => {
     const value = headers.get(header);
     return value === null ? [] : [[header, value] as const];
   });
   const code = text(error['code']) || 'Internal';
   const own = status !== 401 && error['message'] !== undefined ? { body } : {};
-  return new Refusal(status === 401 ? 503 : status, code, failure.message, { headers: Object.fromEntries(passed), failure, ...own });
+  const refusal = new Refusal(status === 401 ? 503 : status, code, failure.message, {
+    headers: Object.fromEntries(passed),
+    failure,
+    ...own,
+  });
+  return { refusal, billed };
 }
 
 interface Streaming {
@@ -246,10 +259,12 @@ async function stream(
     await outcome.cutOff(reader.answered());
     throw error;
   }
-  if (failed === null) await outcome.answered(reader.answered());
-  else await outcome.cutOff(reader.answered());
+  const answered = reader.answered();
+  const failure = failed === null ? null : refused(expert, { ...answer, status: 502 }, { error: failed });
+  if (failure === null) await outcome.answered(answered);
+  else await outcome.cutOff({ ...answered, usage: failure.billed ?? answered.usage });
   response.end(held);
-  if (failed !== null) throw refused(expert, { ...answer, status: 502 }, { error: failed });
+  if (failure !== null) throw failure.refusal;
 }
 
 function addTo(reader: StreamReader, event: Members | null): Members | null {

@@ -88,6 +88,6 @@ const types: Readonly<Record<number, string>> = {
 };
 
 /** A refusal in the form of the API, with our code beside it. Pure. */
-export function messagesRefusal({ status, message, code, retryable }: GatewayError): Tagged {
-  return { type: 'error', error: { type: types[status] ?? 'api_error', message, code, retryable } };
+export function messagesRefusal({ status, said }: GatewayError): Tagged {
+  return { type: 'error', error: { type: types[status] ?? 'api_error', ...said } };
 }

@@ -75,8 +75,8 @@ class ResponsesEvents implements EventWriter {
     yield this.#event(response['status'] === 'incomplete' ? 'response.incomplete' : 'response.completed', { response });
   }
 
-  *fail({ code, message, retryable }: GatewayError): Iterable<string> {
-    const error = { code: codes[code] ?? 'server_error', message, gateway_code: code, retryable };
+  *fail({ code, said }: GatewayError): Iterable<string> {
+    const error = { ...said, code: codes[code] ?? 'server_error', gateway_code: code };
     yield this.#event('response.failed', { response: { ...this.#response(null), status: 'failed', error } });
   }
 

@@ -96,9 +96,11 @@ export class AnthropicProvider implements Provider {
 
   async complete(ask: Ask): Promise<ChatCompletion> {
     const message: unknown = await clientOf(ask).messages.create(anthropicRequest(ask), { signal: ask.signal });
-    const { error } = (message ?? {}) as { readonly error?: unknown };
-    if (error !== undefined && error !== null) throw reportedFailure(error, ask);
-    if (!isMessage(message)) throw malformed(ask, 'its answer is no message of the Messages API', undefined, typeof message !== 'string');
+    const { error, usage } = (message ?? {}) as { readonly error?: unknown; readonly usage?: Counts | null };
+    const used = usageOfMessage(usage) ?? undefined;
+    if (error !== undefined && error !== null) throw reportedFailure(error, ask, used);
+    if (!isMessage(message))
+      throw malformed(ask, 'its answer is no message of the Messages API', undefined, typeof message !== 'string', used);
     return anthropicAnswer(message, ask.model.model ?? '');
   }
 

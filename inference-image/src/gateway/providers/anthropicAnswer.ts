@@ -52,7 +52,7 @@ type Counts = Pick<Usage, 'input_tokens' | 'output_tokens'> &
 
 /** The API counts tokens read from and written to its cache separately from the input. Null: it reports nothing. Pure. */
 export function usageOfMessage(usage: Counts | null | undefined): WireUsage | null {
-  if (typeof usage?.input_tokens !== 'number') return null;
+  if (typeof usage?.input_tokens !== 'number' || typeof usage.output_tokens !== 'number') return null;
   const { input_tokens: fresh, output_tokens: output, cache_creation_input_tokens: written, cache_read_input_tokens: read } = usage;
   const prompt = fresh + (written ?? 0) + (read ?? 0);
   return {

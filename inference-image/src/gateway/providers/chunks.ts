@@ -61,6 +61,11 @@ export class Streamed {
     return [...this.#choices.keys()];
   }
 
+  /** The answer up to now. */
+  answer(model: string): ChatCompletion {
+    return { choices: this.choices(model), ...(this.usage !== null && { usage: this.usage }) };
+  }
+
   /** The choices up to now. */
   choices(model: string): ChatCompletion['choices'] {
     return [...this.#choices].map(([index, { message, calls, finish }]) => {

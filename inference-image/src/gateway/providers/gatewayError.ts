@@ -32,7 +32,7 @@ export interface GatewayErrorOptions {
   readonly retryable?: boolean;
   /** When to retry, ms; undefined: unknown. */
   readonly retryAfterMs?: number | undefined;
-  /** What the provider reports to have used for it; undefined: nothing. */
+  /** What was used for it, as providers report it or estimated; undefined: nothing is known of it. */
   readonly usage?: WireUsage | undefined;
   /** It is a limit of the gateway itself: nothing was sent, and asking at once again is of no use. */
   readonly isOwn?: boolean;
@@ -62,12 +62,26 @@ export class GatewayError extends Error {
 
   /** The same failure, which does not pass. */
   final(): GatewayError {
-    const { code, message, cause, status, retryAfterMs, isOwn, usage } = this;
-    return new GatewayError(code, message, { cause, status, retryAfterMs, isOwn, usage, retryable: false });
+    return this.#with({ retryable: false });
+  }
+
+  /** The same failure, for which this was used. */
+  using(usage: WireUsage): GatewayError {
+    return this.#with({ usage });
   }
 
   get body(): ChatErrorBody {
-    const { code, message, retryable } = this;
-    return { error: { message, type: kinds[code].type, code, retryable } };
+    return { error: { type: kinds[this.code].type, ...this.said } };
+  }
+
+  /** Members of a refusal that are the same in all APIs. */
+  get said(): Omit<ChatErrorBody['error'], 'type'> {
+    const { code, message, retryable, usage } = this;
+    return { message, code, retryable, ...(usage !== undefined && { usage }) };
+  }
+
+  #with(change: GatewayErrorOptions): GatewayError {
+    const { code, message, cause, status, retryable, retryAfterMs, isOwn, usage } = this;
+    return new GatewayError(code, message, { cause, status, retryable, retryAfterMs, isOwn, usage, ...change });
   }
 }

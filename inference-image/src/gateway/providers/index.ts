@@ -14,7 +14,7 @@ export { chunkOf, chunkOfChoice, Streamed, type Delta } from './chunks.ts';
 export { malformed, providerFailure } from './failure.ts';
 export { isBytes, isDataUrl, refersOutside } from './inline.ts';
 export type { Ask, Chunk, Provider } from './provider.ts';
-export { estimate, sumOf, usageOf } from './usage.ts';
+export { estimate, sumOf, usageOf, withLost } from './usage.ts';
 
 /** The providers of one gateway. */
 export function createProviders(): Readonly<Record<ChatEngine, Provider>> {

@@ -165,9 +165,10 @@ function isJson(text: string): boolean {
  */
 function tidyChunk(chunk: Chunk, calls: Map<number, StreamedCalls>, ask: Ask): Chunk {
   const { choices, usage, ...rest } = chunk as Partial<Chunk>;
+  const counted = tidyUsage(usage);
   const tidy = (choice: Partial<Chunk['choices'][number]>): Chunk['choices'][number] => {
     const failed = failureOf(choice);
-    if (failed !== null) throw reportedFailure(failed, ask);
+    if (failed !== null) throw reportedFailure(failed, ask, counted);
     const { index = 0, delta, finish_reason: finish = null } = choice;
     const { tool_calls: pieces, ...more } = delta ?? {};
     const own = calls.get(index) ?? new StreamedCalls();
@@ -175,7 +176,6 @@ function tidyChunk(chunk: Chunk, calls: Map<number, StreamedCalls>, ask: Ask): C
     const tool_calls = Array.isArray(pieces) ? { tool_calls: pieces.map((piece) => own.tidy(piece)) } : {};
     return { ...choice, index, delta: { ...more, ...tool_calls }, finish_reason: finish };
   };
-  const counted = tidyUsage(usage) as Chunk['usage'];
   return { ...rest, choices: (choices ?? []).map(tidy), ...(counted !== undefined && { usage: counted }) } as Chunk;
 }
 

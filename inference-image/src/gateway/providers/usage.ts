@@ -36,6 +36,11 @@ export function usageOf(request: ChatRequest, { usage, choices }: ChatCompletion
   );
 }
 
+/** The usage of an answer with that of answers of no use before it. A sum is no count of one prompt, by which callers would correct their estimates. Pure. */
+export function withLost(usage: WireUsage, lost: readonly WireUsage[]): WireUsage {
+  return lost.length === 0 ? usage : { ...sumOf([...lost, usage]), estimated: true };
+}
+
 /** Adds the usage of several answers to parts of one request. Pure. */
 export function sumOf(parts: readonly WireUsage[]): WireUsage {
   const [only] = parts;
