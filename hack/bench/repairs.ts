@@ -39,7 +39,7 @@ async function repairOf(synth: SynthEngine, corpus: Corpus, subject: Case): Prom
   } as const;
   const [outcome] = await synth.generate([{ ...request, exclude: [] }], new AbortController().signal);
   if (outcome === undefined || 'error' in outcome) throw new Error(`Synth refused ${subject.name}`, { cause: outcome?.error });
-  const { candidates } = outcome.generated;
+  const { candidates } = outcome.answer;
   const texts = candidates.map((candidate) => patched(subject, candidate));
   const { passed } = await corpus.execute(subject, texts, false);
   const failing: readonly FailingTest[] = localisation.failingTests;

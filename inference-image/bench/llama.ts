@@ -56,7 +56,7 @@ async function candidatesOf(corpus: Corpus, subject: Case): Promise<readonly Can
     signal,
   );
   if (outcome === undefined || 'error' in outcome) throw new Error(`Synth refused ${subject.name}`, { cause: outcome?.error });
-  return outcome.generated.candidates;
+  return outcome.answer.candidates;
 }
 
 async function measure(corpus: Corpus, subject: Case): Promise<Measured> {

@@ -7,7 +7,8 @@ import {
   type StepResult,
 } from '@agentfleet/protocol/inference';
 import { Buffer } from 'node:buffer';
-import type { Engine, Generated } from '../../inference-image/src/base/engine.ts';
+import type { Generated } from '../../inference-image/src/base/engine.ts';
+import type { Engine } from '../../inference-image/src/base/served.ts';
 import type { Judge, Program, Run } from './judge.ts';
 import type { Problem } from './problems.ts';
 import { changedText } from './text.ts';
@@ -137,7 +138,7 @@ class Exploration {
       budgetMillis: 60_000,
     };
     const [outcome] = await this.#options.engine.generate([request], new AbortController().signal);
-    return outcome !== undefined && 'generated' in outcome ? outcome.generated : null;
+    return outcome !== undefined && 'answer' in outcome ? outcome.answer : null;
   }
 
   #failing(run: Run, at: number, path: string): FailingTest {

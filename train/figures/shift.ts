@@ -49,7 +49,7 @@ async function bugOf(synth: SynthEngine, corpus: Corpus, subject: Case): Promise
     new AbortController().signal,
   );
   if (outcome === undefined || 'error' in outcome) throw new Error(`Synth refused ${name}`, { cause: outcome?.error });
-  const { candidates } = outcome.generated;
+  const { candidates } = outcome.answer;
   const texts = candidates.map((candidate) => patched(subject, candidate));
   const { passed } = await corpus.execute(subject, texts, false);
   const suspicions = suspicionsOf(localisation.spectrum);

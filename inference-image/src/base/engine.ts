@@ -1,54 +1,8 @@
-import type {
-  EngineMemory,
-  EngineType,
-  GenerateRequest,
-  GenerateResponse,
-  GeneratingRole,
-  Edit,
-  ShellAct,
-} from '@agentfleet/protocol/inference';
+import type { GenerateRequest, GenerateResponse, Edit, ShellAct } from '@agentfleet/protocol/inference';
 import { createHash } from 'node:crypto';
 
 /** The engine's part of an answer; the server adds requestId and engine. */
 export type Generated = Omit<GenerateResponse, 'requestId' | 'engine' | 'modelDigest'>;
-
-/** An engine that generates candidates. One server holds one engine. */
-export interface Engine {
-  readonly name: EngineType;
-  readonly roles: readonly GeneratingRole[];
-  /** `sha256:` of everything that determines the answers: code and weights or record. */
-  readonly modelDigest: string;
-  readonly learned: boolean;
-  readonly languages: readonly string[];
-  /**
-   * Answers the requests of one batch, in their order; the refusal of one leaves the others alone.
-   * Long searches give way to other work at least every few milliseconds.
-   */
-  generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Outcome[]>;
-  /** Generates a real answer to a small built-in example. @throws Error when that fails */
-  prove(): Promise<void>;
-  /** Its memory as reported when it was last proved; undefined: unknown. */
-  memory?(): EngineMemory | undefined;
-  close(): Promise<void>;
-}
-
-export type Outcome = { readonly generated: Generated } | { readonly error: unknown };
-
-/** Runs each request of a batch alone. */
-export async function each(
-  batch: readonly GenerateRequest[],
-  run: (request: GenerateRequest) => Promise<Generated>,
-): Promise<readonly Outcome[]> {
-  const outcomes: Outcome[] = [];
-  for (const request of batch) {
-    try {
-      outcomes.push({ generated: await run(request) });
-    } catch (error) {
-      outcomes.push({ error });
-    }
-  }
-  return outcomes;
-}
 
 /** Shannon entropy of weights after normalisation, in nats; 0 for none. */
 export function entropyNats(weights: readonly number[]): number {

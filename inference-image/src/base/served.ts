@@ -6,6 +6,7 @@ import type {
   EmbedResponse,
   EngineType,
   GenerateRequest,
+  GeneratingRole,
   InferenceInfo,
   JudgeRequest,
   JudgeResponse,
@@ -15,7 +16,7 @@ import type {
   ScoreRequest,
   ScoreResponse,
 } from '@agentfleet/protocol/inference';
-import type { Engine, Generated } from './engine.ts';
+import type { Generated } from './engine.ts';
 import { createHash } from 'node:crypto';
 import { glob, readFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
@@ -58,7 +59,7 @@ export interface ServedEngine {
   readonly abilities: Abilities;
   /** Proves by a separate example what the general example of a capability cannot. @throws Error when that fails */
   prove?(): Promise<void>;
-  /** Like in `Engine`. */
+  /** Its memory as reported when it was last proved; undefined: unknown. */
   memory?(): InferenceInfo['memory'];
   close(): Promise<void>;
 }
@@ -78,16 +79,20 @@ export function alone<Request, Result>(run: (request: Request, signal: AbortSign
   };
 }
 
+/** An engine that generates candidates. Long searches give way to other work at least every few milliseconds. */
+export interface Engine extends Pick<ServedEngine, 'name' | 'modelDigest' | 'learned' | 'languages' | 'memory' | 'close'> {
+  readonly roles: readonly GeneratingRole[];
+  readonly generate: Ability<GenerateRequest, Generated>;
+  /** Generates a real answer to a small built-in example. @throws Error when that fails */
+  prove(): Promise<void>;
+}
+
 /** Wraps a generating engine, with its other abilities. */
 export function generating(
   engine: Engine,
   more: { readonly abilities?: Abilities; readonly about?: InferenceInfo['about'] } = {},
 ): ServedEngine {
   const { name, roles, modelDigest, learned, languages } = engine;
-  const Generate: Abilities['Generate'] = async (batch, signal) => {
-    const outcomes = await engine.generate(batch, signal);
-    return outcomes.map((outcome) => ('generated' in outcome ? { answer: outcome.generated } : outcome));
-  };
   return {
     name,
     roles,
@@ -96,7 +101,7 @@ export function generating(
     languages,
     shadow: null,
     about: more.about ?? {},
-    abilities: { Generate, ...more.abilities },
+    abilities: { Generate: (batch, signal) => engine.generate(batch, signal), ...more.abilities },
     prove: () => engine.prove(),
     memory: () => engine.memory?.(),
     close: () => engine.close(),

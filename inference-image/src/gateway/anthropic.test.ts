@@ -1,24 +1,13 @@
 // The gateway in front of the Messages API: the requests sent, the answers, and the state returned with the next
 // request.
 import type { ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { WireMessage } from '@agentfleet/protocol/chat';
-import { FakeProvider, raw, refuse } from './testing/provider.ts';
-import { Stage, textOf } from './testing/harness.ts';
+import { raw, refuse } from './testing/provider.ts';
+import { textOf } from './testing/harness.ts';
+import { staging } from './testing/staging.ts';
 
-const provider = new FakeProvider();
-let url = '';
-let stage: Stage;
-beforeAll(async () => {
-  url = await provider.start();
-});
-afterAll(() => provider.stop());
-beforeEach(async () => {
-  stage = await Stage.open();
-  await stage.models({ engine: 'Anthropic', model: 'claude', baseURLs: [url], credentialFile: stage.path('key') });
-  await stage.start();
-});
-afterEach(() => stage.close());
+const { provider, stage } = staging((stage) => ({ engine: 'Anthropic', model: 'claude', credentialFile: stage.path('key') }));
 
 /** Messages of the n-th request to the provider. */
 const messagesOf = (at: number): readonly object[] => (provider.calls[at]?.body['messages'] ?? []) as readonly object[];
@@ -145,7 +134,7 @@ describe('an answer', () => {
     const messages = [...goal, choice?.message, { role: 'tool', tool_call_id: 'toolu_1', content: 'a.txt' }];
     await stage.ask({ messages });
     expect(messagesOf(1)[1]).toEqual({ role: 'assistant', content });
-    await stage.models({ engine: 'Anthropic', model: 'another', baseURLs: [url] });
+    await stage.models({ engine: 'Anthropic', model: 'another', baseURLs: [provider.url] });
     await stage.ask({ messages });
     expect(messagesOf(2)[1]).toEqual({ role: 'assistant', content: content.slice(2) });
   });

@@ -1,21 +1,9 @@
 // Faults of providers: code, cure, and how often they are asked.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { breakOff, FakeProvider, flood, raw, refuse, silence, tell, type Script } from './testing/provider.ts';
-import { Stage } from './testing/harness.ts';
+import { staging } from './testing/staging.ts';
 
-const provider = new FakeProvider();
-let url = '';
-let stage: Stage;
-beforeAll(async () => {
-  url = await provider.start();
-});
-afterAll(() => provider.stop());
-beforeEach(async () => {
-  stage = await Stage.open();
-  await stage.models({ baseURLs: [url], credentialFile: stage.path('key') });
-  await stage.start();
-});
-afterEach(() => stage.close());
+const { provider, stage } = staging((stage) => ({ credentialFile: stage.path('key') }));
 
 const hello = tell([{ content: 'Hello.' }]);
 const api = (status: number, message: string, code?: string): Script => refuse(status, { error: { message, code, type: 'x' } });
@@ -254,7 +242,7 @@ describe('a fault', () => {
   });
 
   it('is silence: it ends when the patience of the model does', async () => {
-    await stage.models({ baseURLs: [url], timeoutSeconds: 1 });
+    await stage.models({ baseURLs: [provider.url], timeoutSeconds: 1 });
     provider.play(silence);
     const { status, body } = await stage.ask();
     expect([status, body.error.code]).toEqual([504, 'ProviderTimeout']);
@@ -274,7 +262,7 @@ describe('a fault', () => {
   it('of one model is the work of its fallback', async () => {
     const other = new FakeProvider();
     const fallback = { name: 'second', baseURLs: [await other.start()], model: 'other' };
-    await stage.models({ baseURLs: [url], fallback: 'second' }, fallback);
+    await stage.models({ baseURLs: [provider.url], fallback: 'second' }, fallback);
     provider.play(api(500, 'oops'));
     other.play(hello);
     expect((await stage.ask()).body).toMatchObject({ model: 'second', choices: [{ message: { content: 'Hello.' } }] });
@@ -291,7 +279,7 @@ describe('a fault', () => {
     ['fallback of a silent model', breakOff('{'), raw('{"choices": []}')],
   ])('is answers of no use of a %s: these cost, and nobody asks again', async (_what, first, second) => {
     const other = new FakeProvider();
-    await stage.models({ baseURLs: [url], fallback: 'second' }, { name: 'second', baseURLs: [await other.start()] });
+    await stage.models({ baseURLs: [provider.url], fallback: 'second' }, { name: 'second', baseURLs: [await other.start()] });
     provider.play(first);
     other.play(second);
     const { status, body } = await stage.ask();
@@ -301,7 +289,7 @@ describe('a fault', () => {
   });
 
   it('of the conversation is no work for the fallback', async () => {
-    await stage.models({ baseURLs: [url], fallback: 'second' }, { name: 'second', baseURLs: [url] });
+    await stage.models({ baseURLs: [provider.url], fallback: 'second' }, { name: 'second', baseURLs: [provider.url] });
     provider.play(api(400, 'prompt is too long'));
     expect((await stage.ask()).body.error.code).toBe('ContextExceeded');
     expect(provider.calls).toHaveLength(1);

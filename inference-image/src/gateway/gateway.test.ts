@@ -1,21 +1,9 @@
 // The contract of the gateway, over HTTP against a provider that a test plays.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { FakeProvider, refuse, silence, tell, usage } from './testing/provider.ts';
-import { Stage } from './testing/harness.ts';
+import { describe, expect, it } from 'vitest';
+import { refuse, silence, tell, usage } from './testing/provider.ts';
+import { staging } from './testing/staging.ts';
 
-const provider = new FakeProvider();
-let url = '';
-let stage: Stage;
-beforeAll(async () => {
-  url = await provider.start();
-});
-afterAll(() => provider.stop());
-beforeEach(async () => {
-  stage = await Stage.open();
-  await stage.models({ baseURLs: [url], credentialFile: stage.path('key') });
-  await stage.start();
-});
-afterEach(() => stage.close());
+const { provider, stage } = staging((stage) => ({ credentialFile: stage.path('key') }));
 
 const hello = tell([{ content: 'Hello.' }]);
 
@@ -43,7 +31,7 @@ describe('an answer', () => {
   });
 
   it('is metered by model, namespace and price', async () => {
-    await stage.models({ baseURLs: [url], price: { input: '10', cachedInput: '1', output: '100' } });
+    await stage.models({ baseURLs: [provider.url], price: { input: '10', cachedInput: '1', output: '100' } });
     provider.play(hello);
     await stage.ask({}, { 'agentfleet-task': 'team-a/fix' });
     const metrics = await stage.metrics();
@@ -192,7 +180,7 @@ describe('files', () => {
     await stage.write('key', 'sk-second-key');
     await stage.ask();
     expect(provider.calls.map(({ headers }) => headers['authorization'])).toEqual(['Bearer sk-first-key', 'Bearer sk-second-key']);
-    await stage.models({ baseURLs: [url], model: 'another-model' });
+    await stage.models({ baseURLs: [provider.url], model: 'another-model' });
     await stage.ask();
     expect(provider.calls[2]?.body).toMatchObject({ model: 'another-model' });
     expect(provider.calls[2]?.headers['authorization']).toBeUndefined();
@@ -222,7 +210,7 @@ describe('files', () => {
 
 describe('waiting requests', () => {
   it('is refused where it waited too long, without another try', async () => {
-    await stage.models({ baseURLs: [url], concurrency: 1, timeoutSeconds: 1, requestsPerMinute: 1 });
+    await stage.models({ baseURLs: [provider.url], concurrency: 1, timeoutSeconds: 1, requestsPerMinute: 1 });
     provider.play(hello);
     expect((await stage.ask()).status).toBe(200);
     const { status, body } = await stage.ask();

@@ -1,26 +1,15 @@
 // The gateway streams: the same contract, chunk by chunk.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createLog } from '@agentfleet/protocol/log';
 import { createGatewayApp } from './app.ts';
 import { Gateway } from './gateway.ts';
 import { ModelsFile } from './models.ts';
 import { createProviders, type Chunk, type Provider } from './providers/index.ts';
-import { chunk, FakeProvider, raw, refuse, stream, tell, usage } from './testing/provider.ts';
-import { quickPolicy, Stage, textOf } from './testing/harness.ts';
+import { chunk, raw, refuse, stream, tell, usage } from './testing/provider.ts';
+import { quickPolicy, textOf } from './testing/harness.ts';
+import { staging } from './testing/staging.ts';
 
-const provider = new FakeProvider();
-let url = '';
-let stage: Stage;
-beforeAll(async () => {
-  url = await provider.start();
-});
-afterAll(() => provider.stop());
-beforeEach(async () => {
-  stage = await Stage.open();
-  await stage.models({ baseURLs: [url] });
-  await stage.start();
-});
-afterEach(() => stage.close());
+const { provider, stage } = staging(() => ({}));
 
 const head = chunk({ role: 'assistant', content: '' });
 const hello = [head, chunk({ content: 'Hel' }), chunk({ content: 'lo.' }), chunk({}, 'stop')];

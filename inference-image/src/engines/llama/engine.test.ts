@@ -56,11 +56,11 @@ describe.skipIf(!present)('with weights (skipped without them: node hack/bootstr
   test('its proposal fits the schema and is an edit of a line', async () => {
     const [outcome] = await engine.generate([request], signal);
     if (outcome === undefined || 'error' in outcome) throw new Error('refused', { cause: outcome?.error });
-    for (const { edits, energy, score } of outcome.generated.candidates) {
+    for (const { edits, energy, score } of outcome.answer.candidates) {
       expect(edits).toHaveLength(1);
       expect(energy).toBeGreaterThan(0);
       expect(score).toBeGreaterThan(0);
     }
-    expect(outcome.generated.stats.considered).toBe(1);
+    expect(outcome.answer.stats.considered).toBe(1);
   });
 });

@@ -1,5 +1,6 @@
 import { type GenerateRequest, type PriorRequest, generatingRoles } from '@agentfleet/protocol/inference';
-import { each, type Engine, type Generated, type Outcome } from '../../base/engine.ts';
+import type { Generated } from '../../base/engine.ts';
+import { alone, type Engine } from '../../base/served.ts';
 import { SequenceLikelihood, loadLibrary, type Llama, type Model, type Sequence, type Token, prior, type Priors } from './likelihood.ts';
 import { replySchema, propose, type Reply, type Writer, example } from './propose.ts';
 
@@ -80,9 +81,7 @@ export class LlamaEngine implements Engine {
     return new LlamaEngine(options, llama, likelihood, grammarWriter({ model, sequence, likelihood, state, contextTokens }));
   }
 
-  generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Outcome[]> {
-    return each(batch, (request) => this.#turn.run(signal, () => this.#generate(request, signal)));
-  }
+  readonly generate = alone((request: GenerateRequest, signal) => this.#turn.run(signal, () => this.#generate(request, signal)));
 
   /** Likelihoods of the candidates of others. */
   prior(request: PriorRequest, signal: AbortSignal): Promise<Priors> {

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { GenerateRequest } from '@agentfleet/protocol/inference';
-import type { Outcome } from '../../base/engine.ts';
+import type { Generated } from '../../base/engine.ts';
+import type { Answer } from '../../base/served.ts';
 import { readRecords, ReplayEngine } from './index.ts';
 
 const goal = 'Make it pass.';
@@ -48,7 +49,7 @@ async function engine(content: unknown = record): Promise<ReplayEngine> {
   return new ReplayEngine(await readRecords(folder), () => 0);
 }
 
-async function ask(change: Partial<GenerateRequest> = {}): Promise<Outcome | undefined> {
+async function ask(change: Partial<GenerateRequest> = {}): Promise<Answer<Generated> | undefined> {
   return (await (await engine()).generate([{ ...request, ...change }], new AbortController().signal))[0];
 }
 
@@ -57,7 +58,7 @@ describe('the Replay engine', () => {
     const outcome = await ask();
     const edits = [{ path: 'a.js', range: { startByte: 12, endByte: 17 }, before: 'a = 1', after: 'a = 2' }];
     expect(outcome).toMatchObject({
-      generated: {
+      answer: {
         candidates: [
           { rank: 1, score: 0.75, operator: 'model', edits, location: { line: 2, column: 6 } },
           { rank: 2, score: 0.25 },
@@ -69,9 +70,9 @@ describe('the Replay engine', () => {
 
   it('leaves out tried candidates', async () => {
     const outcome = await ask();
-    const tried = outcome !== undefined && 'generated' in outcome ? outcome.generated.candidates.map(({ id }) => id) : [];
-    expect(await ask({ exclude: tried.slice(0, 1) })).toMatchObject({ generated: { candidates: [{ id: tried[1], rank: 1 }] } });
-    expect(await ask({ exclude: tried })).toMatchObject({ generated: { candidates: [], exhausted: true } });
+    const tried = outcome !== undefined && 'answer' in outcome ? outcome.answer.candidates.map(({ id }) => id) : [];
+    expect(await ask({ exclude: tried.slice(0, 1) })).toMatchObject({ answer: { candidates: [{ id: tried[1], rank: 1 }] } });
+    expect(await ask({ exclude: tried })).toMatchObject({ answer: { candidates: [], exhausted: true } });
   });
 
   it('refuses a goal without a record, steps after the end, and another program', async () => {
@@ -85,7 +86,7 @@ describe('the Replay engine', () => {
   it('may propose a place that the request did not show, when the record has it exactly', async () => {
     const edit = { path: 'tests/a.py', before: 'x', after: 'y', range: { startByte: 0, endByte: 1 }, expectedSha256: 'a'.repeat(64) };
     const bad = await engine({ ...record, records: [{ goal, steps: [[{ edits: [edit] }]] }] });
-    expect(await bad.generate([request], new AbortController().signal)).toMatchObject([{ generated: { candidates: [{ edits: [edit] }] } }]);
+    expect(await bad.generate([request], new AbortController().signal)).toMatchObject([{ answer: { candidates: [{ edits: [edit] }] } }]);
   });
 
   const acting = { edits: [one], acts: [{ tool: 'Shell', command: 'rm -rf build' }], weight: 4 };
@@ -95,18 +96,18 @@ describe('the Replay engine', () => {
   it('gives acts only under the grammar that has them, and counts the omitted ones', async () => {
     const engineOfActs = await engine(acts);
     const [tool] = await engineOfActs.generate([{ ...request, grammar: 'Tool' }], never);
-    expect(tool).toMatchObject({ generated: { candidates: [{ acts: acting.acts, score: 4 / 6 }, { edits: [] }, {}], exhausted: true } });
+    expect(tool).toMatchObject({ answer: { candidates: [{ acts: acting.acts, score: 4 / 6 }, { edits: [] }, {}], exhausted: true } });
     const [edit] = await engineOfActs.generate([request], never);
-    expect(edit).toMatchObject({ generated: { candidates: [{ rank: 1, score: 1 / 6 }], exhausted: true, stats: { considered: 3 } } });
+    expect(edit).toMatchObject({ answer: { candidates: [{ rank: 1, score: 1 / 6 }], exhausted: true, stats: { considered: 3 } } });
     expect(JSON.stringify(edit)).not.toContain('rm -rf');
   });
 
   it('distinguishes candidates with and without acts; the id of edits alone is unchanged', async () => {
     const [tool] = await (await engine(acts)).generate([{ ...request, grammar: 'Tool' }], never);
-    const ids = tool !== undefined && 'generated' in tool ? tool.generated.candidates.map(({ id }) => id) : [];
+    const ids = tool !== undefined && 'answer' in tool ? tool.answer.candidates.map(({ id }) => id) : [];
     expect(new Set(ids).size).toBe(3);
     const outcome = await ask();
-    const first = outcome !== undefined && 'generated' in outcome ? outcome.generated.candidates[0] : undefined;
+    const first = outcome !== undefined && 'answer' in outcome ? outcome.answer.candidates[0] : undefined;
     expect(ids).toContain(first?.id);
     const edits = first?.edits.map((e) => [e.path, e.range.startByte, e.range.endByte, e.before, e.after, e.expectedSha256]);
     expect(first?.id).toBe(`sha256:${createHash('sha256').update(JSON.stringify(edits)).digest('hex')}`);

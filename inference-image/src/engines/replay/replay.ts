@@ -13,7 +13,8 @@ import {
   type RecordedEdit,
 } from '@agentfleet/protocol/inference';
 import { InferenceError } from '../../base/failure.ts';
-import { entropyNats, candidateId, each, type Engine, type Generated, type Outcome } from '../../base/engine.ts';
+import { entropyNats, candidateId, type Generated } from '../../base/engine.ts';
+import { alone, type Engine } from '../../base/served.ts';
 
 /** Recorded steps by digest of the goal, and the digest of all that was read. */
 interface Records {
@@ -92,9 +93,7 @@ export class ReplayEngine implements Engine {
     this.modelDigest = records.digest;
   }
 
-  generate(batch: readonly GenerateRequest[], _signal: AbortSignal): Promise<readonly Outcome[]> {
-    return each(batch, (request) => Promise.resolve().then(() => this.#generate(request)));
-  }
+  readonly generate = alone((request: GenerateRequest) => this.#generate(request));
 
   prove(): Promise<void> {
     const [first] = this.#records.steps.values();

@@ -31,7 +31,7 @@ afterAll(() => engine.close());
 async function ask(change: Partial<GenerateRequest> = {}, from = engine): Promise<Generated> {
   const [outcome] = await from.generate([{ ...request, ...change }], new AbortController().signal);
   if (outcome === undefined || 'error' in outcome) throw outcome?.error;
-  return outcome.generated;
+  return outcome.answer;
 }
 
 async function all(change: Partial<GenerateRequest> = {}): Promise<readonly Candidate[]> {

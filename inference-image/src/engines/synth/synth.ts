@@ -1,6 +1,7 @@
 import { setImmediate as yieldToEvents } from 'node:timers/promises';
 import { generatingRoles, type Candidate, type GenerateRequest, type Spectrum } from '@agentfleet/protocol/inference';
-import { entropyNats, each, type Engine, type Generated, type Outcome } from '../../base/engine.ts';
+import { entropyNats, type Generated } from '../../base/engine.ts';
+import { alone, type Engine } from '../../base/served.ts';
 import { type Entry, PoolBuilder, seededOrder, withPairs, type Cut, type Pool } from './pool.ts';
 import { Drafts, example, type WireEntry, proposeAt, type OpenFile, type Weigher, Wire } from './propose.ts';
 import { languages, Sources } from './languages.ts';
@@ -297,9 +298,7 @@ export class SynthEngine implements Engine {
     this.modelDigest = options.modelDigest;
   }
 
-  generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Outcome[]> {
-    return each(batch, (request) => this.#generate(request, signal));
-  }
+  readonly generate = alone((request: GenerateRequest, signal) => this.#generate(request, signal));
 
   async #generate(request: GenerateRequest, signal: AbortSignal): Promise<Generated> {
     const { now } = this.#options;
@@ -318,7 +317,7 @@ export class SynthEngine implements Engine {
   async prove(): Promise<void> {
     const [outcome] = await this.generate([example], new AbortController().signal);
     if (outcome === undefined || 'error' in outcome) throw new Error('it refused the built-in example', { cause: outcome?.error });
-    const repaired = outcome.generated.candidates.some((candidate) => candidate.edits[0]?.after === '+');
+    const repaired = outcome.answer.candidates.some((candidate) => candidate.edits[0]?.after === '+');
     if (!repaired) throw new Error('it did not find the repair of the built-in example');
   }
 

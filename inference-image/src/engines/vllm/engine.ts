@@ -1,5 +1,6 @@
 import { generatingRoles, type Candidate, type EngineMemory, type GenerateRequest } from '@agentfleet/protocol/inference';
-import { entropyNats, type Engine, type Generated, type Outcome } from '../../base/engine.ts';
+import { entropyNats, type Generated } from '../../base/engine.ts';
+import type { Answer, Engine } from '../../base/served.ts';
 import { InferenceError } from '../../base/failure.ts';
 import { VllmError, type Adapter, type ChatReply, type VllmControl } from './control.ts';
 import { conversation, proposalSchema, proposalOf, type Proposal } from './proposal.ts';
@@ -50,14 +51,14 @@ export class VllmEngine implements Engine {
   }
 
   /** All requests at once: the engine batches them itself. */
-  generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Outcome[]> {
+  generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Answer<Generated>[]> {
     return Promise.all(
       batch.map((request) => {
         const run = (): Promise<Generated> => this.#generate(request, request.budgetMillis, signal);
         const answer = this.#options.residency?.awake(run, signal) ?? run();
         return answer.then(
-          (generated): Outcome => ({ generated }),
-          (error: unknown): Outcome => ({ error: asRefusal(error) }),
+          (answer): Answer<Generated> => ({ answer }),
+          (error: unknown): Answer<Generated> => ({ error: asRefusal(error) }),
         );
       }),
     );

@@ -1,7 +1,7 @@
 // The same conversations through each API, by its vendor's library, to each kind of upstream: equal meaning both ways.
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { conversationOf, type ChatCompletion, type WireMessage } from '@agentfleet/protocol/chat';
 import {
   chatClient,
@@ -13,20 +13,10 @@ import {
   type Read,
   type Said,
 } from '../testing/clients.ts';
-import { chunk, FakeProvider, raw, refuse, stream, tell, usage, type Script } from '../testing/provider.ts';
-import { Stage } from '../testing/harness.ts';
+import { chunk, raw, refuse, stream, tell, usage, type Script } from '../testing/provider.ts';
+import { staging } from '../testing/staging.ts';
 
-const provider = new FakeProvider();
-let url = '';
-let stage: Stage;
-beforeAll(async () => {
-  url = await provider.start();
-});
-afterAll(() => provider.stop());
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-afterEach(() => stage.close());
+const { provider, stage } = staging();
 
 const apis: Readonly<Record<string, Client>> = { chat: chatClient, messages: messagesClient, responses: responsesClient };
 
@@ -135,11 +125,11 @@ function recordingOf(said: readonly Said[], { text, calls, end }: Meaning, tools
 type Upstream = (said: readonly Said[], meaning: Meaning, asking: Asking) => Promise<void>;
 const upstreams: Readonly<Record<string, Upstream>> = {
   OpenAI: async (_said, meaning, asking) => {
-    await stage.models({ baseURLs: [url] });
+    await stage.models({ baseURLs: [provider.url] });
     provider.play(openaiScript(meaning, asking.stream));
   },
   Anthropic: async (_said, meaning, asking) => {
-    await stage.models({ engine: 'Anthropic', baseURLs: [url] });
+    await stage.models({ engine: 'Anthropic', baseURLs: [provider.url] });
     provider.play(anthropicScript(meaning, asking.stream));
   },
   Replay: async (said, meaning, { tools }) => {
@@ -216,7 +206,7 @@ describe('two calls of a stream stay two', () => {
   it.each(deviations.flatMap(([what, pieces]) => Object.keys(apis).map((name) => [what, name, pieces] as const)))(
     '%s: %s',
     async (_what, name, pieces) => {
-      await stage.models({ baseURLs: [url] });
+      await stage.models({ baseURLs: [provider.url] });
       provider.play(stream([chunk({ role: 'assistant' }), ...pieces, chunk({}, 'tool_calls')]));
       await stage.start();
       const read = await apis[name]?.(stage.origin, { system: 's', said: [goal], tools: [bash], stream: true }, toExpert);
@@ -244,7 +234,7 @@ function normal(body: Readonly<Record<string, unknown>> | undefined): unknown {
 it.each(Object.keys(apis))('redacts, bounds, meters and records alike: %s', async (name) => {
   const secret = `ghp_${'a1B2'.repeat(9)}`;
   const price = { input: '1', cachedInput: '0', output: '1' };
-  await stage.models({ baseURLs: [url], maxOutputTokens: 99, price });
+  await stage.models({ baseURLs: [provider.url], maxOutputTokens: 99, price });
   provider.play(tell([{ content: 'Done.' }]));
   await stage.start({ AGENTFLEET_RECORD_TO: stage.path('live') });
   const said: Said[] = [{ user: `key ${secret}` }, one, { result: secret, of: 'call_1' }];
@@ -276,7 +266,7 @@ describe('a refusal', () => {
     refusals.flatMap((row) => [false, true].map((streams) => [name, streams, ...row] as const)),
   );
   it.each(table)('%s (stream: %s): %s', async (name, streams, _what, script, status, code) => {
-    await stage.models({ baseURLs: [url] });
+    await stage.models({ baseURLs: [provider.url] });
     provider.play(script);
     await stage.start();
     const thrown = (await apis[name]?.(stage.origin, { system: 's', said: [goal], tools: [], stream: streams }, toExpert).catch(
@@ -288,7 +278,7 @@ describe('a refusal', () => {
   });
 
   it.each(Object.keys(apis))('in the middle of a stream: %s', async (name) => {
-    await stage.models({ baseURLs: [url] });
+    await stage.models({ baseURLs: [provider.url] });
     provider.play(stream([chunk({ content: 'Hel' })], false));
     await stage.start();
     const thrown = (await apis[name]?.(stage.origin, { system: 's', said: [goal], tools: [], stream: true }, toExpert).catch(
@@ -307,7 +297,7 @@ describe('a stream', () => {
   ];
   it.each(paths)('of %s arrives in pieces, and its reader ends the provider with it', async (path, body) => {
     const seen = Promise.withResolvers<void>();
-    await stage.models({ baseURLs: [url] });
+    await stage.models({ baseURLs: [provider.url] });
     provider.play((_call, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write(`data: ${JSON.stringify(chunk({ content: 'first' }))}\n\n`);
@@ -333,7 +323,7 @@ describe('a stream', () => {
 
   it.each(paths)('of %s waits for a reader that does not read', async (path, body) => {
     let pieces = 0;
-    await stage.models({ baseURLs: [url] });
+    await stage.models({ baseURLs: [provider.url] });
     provider.play((_call, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const piece = `data: ${JSON.stringify(chunk({ content: 'x'.repeat(100_000) }))}\n\n`;
@@ -359,7 +349,7 @@ describe('a stream', () => {
 });
 
 it('asks the expert of the header, else that of the body', async () => {
-  await stage.models({ baseURLs: [url] }, { name: 'other', baseURLs: [url] });
+  await stage.models({ baseURLs: [provider.url] }, { name: 'other', baseURLs: [provider.url] });
   provider.play(tell([{ content: 'Hello.' }]));
   await stage.start();
   expect((await stage.ask({ model: 'gpt-foreign' }, { 'agentfleet-expert': 'other' })).body.model).toBe('other');

@@ -2,22 +2,12 @@
 import { Anthropic } from '@anthropic-ai/sdk';
 import { OpenAI } from 'openai';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { conversationOf, type RecordedExchange } from '@agentfleet/protocol/chat';
-import { Stage } from '../testing/harness.ts';
-import { chunk, FakeProvider, raw, refuse, stream, tell, usage } from '../testing/provider.ts';
+import { staging } from '../testing/staging.ts';
+import { chunk, raw, refuse, stream, tell, usage } from '../testing/provider.ts';
 
-const provider = new FakeProvider();
-let url = '';
-let stage: Stage;
-beforeAll(async () => {
-  url = await provider.start();
-});
-afterAll(() => provider.stop());
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-afterEach(() => stage.close());
+const { provider, stage } = staging();
 
 type Body = Anthropic.MessageCreateParamsNonStreaming;
 const ask: Body = { model: 'expert', max_tokens: 500, messages: [{ role: 'user', content: 'Make it green.' }] };
@@ -45,7 +35,7 @@ const message = (content: readonly object[], more: object = {}): object => ({
 
 describe('to a model of the same vendor', () => {
   beforeEach(async () => {
-    await stage.models({ engine: 'Anthropic', model: 'claude', baseURLs: [url] });
+    await stage.models({ engine: 'Anthropic', model: 'claude', baseURLs: [provider.url] });
     await stage.start();
   });
 
@@ -128,7 +118,7 @@ describe('to a model of the same vendor', () => {
 
   it('options go on, thinking within the bound of tokens of the pool, and the sequence that ended it comes back', async () => {
     provider.play(refuse(200, message([{ type: 'text', text: 'x' }], { stop_reason: 'stop_sequence', stop_sequence: 'END' })));
-    await stage.models({ engine: 'Anthropic', model: 'claude', baseURLs: [url], maxOutputTokens: 2000 });
+    await stage.models({ engine: 'Anthropic', model: 'claude', baseURLs: [provider.url], maxOutputTokens: 2000 });
     const options = { temperature: 1, top_k: 5, metadata: { user_id: 'u' }, stop_sequences: ['END'] };
     const answer = await client().messages.create({
       ...ask,
@@ -143,7 +133,7 @@ describe('to a model of the same vendor', () => {
 
 describe('to a model of another vendor', () => {
   beforeEach(async () => {
-    await stage.models({ baseURLs: [url] });
+    await stage.models({ baseURLs: [provider.url] });
     await stage.start();
   });
   const message = {
@@ -327,7 +317,7 @@ describe('to a model of another vendor', () => {
 });
 
 it('a stream begins with the estimate of its prompt and ends with the usage', async () => {
-  await stage.models({ baseURLs: [url] });
+  await stage.models({ baseURLs: [provider.url] });
   await stage.start();
   provider.play(stream([chunk({ content: 'Hi' }), chunk({}, 'stop'), { ...(chunk({}) as object), choices: [], usage }]));
   const types: string[] = [];
@@ -349,7 +339,7 @@ it('a stream begins with the estimate of its prompt and ends with the usage', as
 
 it('a recording through it plays through the chat API', async () => {
   await mkdir(stage.path('records'));
-  await stage.models({ name: 'live', baseURLs: [url] }, { engine: 'Replay', recording: stage.path('records') });
+  await stage.models({ name: 'live', baseURLs: [provider.url] }, { engine: 'Replay', recording: stage.path('records') });
   await stage.start({ AGENTFLEET_RECORD_TO: stage.path('live') });
   provider.play(tell([{ content: 'Done.' }]));
   await client().messages.create({ ...ask, model: 'live', system: 'You repair.' });

@@ -1,19 +1,9 @@
 // What a model is shown stands in the request: a provider that fetches for it would be a way out of a closed sandbox.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { FakeProvider, refuse, tell } from '../testing/provider.ts';
-import { Stage } from '../testing/harness.ts';
+import { describe, expect, it } from 'vitest';
+import { refuse, tell } from '../testing/provider.ts';
+import { staging } from '../testing/staging.ts';
 
-const provider = new FakeProvider();
-let url = '';
-let stage: Stage;
-beforeAll(async () => {
-  url = await provider.start();
-});
-afterAll(() => provider.stop());
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-afterEach(() => stage.close());
+const { provider, stage } = staging();
 
 const leak = 'https://attacker.example/p.png?d=c2VjcmV0';
 const engines = ['OpenAI', 'Anthropic'] as const;
@@ -26,7 +16,7 @@ const answers = {
 };
 
 async function start(engine: Engine = 'OpenAI'): Promise<void> {
-  await stage.models({ engine, baseURLs: [url] });
+  await stage.models({ engine, baseURLs: [provider.url] });
   provider.play(answers[engine]);
   await stage.start();
 }

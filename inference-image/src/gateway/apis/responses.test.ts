@@ -1,23 +1,11 @@
 // The Responses API: features that the chat API lacks, and refusals.
 import { OpenAI } from 'openai';
 import type { ResponseCreateParamsNonStreaming, ResponseInputItem, ResponseStreamEvent } from 'openai/resources/responses/responses';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Stage } from '../testing/harness.ts';
-import { chunk, FakeProvider, refuse, stream, tell, usage } from '../testing/provider.ts';
+import { describe, expect, it } from 'vitest';
+import { staging } from '../testing/staging.ts';
+import { chunk, refuse, stream, tell, usage } from '../testing/provider.ts';
 
-const provider = new FakeProvider();
-let url = '';
-let stage: Stage;
-beforeAll(async () => {
-  url = await provider.start();
-});
-afterAll(() => provider.stop());
-beforeEach(async () => {
-  stage = await Stage.open();
-  await stage.models({ baseURLs: [url] });
-  await stage.start();
-});
-afterEach(() => stage.close());
+const { provider, stage } = staging(() => ({}));
 
 type Body = ResponseCreateParamsNonStreaming & { readonly stream?: false };
 const client = (): OpenAI => new OpenAI({ baseURL: `${stage.origin}/v1`, apiKey: 'placeholder', maxRetries: 0 });
@@ -92,7 +80,7 @@ describe.each(['whole', 'streamed'])('an answer (%s)', (how) => {
 });
 
 it('signed thinking of a model of the Messages API passes through a program of the Responses API', async () => {
-  await stage.models({ engine: 'Anthropic', model: 'claude', baseURLs: [url] });
+  await stage.models({ engine: 'Anthropic', model: 'claude', baseURLs: [provider.url] });
   const content = [
     { type: 'thinking', thinking: 'Look.', signature: 'c2ln' },
     { type: 'tool_use', id: 'call_1', name: 'shell', input: {} },

@@ -35,20 +35,23 @@ export function textOf({ chunks }: Streaming, index = 0): string {
 
 /** A gateway with separate files, on a loopback address without tokens. */
 export class Stage {
-  readonly folder: string;
+  folder = '';
   readonly log: string[] = [];
   #running: RunningGateway | null = null;
   /** The clock for reloading files, ms. */
   time = 1_000_000;
 
-  private constructor(folder: string) {
-    this.folder = folder;
+  static async open(): Promise<Stage> {
+    const stage = new Stage();
+    await stage.begin();
+    return stage;
   }
 
-  static async open(): Promise<Stage> {
-    const stage = new Stage(await mkdtemp(join(tmpdir(), 'gateway-')));
-    await stage.write('key', 'sk-first-key\n');
-    return stage;
+  /** Begins with a folder of its own; {@link close} removes it. */
+  async begin(): Promise<void> {
+    this.folder = await mkdtemp(join(tmpdir(), 'gateway-'));
+    [this.log.length, this.time] = [0, 1_000_000];
+    await this.write('key', 'sk-first-key\n');
   }
 
   path(name: string): string {

@@ -15,6 +15,8 @@ export interface ProviderCall {
 /** A provider of the OpenAI chat API without a model: answers by a script, and keeps its requests. */
 export class FakeProvider {
   readonly calls: ProviderCall[] = [];
+  /** Its base URL, with the path; empty before it has started. */
+  url = '';
   readonly #server: Server;
   readonly #isTls: boolean;
   #script: Script[] = [];
@@ -29,7 +31,8 @@ export class FakeProvider {
   /** @returns its base URL, with the path */
   async start(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    return `${this.#isTls ? 'https' : 'http'}://127.0.0.1:${(this.#server.address() as AddressInfo).port}/api/v1`;
+    this.url = `${this.#isTls ? 'https' : 'http'}://127.0.0.1:${(this.#server.address() as AddressInfo).port}/api/v1`;
+    return this.url;
   }
 
   async stop(): Promise<void> {

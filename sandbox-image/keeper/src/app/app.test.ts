@@ -45,12 +45,11 @@ const fakeSnapshots: Snapshots = {
     Promise.resolve({
       from,
       to,
-      changes: [{ path: 'workspace/f', op: 'A', type: 'f', modeFrom: null, modeTo: '0755', sizeFrom: null, sizeTo: 3 }],
+      entries: [{ path: 'workspace/f', op: 'A', modeTo: 0o755, sizeTo: 3 }],
       unified: '+x\n',
-      truncated: false,
     }),
   revertBundle: () => Promise.resolve(Readable.from([Buffer.from('tar')])),
-  manifest: () => Promise.resolve({ entries: [] }),
+  manifest: () => Promise.resolve({ digest: '', entries: [], skipped: [] }),
   readObject: () => Promise.reject(new Error('nobody reads here')),
   readRange: () => Promise.reject(new Error('nobody reads here')),
   adopt: () => {

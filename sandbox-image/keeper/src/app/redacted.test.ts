@@ -168,7 +168,7 @@ describe('answers of the keeper', () => {
 
   it('has no secrets in a diff that is shown, and all of it in one that is applied', async () => {
     await h[Symbol.asyncDispose]();
-    const diff = { from: 's0001', to: 'current', changes: [], unified: `+${token}\n` };
+    const diff = { from: 's0001', to: 'current', entries: [], unified: `+${token}\n` };
     const snapshots = { list: () => [], diff: () => Promise.resolve(diff), close: () => Promise.resolve() };
     h = await startHarness({ snapshots: snapshots as unknown as Snapshots });
     expect(await h.client().diff('s0001')).toMatchObject({ unified: `+${marked}\n`, redacted: { Token: 1 } });

@@ -1,7 +1,7 @@
-import { open, readFile, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { epochHeader } from '@agentfleet/protocol/keeper';
-import { errnoOf, KeeperError } from '../base/failure.ts';
+import { KeeperError } from '../base/failure.ts';
+import { ifThere, replaceFile } from '../base/stored.ts';
 
 /**
  * The fence between assignments. The highest epoch ever seen is on disk before a request of that epoch acts; a caller
@@ -59,7 +59,7 @@ export class EpochFence {
   async #raise(epoch: number, onRaised: (from: number, to: number) => Promise<void>): Promise<void> {
     this.assert(epoch);
     if (epoch !== this.#current) {
-      await writeEpoch(this.#file, epoch);
+      await replaceFile(this.#file, `${epoch}\n`);
       this.#unended ??= this.#current;
       this.#current = epoch;
     }
@@ -76,33 +76,10 @@ function parseEpoch(header: string): number {
 }
 
 async function readEpoch(file: string): Promise<number> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return 0;
-    throw error;
-  }
+  const text = await ifThere(readFile(file, 'utf8'));
+  if (text === null) return 0;
   const epoch = Number(text.trim());
   // A fence that cannot be read must not fall open.
   if (!/^\d+\n?$/.test(text) || !Number.isSafeInteger(epoch)) throw new Error(`${file} holds no epoch: the store is damaged`);
   return epoch;
-}
-
-async function writeEpoch(file: string, epoch: number): Promise<void> {
-  const temporary = `${file}.new`;
-  const handle = await open(temporary, 'w', 0o600);
-  try {
-    await handle.writeFile(`${epoch}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(temporary, file);
-  const folder = await open(dirname(file), 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }

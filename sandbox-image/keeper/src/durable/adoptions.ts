@@ -1,7 +1,7 @@
-import { constants } from 'node:fs';
 import { mkdir, open, rm, stat, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { errnoOf, KeeperError, messageOf } from '../base/failure.ts';
+import { KeeperError, messageOf } from '../base/failure.ts';
+import { ifThere, syncFolder } from '../base/stored.ts';
 import type { Readable } from 'node:stream';
 import {
   maxLogBytes,
@@ -51,7 +51,7 @@ async function markPlacing(staging: Staging): Promise<void> {
 /** Removes all of it; the mark first, which without the staged log would mean that it was moved into place. */
 async function endStaging(staging: Staging): Promise<void> {
   await rm(staging.mark, { force: true });
-  if (await exists(staging.folder)) await syncFolder(staging.folder);
+  if ((await ifThere(stat(staging.folder))) !== null) await syncFolder(staging.folder);
   await rm(staging.folder, { recursive: true, force: true });
 }
 
@@ -62,27 +62,12 @@ async function endStaging(staging: Staging): Promise<void> {
  */
 export async function recoverAdoption(storeDir: string, engineFolder: string): Promise<'None' | 'Done' | 'Undone'> {
   const staging = stagingOf(storeDir);
-  const placing = await exists(staging.mark);
-  const undone = placing && (await exists(staging.log));
+  const placing = (await ifThere(stat(staging.mark))) !== null;
+  const undone = placing && (await ifThere(stat(staging.log))) !== null;
   if (undone) await rm(engineFolder, { recursive: true, force: true });
   await endStaging(staging);
   if (!placing) return 'None';
   return undone ? 'Undone' : 'Done';
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return false;
-    throw error;
-  }
-}
-
-async function syncFolder(path: string): Promise<void> {
-  await using handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  await handle.sync();
 }
 
 interface AdoptionsOptions {
@@ -242,13 +227,9 @@ async function store(path: string, from: Readable, maxBytes: number): Promise<vo
 }
 
 async function readStaged(path: string, id: string): Promise<Buffer> {
-  try {
-    await stat(path);
-    return await readFile(path);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') throw invalid(`the manifest of snapshot ${id} was not sent`);
-    throw error;
-  }
+  const text = await ifThere(readFile(path));
+  if (text === null) throw invalid(`the manifest of snapshot ${id} was not sent`);
+  return text;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { Clock } from '../base/clock.ts';
 import type { EventLog } from '../log/index.ts';
 import type { Log } from '@agentfleet/protocol/log';
-import type { ScrubReport } from '../snapshot/index.ts';
+import type { ScrubReport } from '@agentfleet/protocol/keeper';
 import { scrubInBackground, type Snapshots } from './snapshots.ts';
 import { buildRunner } from '../snapshot/testing/runner.ts';
 import { startHarness, waitUntil, type Harness } from '../testing/index.ts';

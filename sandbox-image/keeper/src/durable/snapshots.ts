@@ -1,37 +1,12 @@
-import type { Readable } from 'node:stream';
-import {
-  type AuditRecord,
-  type ExternalEffect,
-  type RestoreReport,
-  type SnapshotRecord,
-  effectNotes,
-  type EffectEnded,
-  type EffectPlanned,
-} from '@agentfleet/protocol/keeper';
+import { type AuditRecord, type ExternalEffect, effectNotes, type EffectEnded, type EffectPlanned } from '@agentfleet/protocol/keeper';
 import type { Clock } from '../base/clock.ts';
 import type { EventLog } from '../log/index.ts';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
-import type { Adoption, CollectReport, Manifest, Retention, ScrubOptions, ScrubReport, TreeDiff } from '../snapshot/index.ts';
+import type { CollectReport, Retention, SnapshotEngine } from '../snapshot/index.ts';
 import type { Config } from '../base/config.ts';
 
 /** The snapshot engine as the keeper uses it. The caller holds the gate. */
-export interface Snapshots {
-  /** `maxBytes`: bytes that the store may grow by; more is AF_STORE_FULL. */
-  take(options?: { readonly label?: string; readonly maxBytes?: number }): Promise<SnapshotRecord>;
-  restore(id: string): Promise<RestoreReport>;
-  /** Oldest first. */
-  list(): readonly SnapshotRecord[];
-  diff(from: string, to: string, hide?: (text: string) => string): Promise<TreeDiff>;
-  revertBundle(from: string, to: string, external?: readonly ExternalEffect[]): Promise<Readable>;
-  /** Export and adoption; see `SnapshotEngine`. */
-  manifest(id: string): Promise<Pick<Manifest, 'entries'>>;
-  readObject(sha256: string): Promise<Buffer>;
-  readRange(sha256: string, offset: number, bytes: number): Promise<Buffer>;
-  adopt(maxBytes: number): Adoption;
-  /** See `SnapshotEngine.scrub`; needs no gate. */
-  scrub(options?: ScrubOptions): Promise<ScrubReport>;
-  close(): Promise<void>;
-}
+export type Snapshots = Omit<SnapshotEngine, 'scan' | 'collect'>;
 
 /** Counts of the engine's collections since the keeper started, for its metrics. */
 export interface CollectCounts {

@@ -1,8 +1,8 @@
-import { mkdir, open, readdir, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecEnd } from '@agentfleet/protocol/keeper';
-import { errnoOf } from '../base/failure.ts';
 import { readLines } from '../base/lines.ts';
+import { ifThere, replaceFile } from '../base/stored.ts';
 import { type FollowSource, Journal, type JournalHeader, type JournalOptions } from './journal.ts';
 
 const idPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
@@ -58,16 +58,11 @@ export class JournalArchive {
   async find(execId: string): Promise<{ readonly header: JournalHeader; readonly source: FollowSource } | null> {
     if (!idPattern.test(execId)) return null;
     const file = this.path(execId);
-    try {
-      const { size } = await stat(file);
-      const header = await readHeader(file);
-      if (header === null) return null;
-      const source = { file, size, ended: true, changed: () => Promise.resolve(), cut: header.cut === true };
-      return { header, source };
-    } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return null;
-      throw error;
-    }
+    const there = await ifThere(stat(file));
+    const header = there === null ? null : await readHeader(file);
+    if (there === null || header === null) return null;
+    const source = { file, size: there.size, ended: true, changed: () => Promise.resolve(), cut: header.cut === true };
+    return { header, source };
   }
 
   /** Execs on disk, for metrics. */
@@ -101,9 +96,9 @@ export class JournalArchive {
     if (oldest === undefined) return null;
     const [execId, bytes] = oldest;
     const file = this.path(execId);
-    const header = await readHeader(file).catch(unlessGone);
+    const header = await ifThere(readHeader(file));
     const text = header === null ? null : await cutText(file, { ...header, cut: true });
-    if (text !== null) await replace(file, text);
+    if (text !== null) await replaceFile(file, text);
     this.#finished.delete(execId);
     this.#bytes -= bytes;
     return { execId, freedBytes: text === null ? 0 : Math.max(0, bytes - Buffer.byteLength(text)) };
@@ -166,21 +161,4 @@ async function cutText(file: string, header: JournalHeader): Promise<string> {
   const end = await lastEvent(file, (await stat(file)).size);
   const lines = end === null ? [header] : [header, { ...end, dropped: end.bytes, cut: true, seq: 1 } satisfies ExecEnd];
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
-}
-
-/** The new content is on disk before the name leads to it: after a loss of power the journal is the old or the new one. */
-async function replace(file: string, text: string): Promise<void> {
-  const temporary = `${file}.cut`;
-  try {
-    await writeFile(temporary, text, { mode: 0o600, flush: true });
-    await rename(temporary, file);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
-}
-
-function unlessGone(error: unknown): null {
-  if (errnoOf(error) === 'ENOENT') return null;
-  throw error;
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { StdinTaken } from '@agentfleet/protocol/keeper';
 import type { Clock } from '../base/clock.ts';
 import { KeeperError } from '../base/failure.ts';
@@ -47,7 +47,7 @@ export class LiveInput {
     const { promise, resolve } = Promise.withResolvers<string>();
     this.#answer = resolve;
     try {
-      await intent(createHash('sha256').update(bytes).digest('hex'));
+      await intent(hash('sha256', bytes));
       if (this.#closed) throw closed(this.#execId);
       const stop = this.#clock.after(answerMs, () => resolve('ETIMEDOUT'));
       [this.#sent, this.#sentDigest] = [seq, digest];

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   defaultTimeoutSeconds,
   execBounds,
@@ -65,7 +65,7 @@ export function planExec(request: ExecRequest, defaults: ExecDefaults): ExecPlan
     ...(request.trace === true ? { trace: true } : {}),
   };
   assertFits(frame, stdin);
-  const digest = sha256(canonicalJson(request));
+  const digest = hash('sha256', canonicalJson(request));
   const raw = request.redaction === 'Raw';
   const access = request.access ?? 'Write';
   const interactive = request.stdinMode === 'Open' || request.pty !== undefined;
@@ -74,7 +74,7 @@ export function planExec(request: ExecRequest, defaults: ExecDefaults): ExecPlan
 
 /** A command of a session. Pure. */
 export function planRun(sessionId: string, request: SessionRunRequest): ExecPlan {
-  const digest = sha256(canonicalJson({ sessionId, ...request }));
+  const digest = hash('sha256', canonicalJson({ sessionId, ...request }));
   const { execId, command, spillBytes = 0, quietSeconds } = request;
   const frame: RunFrame = {
     t: 'run',
@@ -118,7 +118,7 @@ export function planSession(request: SessionRequest, defaults: ExecDefaults): Se
 
 /** Digest of a request for a session: the same id with another one is another request. */
 export function sessionDigest(request: SessionRequest): string {
-  return sha256(canonicalJson(request));
+  return hash('sha256', canonicalJson(request));
 }
 
 function assertInput({ stdin, stdinMode, pty }: ExecRequest): void {
@@ -176,15 +176,11 @@ function intentOf(request: ExecRequest, frame: ExecFrame, digest: string): ExecP
     ...what,
     cwd: frame.cwd,
     envNames: Object.keys(request.env ?? {}).sort(),
-    stdinSha256: request.stdin === undefined ? null : sha256(request.stdin),
+    stdinSha256: request.stdin === undefined ? null : hash('sha256', request.stdin),
     timeoutMs: frame.timeoutMs,
     network: frame.network,
     limits: frame.limits,
     redaction: request.redaction ?? 'Redact',
     requestDigest: digest,
   };
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

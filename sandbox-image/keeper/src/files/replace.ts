@@ -1,6 +1,6 @@
 import { isBinary } from './tree/look.ts';
 import { isUtf8 } from 'node:buffer';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import {
   editBounds,
@@ -68,7 +68,7 @@ export async function replaceInFile(
 ): Promise<FileReplaced> {
   const [old, fresh] = [bytesOf(edit.old, 'old'), bytesOf(edit.new, 'new')];
   const content = await readWhole(roots, edit.path, editBounds.fileBytes);
-  const previousSha256 = createHash('sha256').update(content).digest('hex');
+  const previousSha256 = hash('sha256', content);
   if (edit.expectedSha256 !== undefined && edit.expectedSha256 !== previousSha256) {
     throw new KeeperError('AF_EDIT_STALE', `${edit.path} has the SHA-256 ${previousSha256}, not ${edit.expectedSha256}`);
   }
@@ -124,7 +124,7 @@ export async function readLines(roots: readonly string[], query: LinesQuery, sho
   if (last < from) throw new KeeperError('AF_INVALID', `to: ${last} is before ${from}`);
   const content = await readWhole(roots, query.path, maxFileBytes);
   if (isBinary(content)) throw new KeeperError('AF_FILE_BINARY', `${query.path} is not UTF-8 text`);
-  const sha256 = createHash('sha256').update(content).digest('hex');
+  const sha256 = hash('sha256', content);
   const whole = shown === undefined ? content : Buffer.from(shown(content.toString('utf8')));
   const { start, end, to, lines } = cut(whole, from, last);
   const wanted = Math.min(last, lines);
@@ -170,7 +170,7 @@ export async function astEditFile(roots: readonly string[], edit: AstEditRequest
     if (!edit[field].isWellFormed()) throw new KeeperError('AF_INVALID', `${field}: it holds half of a surrogate pair`);
   const language = languageFor(edit);
   const content = await readWhole(roots, edit.path, syntaxBounds.fileBytes);
-  const previousSha256 = sha256(content);
+  const previousSha256 = hash('sha256', content);
   if (edit.expectedSha256 !== undefined && edit.expectedSha256 !== previousSha256)
     throw new KeeperError('AF_EDIT_STALE', `${edit.path} has the SHA-256 ${previousSha256}, not ${edit.expectedSha256}`);
   if (!isUtf8(content)) throw new KeeperError('AF_FILE_BINARY', `${edit.path} is not UTF-8 text`);
@@ -181,7 +181,7 @@ export async function astEditFile(roots: readonly string[], edit: AstEditRequest
   const syntax = await check({ path: edit.path, before: content, after: result });
   const applied = edit.dryRun !== true;
   const outcome = { language, applied, ...counts, previousSha256, syntax };
-  if (!applied) return { ...outcome, path: edit.path, sha256: sha256(result), bytes: result.length };
+  if (!applied) return { ...outcome, path: edit.path, sha256: hash('sha256', result), bytes: result.length };
   await rules.admit(result.length);
   const { created: _created, ...written } = await writeFile(roots, edit.path, Readable.from([result]), { ...rules, mode: null });
   return { ...outcome, ...written };
@@ -202,8 +202,4 @@ async function rewritten(edit: AstEditRequest, language: AstLanguage, text: stri
   throw new KeeperError('AF_EDIT_MATCH', `the pattern matches nowhere in ${path} as ${language}`, {
     cure: 'look at the code that is meant, and make the pattern the whole of one expression or statement; nothing was written',
   });
-}
-
-function sha256(content: Buffer): string {
-  return createHash('sha256').update(content).digest('hex');
 }

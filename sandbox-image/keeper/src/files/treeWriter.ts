@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { chmod, link, lstat, lutimes, mkdir, open, rm, symlink, unlink, type FileHandle } from 'node:fs/promises';
 import { errnoOf, KeeperError } from '../base/failure.ts';
 import { displayPath, sysPath, type BytePath } from '../snapshot/index.ts';
+import { lstatOrNull } from './tree/resolve.ts';
 import { type TreeEntry, readEntry } from './pack.ts';
 import { createHash } from 'node:crypto';
 import { Transform, type Readable } from 'node:stream';
@@ -24,8 +25,6 @@ export interface TreeCounts {
   links: number;
   bytes: number;
 }
-
-type Stat = Awaited<ReturnType<typeof lstat>>;
 
 /** System errors that the archive or the tree causes. */
 const refusals: Readonly<Record<string, string>> = {
@@ -181,15 +180,6 @@ async function clear(entry: TreeEntry, path: BytePath): Promise<void> {
   if (stat === null) return;
   if (stat.isDirectory()) throw invalid(entry, `there is a folder of that name`);
   await unlink(sysPath(path));
-}
-
-async function lstatOrNull(path: BytePath): Promise<Stat | null> {
-  try {
-    return await lstat(sysPath(path));
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return null;
-    throw error;
-  }
 }
 
 function invalid(entry: TreeEntry, why: string): KeeperError {

@@ -4,7 +4,8 @@ import { lstat, open, rename, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { editBounds, maxFileBytes, type FileWritten } from '@agentfleet/protocol/keeper';
-import { errnoOf, KeeperError } from '../base/failure.ts';
+import { KeeperError } from '../base/failure.ts';
+import { ifThere } from '../base/stored.ts';
 import { readWhole } from './tree/look.ts';
 import { resolveInRoots } from './tree/resolve.ts';
 import type { StagedFiles } from './staged.ts';
@@ -63,14 +64,10 @@ async function fill(handle: FileHandle, content: Readable): Promise<Pick<FileWri
 
 /** Permission bits of the regular file that is replaced; null when there is none. */
 async function modeOf(target: string, path: string): Promise<number | null> {
-  try {
-    const stat = await lstat(target);
-    if (!stat.isFile()) throw new KeeperError('AF_FILE_NOT_REGULAR', `${path} exists and is not a regular file`);
-    return stat.mode & 0o777;
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return null;
-    throw error;
-  }
+  const stat = await ifThere(lstat(target));
+  if (stat === null) return null;
+  if (!stat.isFile()) throw new KeeperError('AF_FILE_NOT_REGULAR', `${path} exists and is not a regular file`);
+  return stat.mode & 0o777;
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import {
   rollbackLabel,
-  type DiffEntry,
   type RangeQuery,
   type RestoreReport,
   type SnapshotRecord,
@@ -16,7 +15,7 @@ import type { Holder, Release } from '../base/gate.ts';
 import type { Keeper } from '../keeper/keeper.ts';
 import { errorFields } from '@agentfleet/protocol/log';
 import { hideKeyLines } from '@agentfleet/protocol/redact';
-import { CURRENT, type TreeDiff as EngineDiff, manifestText } from '../snapshot/index.ts';
+import { CURRENT, manifestText } from '../snapshot/index.ts';
 import { noteRaw, redacted } from './redacted.ts';
 import type { Validators } from './validation.ts';
 import type { Readable } from 'node:stream';
@@ -70,7 +69,7 @@ export async function compare(keeper: Keeper, { from, to, redaction }: RangeQuer
   const release = to === CURRENT ? unchanged(keeper, { kind: 'comparison', name: `${from}..${to}` }) : nothing;
   // A hunk shows some lines of a key, and not its header.
   const hide = redaction === 'Raw' ? undefined : hideKeyLines;
-  const diff = treeDiff(await snapshots.diff(from, to, hide).finally(release));
+  const diff = await snapshots.diff(from, to, hide).finally(release);
   return redacted(keeper, { what: 'Diff', name: `${from}..${to}`, redaction }, diff);
 }
 
@@ -132,17 +131,6 @@ export async function restore(keeper: Keeper, epoch: number, id: string): Promis
     release();
     quota.measureSoon((error) => logger.error('the roots could not be measured', errorFields(error)));
   }
-}
-
-/** The engine's comparison as the contract has it: modes as numbers, absent members left out. */
-function treeDiff({ from, to, changes, unified }: EngineDiff): TreeDiff {
-  const mode = (text: string | null): number | null => (text === null ? null : Number.parseInt(text, 8));
-  const entries = changes.map((change): DiffEntry => {
-    const all = { modeFrom: mode(change.modeFrom), modeTo: mode(change.modeTo), sizeFrom: change.sizeFrom, sizeTo: change.sizeTo };
-    const present = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
-    return { path: change.path, op: change.op, ...present };
-  });
-  return { from, to, entries, unified };
 }
 
 const requestBytes = 8 * 1024 * 1024;

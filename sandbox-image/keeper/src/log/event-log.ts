@@ -5,6 +5,7 @@ import type { AuditRecord, AuditReport, AuditType } from '@agentfleet/protocol/k
 import { timestamp, type Clock } from '../base/clock.ts';
 import { asKeeperError, KeeperError, messageOf } from '../base/failure.ts';
 import { readLines } from '../base/lines.ts';
+import { syncFolder } from '../base/stored.ts';
 import { nextRecord, recordLine, type ChainHead, OffsetIndex } from './chain.ts';
 import { verifyLog } from './inspect.ts';
 
@@ -267,11 +268,6 @@ async function appendRecords(file: string, entries: readonly Pending['entry'][])
     await handle.appendFile(`${recordLine(record)}\n`);
   }
   await handle.sync();
-}
-
-async function syncFolder(path: string): Promise<void> {
-  await using folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  await folder.sync();
 }
 
 async function writeFully(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {

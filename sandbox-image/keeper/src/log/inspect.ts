@@ -2,7 +2,7 @@ import type { AuditRecord, AuditReport } from '@agentfleet/protocol/keeper';
 import { readLines, type FileLine } from '../base/lines.ts';
 import { checkLine, emptyChain, type ChainHead, genesis } from './chain.ts';
 import { stat } from 'node:fs/promises';
-import { errnoOf } from '../base/failure.ts';
+import { ifThere } from '../base/stored.ts';
 
 /** Findings that are kept; more are counted. */
 const maxFindings = 100;
@@ -190,7 +190,7 @@ export async function verifyLog(file: string, options: VerifyOptions = {}): Prom
     end,
     tornBytes,
   });
-  const size = options.end ?? (await sizeOf(file));
+  const size = options.end ?? (await ifThere(stat(file)))?.size ?? 0;
   let anchorSeen = options.expect === undefined || options.expect.hash === genesis;
   for await (const line of size === 0 ? [] : readLines(file, { ...options, end: size })) {
     const lineEnd = line.offset + line.bytes.length;
@@ -210,14 +210,4 @@ function missingTail(head: ChainHead, expect: ChainHead): string | null {
   return head.seq < expect.seq
     ? `${expect.seq - head.seq} records are missing at the end`
     : `record ${expect.seq} is not the one seen before`;
-}
-
-/** Size in bytes; a missing file has none. */
-async function sizeOf(file: string): Promise<number> {
-  try {
-    return (await stat(file)).size;
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return 0;
-    throw error;
-  }
 }

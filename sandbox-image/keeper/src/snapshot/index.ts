@@ -2,7 +2,7 @@
  * Snapshots of the sandbox's volumes. Outside code imports only this file; the folder itself
  * imports Node, `diff` and `tar-stream`, and nothing else of the keeper.
  */
-export { type Adoption, type TreeDiff } from './records/engine.ts';
+export { type Adoption, type SnapshotEngine } from './records/engine.ts';
 export { type SetMeta } from './base/xattrs.ts';
 export { CURRENT } from './records/engine.ts';
 export { type Retention } from './cas/collector.ts';
@@ -14,7 +14,6 @@ export { SnapshotError } from './base/errors.ts';
 export { manifestText, type Manifest } from './base/manifest.ts';
 export { bytesOf, displayPath, sysPath, type BytePath } from './base/pathBytes.ts';
 export { weightOf } from './scan/treeLimits.ts';
-export { type ScrubOptions, type ScrubReport } from './records/engine.ts';
 export { lastingProgram } from './base/program.ts';
 export { setMetaByRunner, xattrsByRunner } from './base/xattrs.ts';
 export { treeStatsByRunner } from './base/treeStats.ts';

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { spectrumFromRuns, type Localisation, generateBounds, type Candidate, type GenerateRequest } from '@agentfleet/protocol/inference';
-import type { Engine, Generated } from '../../../base/engine.ts';
+import type { Generated } from '../../../base/engine.ts';
+import type { Engine } from '../../../base/served.ts';
 import { seededOrder } from '../pool.ts';
 
 export const halves = ['dev', 'heldout'] as const;
@@ -138,7 +139,7 @@ async function firstPassing(corpus: Corpus, subject: Case, candidates: readonly 
 
 async function generate(engine: Engine, request: GenerateRequest): Promise<Generated> {
   const [outcome] = await engine.generate([request], new AbortController().signal);
-  if (outcome !== undefined && 'generated' in outcome) return outcome.generated;
+  if (outcome !== undefined && 'answer' in outcome) return outcome.answer;
   throw new Error('the engine refused the request', { cause: outcome?.error });
 }
 

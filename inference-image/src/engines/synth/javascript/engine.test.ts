@@ -19,7 +19,7 @@ async function ask(files: GenerateRequest['files'], change: Partial<GenerateRequ
   const request = { ...example, files, localisation: unknown, k: 64, ...change };
   const [outcome] = await engine.generate([request], new AbortController().signal);
   if (outcome === undefined || 'error' in outcome) throw outcome?.error;
-  return outcome.generated;
+  return outcome.answer;
 }
 
 async function all(files: GenerateRequest['files']): Promise<readonly Candidate[]> {

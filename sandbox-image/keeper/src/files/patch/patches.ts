@@ -2,14 +2,14 @@ import { mkdir, open, readdir, readFile, rename, rm, rmdir } from 'node:fs/promi
 import { join } from 'node:path';
 import type { PatchReport, PatchRequest } from '@agentfleet/protocol/keeper';
 import { errnoOf, KeeperError, messageOf } from '../../base/failure.ts';
+import { replaceFile, syncFolder } from '../../base/stored.ts';
 import { type BytePath, sysPath } from '../../snapshot/index.ts';
 import { constants } from 'node:fs';
-import { lstatOrNull } from './place.ts';
 import { type Change, planPatch } from './plan.ts';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonicalJson } from '@agentfleet/protocol/text';
 import type { EventLog } from '../../log/index.ts';
-import { resolveFolder } from '../tree/resolve.ts';
+import { lstatOrNull, resolveFolder } from '../tree/resolve.ts';
 import type { SyntaxCheck } from '../syntax/index.ts';
 import { parseDiff, type Section } from './parse.ts';
 
@@ -62,16 +62,7 @@ export class PatchJournal {
 
   /** Writes the record atomically and durably: the announced act may begin when this returns. */
   async write(record: PatchRecord): Promise<void> {
-    const path = this.#path(record.requestId);
-    const temporary = `${path}.tmp`;
-    try {
-      await writeDurably(temporary, JSON.stringify(record));
-      await rename(temporary, path);
-      await syncFolder(this.#folder);
-    } catch (error) {
-      await rm(temporary, { force: true });
-      throw error;
-    }
+    await replaceFile(this.#path(record.requestId), JSON.stringify(record));
   }
 
   /** Durable when this returns: a record that reappeared would undo later changes. */
@@ -97,25 +88,6 @@ export class PatchJournal {
 
   #path(requestId: string): string {
     return join(this.#folder, `${requestId}.json`);
-  }
-}
-
-async function writeDurably(path: string, text: string): Promise<void> {
-  const handle = await open(path, 'w', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 
@@ -219,7 +191,7 @@ interface ParsedPatch {
 export function parsePatch(request: PatchRequest): ParsedPatch {
   if (!request.diff.isWellFormed()) throw new KeeperError('AF_INVALID', 'diff: it holds half of a surrogate pair');
   const sections = parseDiff(Buffer.from(request.diff, 'utf8').toString('latin1'), request.strip ?? 1);
-  return { request, digest: sha256(canonicalJson(request)), sections };
+  return { request, digest: hash('sha256', canonicalJson(request)), sections };
 }
 
 /** The answer that a request got before; null for a new one. @throws KeeperError `AF_REQUEST_ID_REUSED` */
@@ -332,8 +304,4 @@ function refuse(error: unknown): never {
     cause: error,
     cure: 'look at the modes and names on the way; nothing was written',
   });
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

@@ -1,14 +1,13 @@
-import { lstat } from 'node:fs/promises';
-import { errnoOf, KeeperError } from '../../base/failure.ts';
-import { displayPath, sysPath, type BytePath } from '../../snapshot/index.ts';
-
-export type Stat = Awaited<ReturnType<typeof lstat>>;
+import type { Stats } from 'node:fs';
+import { KeeperError } from '../../base/failure.ts';
+import { displayPath, type BytePath } from '../../snapshot/index.ts';
+import { lstatOrNull } from '../tree/resolve.ts';
 
 /** Resolved target of a name in a patch. */
 export interface Place {
   readonly path: BytePath;
   /** Null when nothing is there. */
-  readonly stat: Stat | null;
+  readonly stat: Stats | null;
   /** Folders on the way that are missing, the outermost first. */
   readonly missing: readonly BytePath[];
 }
@@ -35,13 +34,4 @@ export async function placeOf(folder: BytePath, name: BytePath): Promise<Place> 
 /** Returns a refusal caused by the content of the tree. */
 export function rejected(name: BytePath, why: string): KeeperError {
   return new KeeperError('AF_PATCH_REJECTED', `${displayPath(name)}: ${why}`);
-}
-
-export async function lstatOrNull(path: BytePath): Promise<Stat | null> {
-  try {
-    return await lstat(sysPath(path));
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return null;
-    throw error;
-  }
 }

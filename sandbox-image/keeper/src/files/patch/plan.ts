@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { editBounds, patchBounds, type PatchedFile, type PatchRequest } from '@agentfleet/protocol/keeper';
@@ -77,7 +77,7 @@ function assertExpected({ from, to }: Section, content: Buffer | null, hashes: M
     const expected = name === null ? undefined : hashes.get(name);
     if (name === null || expected === undefined) continue;
     hashes.delete(name);
-    const there = name === from && content !== null ? sha256(content) : null;
+    const there = name === from && content !== null ? hash('sha256', content) : null;
     if (there === expected) continue;
     const is = there === null ? 'is not there' : `has the SHA-256 ${there}`;
     throw new KeeperError('AF_EDIT_STALE', `${displayPath(name)} ${is}, expected was ${expected ?? 'that it is not there'}`);
@@ -133,9 +133,12 @@ function modeOf(mode: number, executable: boolean | null): number {
 }
 
 function reportedOf(name: BytePath, op: PatchedFile['op'], content: Buffer | null, mode: number, { offsets }: After): PatchedFile {
-  return { path: displayPath(name), op, sha256: content === null ? null : sha256(content), bytes: content?.length ?? 0, mode, offsets };
-}
-
-function sha256(content: Buffer): string {
-  return createHash('sha256').update(content).digest('hex');
+  return {
+    path: displayPath(name),
+    op,
+    sha256: content === null ? null : hash('sha256', content),
+    bytes: content?.length ?? 0,
+    mode,
+    offsets,
+  };
 }

@@ -1,6 +1,9 @@
+import type { Stats } from 'node:fs';
 import { lstat, mkdir, realpath, readlink, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, posix } from 'node:path';
 import { errnoOf, KeeperError } from '../../base/failure.ts';
+import { ifThere } from '../../base/stored.ts';
+import { sysPath, type BytePath } from '../../snapshot/index.ts';
 
 /** A place for a file: an existing real folder inside the roots, and a name in it. */
 export interface Place {
@@ -113,4 +116,9 @@ async function kindOf(path: string): Promise<'folder' | 'link' | 'other' | 'miss
 export async function standsAt(handle: FileHandle, path: Uint8Array | string): Promise<boolean> {
   const name = await readlink(`/proc/self/fd/${handle.fd}`, 'buffer');
   return name.equals(typeof path === 'string' ? Buffer.from(path) : path);
+}
+
+/** What a path leads to, without following a link; null when nothing is there. */
+export function lstatOrNull(path: BytePath): Promise<Stats | null> {
+  return ifThere(lstat(sysPath(path)));
 }

@@ -97,7 +97,7 @@ describe.skipIf(runner === null)('with the real runner', () => {
     const engine = await open();
     await engine.take();
     await set('a', { 'user.a': '1' });
-    expect((await engine.diff('s0001', 'current')).changes).toMatchObject([{ path: 'workspace/a', op: 'M' }]);
+    expect((await engine.diff('s0001', 'current')).entries).toMatchObject([{ path: 'workspace/a', op: 'M' }]);
     await engine.take();
     const [{ entries }] = [await engine.manifest('s0002')];
     expect(entries[0]?.line.split(' ')).toHaveLength(8);

@@ -1,16 +1,6 @@
 import { ModeGuard, NO_LIMITS, Scanner, StatCache, type TreeChanges, type TreeLimits, TreeTooLarge } from '../scan/index.ts';
 import type { RootBytes, SnapshotRoot } from '../base/manifest.ts';
-import {
-  type CollectReport,
-  type ScrubOptions,
-  type ScrubReport,
-  type Adoption,
-  CURRENT,
-  type RestoreOptions,
-  type SnapshotEngine,
-  type TakeOptions,
-  type TreeDiff,
-} from '../records/engine.ts';
+import { type CollectReport, type ScrubOptions, type Adoption, CURRENT, type SnapshotEngine, type TakeOptions } from '../records/engine.ts';
 import type { SetMeta, XattrAccess } from '../base/xattrs.ts';
 import { Collector, type InUse, KEEP_ALL, Readers, type Retention, Scrubber } from './collector.ts';
 import { type SegmentFs, laterEnd, readLogEnd } from '../objects/segmentLog.ts';
@@ -18,7 +8,7 @@ import type { TreeStats } from '../base/treeStats.ts';
 import fs from 'node:fs';
 import { errnoOf, isFull, SnapshotError } from '../base/errors.ts';
 import type { Readable } from 'node:stream';
-import type { RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
+import type { RestoreReport, ScrubReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
 import { CasAdoption, readFloor } from './adoption.ts';
 import { compareManifests, countsOf, hashOf, type Manifest, type ManifestEntry, type Tree } from '../base/manifest.ts';
 import { StoredOrCurrent, type Contents } from '../restore/contents.ts';
@@ -146,8 +136,8 @@ class CasEngine implements SnapshotEngine {
     });
   }
 
-  restore(id: string, options: RestoreOptions = {}): Promise<RestoreReport> {
-    return this.#run(() => this.#restore(id, options));
+  restore(id: string): Promise<RestoreReport> {
+    return this.#run(() => this.#restore(id));
   }
 
   scan(): Promise<Manifest> {
@@ -241,12 +231,12 @@ class CasEngine implements SnapshotEngine {
     }
   }
 
-  async #take({ label, maxBytes, signal }: TakeOptions): Promise<SnapshotRecord> {
+  async #take({ label, maxBytes }: TakeOptions): Promise<SnapshotRecord> {
     const started = performance.now();
     const takenAt = new Date(this.#options.clock.now()).toISOString();
     try {
       this.#store.allow(maxBytes ?? Number.POSITIVE_INFINITY);
-      const manifest = await this.#scanner.scan(true, new Slices(signal));
+      const manifest = await this.#scanner.scan(true, new Slices());
       const added = await this.#store.sync();
       const head = this.#loadHead(manifest.entries);
       const counts = { ...countsOf(manifest), addedObjects: added.objects, addedBytes: added.bytes };
@@ -263,10 +253,10 @@ class CasEngine implements SnapshotEngine {
     }
   }
 
-  async #restore(id: string, { signal }: RestoreOptions): Promise<RestoreReport> {
+  async #restore(id: string): Promise<RestoreReport> {
     const started = performance.now();
     this.#files.check(id);
-    const slices = new Slices(signal);
+    const slices = new Slices();
     const looking = this.#scanOrPrune(id, slices);
     // Runs beside the program that stats the tree. A damaged snapshot is read again, which reports the fault.
     const early = this.#head && this.#files.loadIfSound(id, this.#head.manifest.entries);
@@ -278,7 +268,7 @@ class CasEngine implements SnapshotEngine {
     } catch (error) {
       throw restoreFailure(id, error);
     }
-    const after = await this.#scanner.scan(false, new Slices());
+    const after = await this.#scanner.scan(false, slices);
     const different = after.digest === target.manifest.digest ? [] : compareManifests(target.manifest, after);
     const report: RestoreReport = {
       id,
@@ -310,11 +300,10 @@ class CasEngine implements SnapshotEngine {
     this.#scanner.forget();
     const { manifest } = this.#files.load(id);
     await checkContents(manifest.entries, { store: this.#store, slices });
-    // From here on the tree changes: an abort is ignored.
     const { xattrs } = this.#options;
-    const pruned = await prune(manifest, this.#roots, new Slices());
-    const renewed = await resetXattrs(manifest, this.#roots, { xattrs, slices: new Slices() });
-    return { current: await this.#scanner.look(false, new Slices()), pruned: pruned + renewed };
+    const pruned = await prune(manifest, this.#roots, slices);
+    const renewed = await resetXattrs(manifest, this.#roots, { xattrs, slices });
+    return { current: await this.#scanner.look(false, slices), pruned: pruned + renewed };
   }
 
   /** The manifest of a snapshot, or of the tree for `current`. */

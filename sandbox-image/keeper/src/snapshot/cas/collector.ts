@@ -1,4 +1,5 @@
-import type { CollectReason, DamagedObject, CollectReport, ScrubOptions, ScrubReport } from '../records/engine.ts';
+import type { ScrubReport } from '@agentfleet/protocol/keeper';
+import type { CollectReason, CollectReport, ScrubOptions } from '../records/engine.ts';
 import { errnoOf, isFull, SnapshotError } from '../base/errors.ts';
 import { hashOf, hexOf, type ManifestEntry, type Manifest } from '../base/manifest.ts';
 import type { LiveObjects, Reclaimed } from '../objects/compactor.ts';
@@ -209,7 +210,7 @@ export class Scrubber {
   }
 
   /** Finds the existing snapshots that name damaged objects, and marks each as broken or sound. */
-  async #blame(ids: readonly string[], bad: ReadonlyMap<string, string>, slices: Slices): Promise<DamagedObject[]> {
+  async #blame(ids: readonly string[], bad: ReadonlyMap<string, string>, slices: Slices): Promise<ScrubReport['damaged']> {
     const blamed = new Map<string, { why: string; snapshots: string[]; paths: Set<string> }>();
     for (const id of ids.filter((one) => this.#files.has(one))) {
       const manifest = this.#files.loadIfSound(id)?.manifest;

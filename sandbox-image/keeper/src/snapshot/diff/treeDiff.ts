@@ -3,7 +3,7 @@ import { formatPatch, OMIT_HEADERS, structuredPatch } from 'diff';
 import { type Change, type ManifestEntry, isTimeOnly } from '../base/manifest.ts';
 import { readWhole, type Contents } from '../restore/contents.ts';
 import { type BytePath, displayPath } from '../base/pathBytes.ts';
-import type { TreeChange, TreeDiff } from '../records/engine.ts';
+import type { DiffEntry, TreeDiff } from '@agentfleet/protocol/keeper';
 import type { Slices } from '../base/slices.ts';
 
 /** Bigger files are only named. */
@@ -95,7 +95,7 @@ function quote(path: BytePath): string {
 const MAX_PATCH = 1024 * 1024;
 
 /** Describes one change for people and JSON. */
-export function describeChange({ path, from, to }: Change): TreeChange {
+export function describeChange({ path, from, to }: Change) {
   const entry = to ?? from;
   if (entry === null) throw new Error('a change has at least one side');
   return {
@@ -109,7 +109,7 @@ export function describeChange({ path, from, to }: Change): TreeChange {
   };
 }
 
-function operation(from: ManifestEntry | null, to: ManifestEntry | null): TreeChange['op'] {
+function operation(from: ManifestEntry | null, to: ManifestEntry | null): DiffEntry['op'] {
   if (from === null) return 'A';
   if (to === null) return 'D';
   return from.type === to.type ? 'M' : 'T';
@@ -117,6 +117,18 @@ function operation(from: ManifestEntry | null, to: ManifestEntry | null): TreeCh
 
 function octal({ mode }: ManifestEntry): string {
   return mode.toString(8).padStart(4, '0');
+}
+
+/** One change as an answer of the keeper has it: what a side lacks is left out. */
+function entryOf({ path, from, to }: Change): DiffEntry {
+  return {
+    path: displayPath(path),
+    op: operation(from, to),
+    ...(from !== null && { modeFrom: from.mode }),
+    ...(to !== null && { modeTo: to.mode }),
+    ...(from !== null && { sizeFrom: from.size }),
+    ...(to !== null && { sizeTo: to.size }),
+  };
 }
 
 /** Describes changes and writes the patch, up to its limit; a cut patch ends with a line that reports it. */
@@ -136,7 +148,6 @@ export async function makeTreeDiff(
     shown++;
     if (slices.due()) await slices.pause();
   }
-  const truncated = shown < changes.length;
-  if (truncated) unified += `# cut at ${MAX_PATCH} characters: ${changes.length - shown} more changed paths\n`;
-  return { ...names, changes: changes.map(describeChange), unified, truncated };
+  if (shown < changes.length) unified += `# cut at ${MAX_PATCH} characters: ${changes.length - shown} more changed paths\n`;
+  return { ...names, entries: changes.map(entryOf), unified };
 }

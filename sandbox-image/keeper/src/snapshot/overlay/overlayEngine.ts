@@ -1,19 +1,10 @@
 import type { Below } from '../scan/index.ts';
 import type { RootBytes } from '../base/manifest.ts';
-import type {
-  CollectReport,
-  ScrubOptions,
-  ScrubReport,
-  Adoption,
-  RestoreOptions,
-  SnapshotEngine,
-  TakeOptions,
-  TreeDiff,
-} from '../records/engine.ts';
+import type { CollectReport, ScrubOptions, Adoption, SnapshotEngine, TakeOptions } from '../records/engine.ts';
 import { type Mounter } from './mounter.ts';
 import fs from 'node:fs';
 import type { Readable } from 'node:stream';
-import type { ExternalEffect, RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
+import type { ExternalEffect, RestoreReport, ScrubReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
 import { openCasEngine, type CasOptions } from '../cas/casEngine.ts';
 import { errnoOf } from '../base/errors.ts';
 import type { Manifest } from '../base/manifest.ts';
@@ -82,11 +73,10 @@ class OverlayEngine implements SnapshotEngine {
     });
   }
 
-  restore(id: string, options: RestoreOptions = {}): Promise<RestoreReport> {
+  restore(id: string): Promise<RestoreReport> {
     return this.#serial.run(async () => {
-      if (!this.#layers.has(id)) return this.#store.restore(id, options);
+      if (!this.#layers.has(id)) return this.#store.restore(id);
       const started = performance.now();
-      options.signal?.throwIfAborted();
       const changed = this.#changedBy(id);
       const before = this.#look(changed);
       await this.#timed('restore', () => this.#layers.switchTo(id));

@@ -1,41 +1,11 @@
 import type { Readable } from 'node:stream';
-import type { ExternalEffect, RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
+import type { ExternalEffect, RestoreReport, ScrubReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
 import type { Manifest } from '../base/manifest.ts';
-
-/** One changed path. Changes of the modification time alone are left out. */
-export interface TreeChange {
-  /** `<rootName>/<rel>`, text for people. */
-  readonly path: string;
-  /** Added, modified, deleted, or another type at the same path. */
-  readonly op: 'A' | 'M' | 'D' | 'T';
-  readonly type: 'f' | 'd' | 'l';
-  /** Octal text, `0644`; null where the path does not exist. */
-  readonly modeFrom: string | null;
-  readonly modeTo: string | null;
-  readonly sizeFrom: number | null;
-  readonly sizeTo: number | null;
-}
-
-export interface TreeDiff {
-  readonly from: string;
-  readonly to: string;
-  readonly changes: readonly TreeChange[];
-  /** Git-style patch of text changes; the paths are `a/<rootName>/<rel>`: `git apply -p2` inside a root. */
-  readonly unified: string;
-  /** True when `unified` was cut at its limit (1 MiB). */
-  readonly truncated: boolean;
-}
 
 export interface TakeOptions {
   readonly label?: string;
   /** Bytes that the object log may grow by; more is AF_STORE_FULL. */
   readonly maxBytes?: number;
-  readonly signal?: AbortSignal;
-}
-
-export interface RestoreOptions {
-  /** Obeyed until the first change to the tree, not after it. */
-  readonly signal?: AbortSignal;
 }
 
 /** Import of snapshots from another engine. Contents come first, then the snapshots that name them. */
@@ -65,13 +35,13 @@ export interface SnapshotEngine {
    * has `verified: true`; otherwise AF_RESTORE_MISMATCH is thrown with the report in its details.
    * AF_SNAPSHOT_OBJECT_CORRUPT is thrown before the tree is touched. May be repeated after a kill.
    */
-  restore(id: string, options?: RestoreOptions): Promise<RestoreReport>;
+  restore(id: string): Promise<RestoreReport>;
   /** Manifest of the tree now. */
   scan(): Promise<Manifest>;
   manifest(id: string): Promise<Manifest>;
   /** Oldest first; without those that are known to be broken. */
   list(): readonly SnapshotRecord[];
-  /** @param hide takes secrets out of whole texts before their lines are compared; absent: nothing */
+  /** Changes of the modification time alone are left out; a long `unified` is cut, and says so. @param hide takes secrets out of whole texts before their lines are compared; absent: nothing */
   diff(from: string, to: string, hide?: (text: string) => string): Promise<TreeDiff>;
   /**
    * A tar whose `revert.sh` undoes from → to on the real tree; `to` may be `current`. `external` is reported in its description. It carries its
@@ -121,25 +91,5 @@ export interface ScrubOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface ScrubReport {
-  readonly snapshots: number;
-  readonly objects: number;
-  readonly bytes: number;
-  readonly damaged: readonly DamagedObject[];
-  /** Snapshots that cannot be restored, by their own file or by an object. */
-  readonly broken: readonly string[];
-  readonly tookMs: number;
-}
-
 /** Why a collection ran: too many snapshots, no room for the next one, or a caller's wish. */
 export type CollectReason = 'Count' | 'Room' | 'Asked';
-
-/** An object that does not match its name, and the snapshots that need it. */
-export interface DamagedObject {
-  readonly sha256: string;
-  /** Text for people. */
-  readonly why: string;
-  readonly snapshots: readonly string[];
-  /** At most 20, text for people. */
-  readonly paths: readonly string[];
-}

@@ -6,7 +6,7 @@ import { errnoOf, isFull, SnapshotError } from '../base/errors.ts';
 import type { Manifest, ManifestEntry, RootBytes } from '../base/manifest.ts';
 import { corrupt } from '../objects/segmentLog.ts';
 import type { ObjectStore } from '../objects/objectStore.ts';
-import { Slices } from '../base/slices.ts';
+import type { Slices } from '../base/slices.ts';
 import { removeAll, type RestorePlan } from './plan.ts';
 import { RootMap, type Staging } from './staging.ts';
 
@@ -60,14 +60,12 @@ export async function applyPlan(plan: RestorePlan, context: ApplyContext): Promi
 }
 
 async function applyInside(plan: RestorePlan, context: ApplyContext): Promise<void> {
-  const { staging } = context;
+  const { staging, slices } = context;
   for (const entry of plan.place) {
     if (entry.type === 'f' && !context.store.has(entry.hash)) throw corrupt(entry.hash, 'is not in the store');
   }
   try {
     const staged = await stage(plan, context);
-    // From here on the tree changes: an abort, which would leave it half restored, is ignored.
-    const slices = new Slices();
     for (const entry of plan.open) chmodNoFollow(context.roots.absolute(entry.path), entry.mode | 0o700);
     for (const { path, directory } of plan.remove) removePath(context.roots.absolute(path), directory);
     for (const entry of plan.mkdir) fs.mkdirSync(context.roots.absolute(entry.path), 0o700);
@@ -222,9 +220,9 @@ function batches<T>(
   return all;
 }
 
-/** The error that a caller receives for a restore that stopped; coded errors and aborts as they are. */
+/** The error that a caller receives for a restore that stopped; coded errors as they are. */
 export function restoreFailure(id: string, error: unknown): unknown {
   const errno = errnoOf(error);
-  if (error instanceof SnapshotError || (error instanceof Error && error.name === 'AbortError')) return error;
+  if (error instanceof SnapshotError) return error;
   return new SnapshotError('AF_RESTORE_FAILED', `restoring ${id} stopped: ${String(error)}`, { cause: error, details: { errno } });
 }
