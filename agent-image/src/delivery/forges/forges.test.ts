@@ -162,6 +162,23 @@ describe('Gitea', () => {
     const found = await at('https://git.example/tea/acme/parser', exchanges, (pulls) => pulls.list(order.head), own);
     expect(found).toEqual([{ url: one.html_url, open: true, body: 'b' }]);
   });
+
+  it('finds the pull request of a branch that was deleted since', async () => {
+    const api = 'https://codeberg.org/api/v1';
+    const from = (label: string, fork: number): object => ({
+      html_url: `https://codeberg.org/acme/parser/pulls/${fork}`,
+      state: 'closed',
+      body: 'b',
+      head: { label, ref: `refs/pull/${fork}/head`, repo_id: fork },
+      base: { label: 'main', ref: 'main', repo_id: 1 },
+    });
+    const listed = [from('agentfleet/fix', 2), from('agentfleet/other', 1), from('agentfleet/fix', 1)];
+    const exchanges: readonly Exchange[] = [
+      [`GET ${api}/repos/acme/parser/pulls?state=all&sort=recentupdate&limit=50&page=1`, 200, listed],
+    ];
+    const found = await at('https://codeberg.org/acme/parser', exchanges, (pulls) => pulls.list(order.head));
+    expect(found).toEqual([{ url: 'https://codeberg.org/acme/parser/pulls/1', open: false, body: 'b' }]);
+  });
 });
 
 describe('an answer that is no success', () => {

@@ -5,6 +5,9 @@ import { partsOf, type ForgeKind } from './forge.ts';
 const maxPages = 10;
 
 interface End {
+  /** Name of the branch, also when it is gone. */
+  readonly label?: unknown;
+  /** Name of the branch; `refs/pull/N/head` when it is gone. */
   readonly ref?: unknown;
   readonly repo_id?: unknown;
 }
@@ -12,7 +15,7 @@ interface End {
 /** Whether its source is the branch of the repository: a fork may have one of the same name. */
 function isFrom(branch: string, one: unknown): boolean {
   const { head, base } = one as { readonly head?: End; readonly base?: End };
-  return head?.ref === branch && head.repo_id === base?.repo_id;
+  return (head?.ref === branch || head?.label === branch) && head.repo_id === base?.repo_id;
 }
 
 /** Gitea and Forgejo: the API of version 1. */
