@@ -19,7 +19,7 @@ import { sleep, type Timer } from '@agentfleet/kube';
 import type { Reason } from '@agentfleet/protocol/api';
 import { KeeperRefusal, newExecId, type ExecResult } from '@agentfleet/keeper/client';
 import type { ActIdentity } from './notes.ts';
-import { AttemptFailure, retryWhileUnavailable, unavailableFor, type RetryOptions } from '../base/failure.ts';
+import { AttemptFailure, retryWhileUnavailable, retryBounds, type RetryOptions } from '../base/failure.ts';
 import type { Meter } from './meter.ts';
 
 /** What one command may reach through the egress proxy. */
@@ -230,7 +230,7 @@ export class SandboxSession {
       const since = clock.monotonic();
       const cancel = (): void => {
         keeper.cancel(body.execId).catch(() => undefined); // lost, or before the command: it is asked again until the command ends
-        timer = clock.after(unavailableFor.betweenMs, () => (clock.monotonic() - since < cancelMs ? cancel() : giveUp.abort()));
+        timer = clock.after(retryBounds.betweenMs, () => (clock.monotonic() - since < cancelMs ? cancel() : giveUp.abort()));
       };
       cancel();
     };

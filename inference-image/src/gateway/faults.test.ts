@@ -219,7 +219,10 @@ describe('a fault', () => {
   it('is an answer without a choice: what all models used is charged with the answer of the fallback, or of other choices', async () => {
     const none = refuse(200, { choices: [], usage: { prompt_tokens: 50, completion_tokens: 0 } });
     const other = new FakeProvider();
-    await stage.models({ baseURLs: [url], fallback: 'second' }, { name: 'second', baseURLs: [await other.start()], model: 'other' });
+    await stage.models(
+      { baseURLs: [provider.url], fallback: 'second' },
+      { name: 'second', baseURLs: [await other.start()], model: 'other' },
+    );
     provider.play(none);
     other.play(hello);
     expect((await stage.ask()).body).toMatchObject({

@@ -91,7 +91,7 @@ export interface GpuDriver {
 
 /** Caches that all controllers share; each follows the whole cluster, or the namespaces of `watchNamespaces`. */
 export interface Caches {
-  /** Those that have not ended. Indexes: `pool` (`namespace/name` that the task names, or `default`), see pools/resolve.ts; those of taskIndexes.ts. */
+  /** Those that have not ended. Indexes: `pool` (`namespace/name` that the task names, or `default`), see pools/resolve.ts; others with the task controller. */
   readonly tasks: Informer<AgentTask>;
   /** How many tasks there are, those too that have ended. */
   readonly census: TaskCensus;

@@ -12,7 +12,6 @@ export type KubeErrorCode =
   | 'AF_KUBE_CONFIG'
   /** A cache did not fill in time. */
   | 'AF_CACHE_NOT_SYNCED'
-  /** The object has another controller already. */
   /** The lease was lost. */
   | 'AF_LEADERSHIP_LOST'
   /** A part of the manager failed or did not stop in time. */

@@ -42,7 +42,7 @@ export const startingAtOnce = 5;
 const mostAbove = startingAtOnce;
 
 /** Times its age after which one goes although no other one could be made for it. */
-const unavailableFor = 2;
+const staleFactor = 2;
 
 const isReady = (pod: Pod): boolean => sandboxState(pod, false).ready;
 
@@ -72,7 +72,7 @@ function sorted({ pods }: WarmPlace, { template, isOurs, bornAt }: View, entry: 
     else if (ended !== undefined) actions.push({ type: 'delete', pod, why: ended });
     else if (pod.metadata.annotations?.[templateAnnotation] !== template)
       actions.push({ type: 'delete', pod, why: 'the template has changed' });
-    else if (age >= unavailableFor * entry.maxAgeSeconds * 1000) actions.push({ type: 'delete', pod, why: 'it is too old' });
+    else if (age >= staleFactor * entry.maxAgeSeconds * 1000) actions.push({ type: 'delete', pod, why: 'it is too old' });
     else if (age >= entry.maxAgeSeconds * 1000) aged.push(pod);
     else fresh.push(pod);
   }
@@ -108,7 +108,7 @@ function decidePlace(place: WarmPlace, view: View, now: number): readonly WarmAc
 function nextAge({ entry, pods }: WarmPlace, { bornAt }: View, now: number): readonly number[] {
   if (entry === undefined) return [];
   return pods
-    .flatMap((pod) => [1, unavailableFor].map((times) => bornAt(pod) + times * entry.maxAgeSeconds * 1000 - now))
+    .flatMap((pod) => [1, staleFactor].map((times) => bornAt(pod) + times * entry.maxAgeSeconds * 1000 - now))
     .filter((ms) => ms > 0);
 }
 

@@ -6,7 +6,7 @@ import { KeeperError } from '../base/failure.ts';
 /** How long the runner may take to acknowledge a part. */
 const answerMs = 5000;
 
-/** SandboxSession one part to the runner. */
+/** Sends one part to the runner. */
 export type SendInput = (seq: number, bytes: Buffer, eof: boolean) => void;
 
 /**
