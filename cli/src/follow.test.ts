@@ -1,4 +1,7 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { ApiServer } from './testing/apiServer.ts';
 import { fleet } from './testing/fleet.ts';
 
@@ -27,6 +30,22 @@ describe('a task that is followed while the API server fails', () => {
     expect(err).toMatch(/^fleet: AgentTask one cannot be read now, and is looked at again: .*leader changed\n$/);
   });
 
+  test.each([
+    ['an order', '/agenttaskorders/one-cancel-x0', ['cancel', 'one', '--wait']],
+    ['the events of the cluster', '/events', ['logs', 'one', '-f', '--events']],
+  ])('has %s looked at again, too', async (_, looked, words) => {
+    let looks = 0;
+    const body = { kind: 'Status', reason: 'InternalError', message: 'leader changed' };
+    api.addTask('one', {});
+    api.worker = (_task, seen) => (seen < 4 ? { phase: 'Running', finished: 'false' } : { phase: 'Succeeded', finished: 'true' });
+    api.operator = (_order, seen) => ({ state: seen < 3 ? 'Accepted' : 'Done' });
+    api.others.set('/apis/events.k8s.io/v1/namespaces/team/events', { kind: 'EventList', metadata: {}, items: [] });
+    api.refuse = ({ method, path }) =>
+      method === 'GET' && path.endsWith(looked) && ++looks > 1 && looks < 4 ? { code: 503, body } : undefined;
+    const { code, err } = await fleet(api, words);
+    expect([code, err.match(/cannot be read now, and is looked at again: .*leader changed/g)?.length, looks > 3]).toEqual([0, 1, true]);
+  });
+
   test('is looked at less and less often, and until the time to wait is over', async () => {
     failing(500, 2, Infinity);
     const { code, err } = await fleet(api, ['watch', 'one', '--plain', '--timeout', '300']);
@@ -41,4 +60,24 @@ describe('a task that is followed while the API server fails', () => {
     failing(code, first, Infinity);
     expect([(await fleet(api, ['watch', 'one', '--plain'])).code, looked()]).toEqual([ended, looks]);
   });
+});
+
+test('a patch that cannot be written hides no failed delivery, and is a failure of its own', async () => {
+  const from = await mkdtemp(join(tmpdir(), 'fleet-'));
+  onTestFinished(() => rm(from, { recursive: true }));
+  await writeFile(join(from, 'a.txt'), 'a');
+  const words = ['run', '--from', from, '--check', 'true', '--name', 'one', '--patch', '/nowhere/x.patch', 'go'];
+  const ended = { phase: 'Succeeded', finished: 'true' };
+  const output = { branch: 'b', reason: 'AccessDenied', message: 'the token may not push' };
+  const seen: unknown[] = [];
+  for (const run of [{ patch: 'diff\n', output }, { patch: 'diff\n' }]) {
+    api.tasks.clear();
+    api.worker = () => ({ ...ended, run });
+    const { code, err } = await fleet(api, words);
+    seen.push([code, err.includes('/nowhere/x.patch cannot be written (ENOENT'), err.includes('was not delivered (AccessDenied)')]);
+  }
+  expect(seen).toEqual([
+    [6, true, true],
+    [1, true, false],
+  ]);
 });

@@ -126,11 +126,14 @@ describe('fleet run', () => {
     });
     expect([...api.tasks.values()]).toMatchObject([{ spec: { goal: 'go', suspend: true, priority: 0o755 } }]);
     expect((await fleet(api, ['run', file])).err).toContain('there is an AgentTask two in namespace team; choose another --name');
+    await writeFile(file, 'kind: AgentTask\nmetadata: { name: three, namespace: demo }\nspec: { goal: go }\n');
+    expect((await fleet(api, ['run', file, '-n', 'prod'])).err).toContain('is for namespace demo, and -n names prod; leave -n out');
+    expect((await fleet(api, ['run', file, '--detach', '-n', 'demo'])).out).toContain('demo/three is created');
     await writeFile(file, 'kind: ExpertPool\n');
     expect((await fleet(api, ['run', file])).err).toContain('give other objects to kubectl apply');
     await writeFile(file, '{');
     expect((await fleet(api, ['run', file])).err).toContain('is no YAML');
-    expect(api.tasks.size).toBe(1);
+    expect(api.tasks.size).toBe(2);
   });
 
   test.each([

@@ -29,15 +29,16 @@ export async function diff(context: CommandContext, name: string, flags: Artifac
   if (cut !== undefined) context.warn(`the patch is not whole (${cut.slice(2)}); revert.tar and redo.sh in it have all of the change`);
 }
 
-/** Saves the patch of a task that has ended; reports why where it cannot be had. */
+/** Saves the patch of a task that has ended; reports why where it cannot be had. @throws CliError when it cannot be written */
 export async function saveDiff(context: CommandContext, task: AgentTask, path: string): Promise<void> {
+  let patch: string;
   try {
-    const patch = await patchOf(context, task, {});
-    if (patch === '') return context.print('it changed nothing that a patch shows');
-    await save(path, patch.endsWith('\n') ? patch : `${patch}\n`);
-    context.print(`the patch is in ${path}: git apply ${path}`);
+    patch = await patchOf(context, task, {});
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    context.warn(error.message);
+    return context.warn(error.message);
   }
+  if (patch === '') return context.print('it changed nothing that a patch shows');
+  await save(path, patch.endsWith('\n') ? patch : `${patch}\n`);
+  context.print(`the patch is in ${path}: git apply ${path}`);
 }

@@ -1,13 +1,10 @@
-import { asError, sleep } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { isPassing } from '../base/explain.ts';
 import { CliError, exitCodes } from '../base/failure.ts';
 import { printable } from '../text/printable.ts';
 import { taskOf, type CommandContext } from './command.ts';
+import { Polling } from './polling.ts';
 
 const pollMs = 1_000;
-/** Between two looks where the cluster does not answer. */
-const longestPauseMs = 30_000;
 
 export interface FollowOptions {
   readonly timeoutSeconds: number;
@@ -38,8 +35,7 @@ export function momentOf({ metadata: { name }, status }: AgentTask): readonly st
 }
 
 /**
- * Looks at a task until it has ended, shows each look, and returns the last one. After the first look a cluster that does not answer is
- * asked again, less and less often.
+ * Looks at a task until it has ended, shows each look, and returns the last one.
  *
  * @throws CliError when the time to wait is over, and on an interruption
  */
@@ -49,31 +45,26 @@ export async function lookedAt(
   { timeoutSeconds }: FollowOptions,
   show: (task: AgentTask) => void,
 ): Promise<AgentTask> {
-  const { clock, signal, warn } = context;
+  const { clock } = context;
+  const polling = new Polling(context, { everyMs: pollMs, what: `AgentTask ${name}`, exists: true });
   const end = clock.monotonic() + timeoutSeconds * 1000;
   let task = await taskOf(context, name);
   show(task);
-  for (let failed = 0; task.status?.finished !== 'true';) {
+  while (task.status?.finished !== 'true') {
     const rest = end - clock.monotonic();
     if (rest <= 0)
       throw new CliError(
         `AgentTask ${name} has not ended after ${timeoutSeconds} s and goes on; follow it with "fleet watch ${name}", ask why with "fleet explain ${name}"`,
         exitCodes.stillRunning,
       );
-    if (!(await sleep(clock, Math.min(pollMs * 2 ** failed, longestPauseMs, Math.max(pollMs, rest)), signal)))
+    if (!(await polling.pause(rest)))
       throw new CliError(
         `interrupted; AgentTask ${name} goes on: "fleet watch ${name}" follows it, "fleet cancel ${name}" ends it`,
         exitCodes.interrupted,
       );
-    try {
-      task = await taskOf(context, name);
-    } catch (error) {
-      if (!isPassing(error)) throw error;
-      if (failed === 0) warn(`AgentTask ${name} cannot be read now, and is looked at again: ${printable(asError(error).message)}`);
-      failed += 1;
-      continue;
-    }
-    failed = 0;
+    const seen = await polling.look(() => taskOf(context, name));
+    if (seen === null) continue;
+    task = seen;
     show(task);
   }
   return task;

@@ -1,4 +1,3 @@
-import { sleep } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { CliError, exitCodes } from '../base/failure.ts';
@@ -9,6 +8,7 @@ import { conversationLines, timelineLines, timelineOf } from '../timeline/index.
 import { printable } from '../text/printable.ts';
 import { taskOf, type CommandContext } from './command.ts';
 import { eventsOf } from './explain.ts';
+import { Polling } from './polling.ts';
 
 interface LogsFlags extends ArtifactFlags {
   readonly follow: boolean;
@@ -57,20 +57,24 @@ function interrupted(name: string): CliError {
 }
 
 async function clusterEvents(context: CommandContext, name: string, follow: boolean): Promise<void> {
-  const { clock, signal } = context;
+  const polling = new Polling(context, { everyMs: pollMs, what: `AgentTask ${name}` });
+  const look = async () => {
+    const task = await taskOf(context, name);
+    return { task, events: await eventsOf(context, task) };
+  };
   const seen = new Set<string>();
   for (;;) {
-    const task = await taskOf(context, name);
-    for (const { metadata, type, reason, note = '', eventTime, series } of await eventsOf(context, task)) {
+    const looked = await polling.look(look);
+    for (const { metadata, type, reason, note = '', eventTime, series } of looked?.events ?? []) {
       const key = `${metadata.uid ?? metadata.name} ${series?.count ?? 1}`;
       if (seen.has(key)) continue;
       seen.add(key);
       context.print(`${eventTime ?? metadata.creationTimestamp ?? ''} ${type} ${reason} ${printable(note)}`);
     }
-    if (!follow || task.status?.finished === 'true') {
+    if (!follow || looked?.task.status?.finished === 'true') {
       if (seen.size === 0) context.warn('the cluster keeps no events of it, as a rule for an hour');
       return;
     }
-    if (!(await sleep(clock, pollMs, signal))) throw interrupted(name);
+    if (!(await polling.pause())) throw interrupted(name);
   }
 }

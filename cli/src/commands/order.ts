@@ -1,9 +1,10 @@
-import { findCondition, ResourceClient, sleep } from '@agentfleet/kube';
+import { findCondition, ResourceClient } from '@agentfleet/kube';
 import type { AgentTaskOrder, AgentTaskOrderSpec, AgentTask } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
 import { agentTaskOrders, energyModels, expertPools } from '../base/connection.ts';
 import { printable } from '../text/printable.ts';
 import { type CommandContext, taskOf } from './command.ts';
+import { Polling } from './polling.ts';
 
 /** Ms between two looks at an order. */
 const pollMs = 250;
@@ -53,18 +54,21 @@ async function follow(
   const { transport, clock, signal } = context;
   const client = new ResourceClient(transport, agentTaskOrders);
   const { name, namespace } = order.metadata;
+  const polling = new Polling(context, { everyMs: pollMs, what: `AgentTaskOrder ${name}`, exists: true });
   const end = clock.monotonic() + timeoutSeconds * 1000;
-  for (;;) {
-    const found = await client.find({ name, namespace }, { signal });
-    if (found === undefined) throw new CliError(`AgentTaskOrder ${name} is gone; its task was deleted, and the order with it`);
-    const { state, message = '' } = found.status ?? {};
-    if (state === 'Refused') throw new CliError(`AgentTaskOrder ${name} is refused: ${printable(message)}`);
-    if (state !== undefined && states.includes(state)) return found;
+  for (let state: OrderState | undefined; ;) {
+    const seen = await polling.look(async () => ({ found: await client.find({ name, namespace }, { signal }) }));
+    const found = seen?.found;
+    if (seen !== null && found === undefined)
+      throw new CliError(`AgentTaskOrder ${name} is gone; its task was deleted, and the order with it`);
+    state = found?.status?.state ?? state;
+    if (state === 'Refused') throw new CliError(`AgentTaskOrder ${name} is refused: ${printable(found?.status?.message ?? '')}`);
+    if (found !== undefined && state !== undefined && states.includes(state)) return found;
     if (clock.monotonic() >= end)
       throw new CliError(
         `AgentTaskOrder ${name} is ${state ?? 'not answered'} after ${timeoutSeconds} s; it stands, and the operator acts on it when it runs: kubectl get agenttaskorder ${name} -n ${namespace ?? ''}`,
       );
-    if (!(await sleep(clock, pollMs, signal)))
+    if (!(await polling.pause(end - clock.monotonic())))
       throw new CliError(`interrupted; AgentTaskOrder ${name} stands, delete it if that is not what you want`);
   }
 }

@@ -1,3 +1,4 @@
+import { asError } from '@agentfleet/kube';
 import { rename, writeFile } from 'node:fs/promises';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { artifactOf, resultsOf, type ArtifactFlags } from '../evidence/artifact.ts';
@@ -7,10 +8,14 @@ import { objectLines, type Format } from '../text/output.ts';
 import { printable, printableLines } from '../text/printable.ts';
 import { taskOf, type CommandContext } from './command.ts';
 
-/** Writes a file as a whole or not at all. */
+/** Writes a file as a whole or not at all. @throws CliError when it cannot be written */
 export async function save(path: string, content: string | Uint8Array): Promise<void> {
-  await writeFile(`${path}.part`, content);
-  await rename(`${path}.part`, path);
+  try {
+    await writeFile(`${path}.part`, content);
+    await rename(`${path}.part`, path);
+  } catch (error) {
+    throw new CliError(`${path} cannot be written (${asError(error).message}); name a file in a folder that is there and may be written`);
+  }
 }
 
 /** Where the result went, for tasks with `spec.output`. Pure. */

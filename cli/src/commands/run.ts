@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { isAlreadyExists, isInvalid, ResourceClient } from '@agentfleet/kube';
+import { asError, isAlreadyExists, isInvalid, ResourceClient } from '@agentfleet/kube';
 import { apiVersion, type AgentTask } from '@agentfleet/protocol/api';
 import { agentTasks } from '../base/connection.ts';
 import { CliError } from '../base/failure.ts';
@@ -23,6 +23,8 @@ export interface RunFlags {
   readonly detach: boolean;
   readonly dryRun: boolean;
   readonly timeout: number;
+  /** As given by `-n`. */
+  readonly namespace?: string;
 }
 
 type NewTask = Pick<AgentTask, 'apiVersion' | 'kind'> & {
@@ -78,7 +80,7 @@ async function read(file: string): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-async function ofFile(file: string, { pool, name, check, pullRequest, credential }: RunFlags): Promise<NewTask> {
+async function ofFile(file: string, { pool, name, check, pullRequest, credential, namespace }: RunFlags): Promise<NewTask> {
   if (pullRequest || credential !== undefined)
     throw new CliError('--pull-request and --credential go with --from; a file has spec.output.git and spec.workspace.git.credential');
   if (check.length > 0) throw new CliError('--check goes with --from; the checks of a file are its spec.checks');
@@ -93,6 +95,11 @@ async function ofFile(file: string, { pool, name, check, pullRequest, credential
   const [task, ...more] = documents as readonly Partial<NewTask>[];
   if (task?.kind !== 'AgentTask' || more.length > 0)
     throw new CliError(`${file} is not the YAML of one AgentTask; give other objects to kubectl apply`);
+  const own = task.metadata?.namespace;
+  if (own !== undefined && namespace !== undefined && own !== namespace)
+    throw new CliError(
+      `${file} is for namespace ${printable(own)}, and -n names ${namespace}; leave -n out, or correct metadata.namespace`,
+    );
   const spec = { ...task.spec, ...(pool === undefined ? {} : { poolRef: poolRefOf(pool) }) };
   return { apiVersion, kind: 'AgentTask', ...task, spec, metadata: { ...task.metadata, ...(name === undefined ? {} : { name }) } };
 }
@@ -137,6 +144,8 @@ export async function runTask(context: CommandContext, words: string, flags: Run
   const ended = await followed(here, name, { timeoutSeconds });
   for (const line of resultLines(ended)) context.print(line);
   assertSucceeded(ended);
-  await saveDiff(here, ended, patch ?? `${name}.patch`);
+  const [saved] = await Promise.allSettled([saveDiff(here, ended, patch ?? `${name}.patch`)]);
+  if (saved.status === 'rejected' && ended.status?.run?.output?.reason !== undefined) context.warn(asError(saved.reason).message);
   assertDelivered(ended);
+  if (saved.status === 'rejected') throw asError(saved.reason);
 }

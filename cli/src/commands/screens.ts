@@ -1,4 +1,4 @@
-import { asError, ResourceClient, sleep } from '@agentfleet/kube';
+import { asError, ResourceClient } from '@agentfleet/kube';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
 import type { ConversationEntry } from '@agentfleet/protocol/results';
 import { agentTasks } from '../base/connection.ts';
@@ -9,6 +9,7 @@ import { printable } from '../text/printable.ts';
 import { conversationLines } from '../timeline/index.ts';
 import { taskOf, type CommandContext, type Screen } from './command.ts';
 import { assertSucceeded, lookedAt, momentOf, type FollowOptions } from './follow.ts';
+import { Polling } from './polling.ts';
 import { tableLines, type TasksOptions } from './tasks.ts';
 
 const pollMs = 1_000;
@@ -110,28 +111,38 @@ const rank = ({ status }: AgentTask): number => {
   return at === -1 ? order.length : at;
 };
 
+/** Those that need a person first. Pure. */
+function overview(tasks: readonly AgentTask[], now: number, options: Omit<TasksOptions, 'name' | 'output'>): readonly string[] {
+  const created = ({ metadata }: AgentTask): string => metadata.creationTimestamp ?? '';
+  const sorted = tasks.toSorted((a, b) => rank(a) - rank(b) || (created(a) < created(b) ? 1 : -1));
+  const live = sorted.filter(({ status }) => status?.finished !== 'true').length;
+  return [`${live} live, ${sorted.length - live} ended`, '', ...tableLines(sorted, now, { ...options, output: 'wide' })];
+}
+
 /** Lists tasks again and again, what needs a person first; once, where standard output is no terminal. */
 export async function top(context: CommandContext, options: Omit<TasksOptions, 'name' | 'output'>): Promise<void> {
   const { clock, signal, print } = context;
   const client = new ResourceClient(context.transport, agentTasks);
   const screen = await context.screen?.();
+  let lines: readonly string[] = [];
+  const draw = (above: readonly string[] = []): void =>
+    screen?.draw([...above, ...lines].slice(0, screen.rows - 1).map((line) => cutTo(line, screen.columns)));
+  const polling = new Polling({ ...context, warn: (words) => draw([words]) }, { everyMs: 2 * pollMs, what: 'the list of tasks' });
+  const selected = {
+    ...(options.allNamespaces ? {} : { namespace: context.namespace }),
+    ...(options.selector === undefined ? {} : { labelSelector: options.selector }),
+    signal,
+  };
   try {
     for (;;) {
-      const items = await client.list({
-        ...(options.allNamespaces ? {} : { namespace: context.namespace }),
-        ...(options.selector === undefined ? {} : { labelSelector: options.selector }),
-        signal,
-      });
-      const created = ({ metadata }: AgentTask): string => metadata.creationTimestamp ?? '';
-      items.sort((a, b) => rank(a) - rank(b) || (created(a) < created(b) ? 1 : -1));
-      const live = items.filter(({ status }) => status?.finished !== 'true').length;
-      const lines = [`${live} live, ${items.length - live} ended`, '', ...tableLines(items, clock.now(), { ...options, output: 'wide' })];
+      const items = await polling.look(() => client.list(selected));
+      if (items !== null) lines = overview(items, clock.now(), options);
       if (screen === undefined) {
         for (const line of lines) print(line);
         return;
       }
-      screen.draw(lines.slice(0, screen.rows - 1).map((line) => cutTo(line, screen.columns)));
-      if (!(await sleep(clock, 2 * pollMs, signal))) return;
+      if (items !== null) draw();
+      if (!(await polling.pause())) return;
     }
   } finally {
     screen?.done();

@@ -46,6 +46,7 @@ export class ResultsApi {
    */
   async *conversation(task: AgentTask, { since = 0, follow = false }: StreamOptions = {}): AsyncGenerator<ConversationEntry> {
     let newest = since;
+    let heard = false;
     let broken = 0;
     for (let more = true; more;) {
       more = false;
@@ -53,6 +54,7 @@ export class ResultsApi {
         for await (const line of this.#lines(task, 'conversation', { since: newest, follow })) {
           const entry = JSON.parse(line) as ConversationEntry;
           newest = Math.max(newest, entry.seq);
+          heard = true;
           broken = 0;
           more = follow && entry.type === 'Pause';
           if (entry.type !== 'Pause') yield entry;
@@ -60,7 +62,7 @@ export class ResultsApi {
       } catch (error) {
         broken += 1;
         // What was never heard of is refused at once.
-        if (!follow || newest === since || isLasting(error) || broken > mostBroken) throw error;
+        if (!follow || !heard || isLasting(error) || broken > mostBroken) throw error;
         more = await sleep(systemClock, firstPauseMs * 2 ** (broken - 1), this.#signal);
       }
     }
