@@ -59,7 +59,6 @@ function verdictOf(
   return {
     decision,
     risk: highest(risks, risksFound),
-    snapshotFirst: decision !== 'Allow' && decision !== 'Deny',
     allowlisted: allowlisted && decision !== 'Deny',
     findings,
     simpleCommands,

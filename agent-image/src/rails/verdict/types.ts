@@ -58,8 +58,6 @@ export interface NormalCommand {
 export interface Verdict {
   readonly decision: Decision;
   readonly risk: Risk;
-  /** True when a snapshot must be taken first, also where a person or the classifier decides. */
-  readonly snapshotFirst: boolean;
   /** True when it is of a class that is known to do no harm. What is not goes to gate 2, also where no rail finds anything. */
   readonly allowlisted: boolean;
   readonly findings: readonly Finding[];
