@@ -8,7 +8,8 @@ import { OpenAI } from 'openai';
 import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import { VirtualClock } from '@agentfleet/kube/testing';
 import { mcpPath, type AuditRecord } from '@agentfleet/protocol/keeper';
-import { Meter, nothingUsed } from '../agent-image/src/attempt/meter.ts';
+import { Meter } from '../agent-image/src/attempt/meter.ts';
+import { noUsage } from '../agent-image/src/report/index.ts';
 import type { AttemptContext } from '../agent-image/src/attempt/ports.ts';
 import { serveTunnel } from '../agent-image/src/egress/connection.ts';
 import { HostList } from '../agent-image/src/egress/index.ts';
@@ -74,7 +75,7 @@ interface Own extends Pick<ModelEndpointOptions, 'acts'> {
 async function open(api: Api, tokens = 100_000, earlier: readonly Note[] = [], own: Own = {}): Promise<void> {
   notes = [];
   const { signal } = new AbortController();
-  const used = { earlier: nothingUsed, before: nothingUsed };
+  const used = { earlier: noUsage, before: noUsage };
   meter = new Meter(systemClock, used, {});
   const session = {
     events: async (visit: (record: AuditRecord) => void) => {

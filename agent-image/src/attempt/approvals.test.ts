@@ -5,7 +5,8 @@ import { Newest } from '../tasks/assignmentRunner.ts';
 import { actionDigest, questionDigest } from './notes.ts';
 import { Approvals } from './approvals.ts';
 import type { SandboxSession } from './sandboxSession.ts';
-import { Meter, nothingUsed } from './meter.ts';
+import { noUsage } from '../report/index.ts';
+import { Meter } from './meter.ts';
 import type { DecidedNote } from './notes.ts';
 import type { AttemptContext, Report } from './ports.ts';
 import type { Progress } from './progress.ts';
@@ -42,7 +43,7 @@ function open(noted: readonly DecidedNote[] = [], status: AgentTask['status'] = 
   const stop = new AbortController();
   const reports: Report[] = [];
   const notes: { kind: string; data: unknown }[] = [];
-  const meter = new Meter(clock, { earlier: nothingUsed, before: nothingUsed }, { wallSeconds: 60 });
+  const meter = new Meter(clock, { earlier: noUsage, before: noUsage }, { wallSeconds: 60 });
   const context = {
     task,
     clock,

@@ -1,11 +1,12 @@
 import type { Clock } from '@agentfleet/kube';
 import type { Usage } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import { Meter, nothingUsed, type Bounds, type SpentTokens } from './meter.ts';
+import { noUsage } from '../report/index.ts';
+import { Meter, type Bounds, type SpentTokens } from './meter.ts';
 
 const clock: Clock = { now: () => 0, monotonic: () => 0, after: () => ({ cancel: () => undefined }) };
-const earlier = { ...nothingUsed, tokensIn: 600, tokensOut: 100, cost: '0.4' };
-const before = { ...nothingUsed, tokensIn: 100, tokensCached: 40, tokensOut: 50, cost: '0.1' };
+const earlier = { ...noUsage, tokensIn: 600, tokensOut: 100, cost: '0.4' };
+const before = { ...noUsage, tokensIn: 100, tokensCached: 40, tokensOut: 50, cost: '0.1' };
 const spent = (change: Partial<SpentTokens> = {}): SpentTokens => ({ input: 40, cachedInput: 30, output: 10, cost: 100_000, ...change });
 const open = (bounds: Bounds, used: { readonly earlier: Usage; readonly before: Usage } = { earlier, before }): Meter =>
   new Meter(clock, used, bounds);
@@ -28,7 +29,7 @@ describe('tokens and cost', () => {
   });
 
   test('of models without a price cost nothing', () => {
-    const meter = open({}, { earlier: nothingUsed, before: nothingUsed });
+    const meter = open({}, { earlier: noUsage, before: noUsage });
     meter.setTokens(spent({ cost: null }));
     expect(meter.usage()).not.toHaveProperty('cost');
     expect(meter.modelShare()).toBe(0);

@@ -24,17 +24,6 @@ export interface SpentTokens {
   readonly cost: number | null;
 }
 
-export const nothingUsed: Usage = {
-  tokensIn: 0,
-  tokensOut: 0,
-  toolCalls: 0,
-  cpuMillis: 0,
-  wallSeconds: 0,
-  candidates: 0,
-  vetoes: 0,
-  backtracks: 0,
-};
-
 type Counted = 'toolCalls' | 'cpuMillis' | 'candidates' | 'vetoes' | 'backtracks';
 type Bounded = 'wallSeconds' | 'toolCalls' | 'tokens';
 

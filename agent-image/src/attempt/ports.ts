@@ -41,7 +41,6 @@ export interface Situation {
 export interface Plan {
   /** Candidates that are compared. */
   readonly k: number;
-  readonly fast: boolean;
   readonly deliberate: boolean;
 }
 

@@ -15,9 +15,9 @@ import type { ComputeBrief } from '@agentfleet/protocol/pool';
 export function schedule({ entropyNats, margin, risk, deliberate }: Situation, compute: ComputeBrief): Plan {
   const { entropyFastNats, margin: wide, riskThreshold, kBase, kMax } = compute;
   const bounded = (k: number): number => Math.max(1, Math.min(kMax, k));
-  if ((risk ?? 0) > riskThreshold || deliberate) return { k: bounded(2 * kBase), fast: false, deliberate: true };
+  if ((risk ?? 0) > riskThreshold || deliberate) return { k: bounded(2 * kBase), deliberate: true };
   const sure = entropyNats !== null && entropyNats < entropyFastNats && margin !== null && margin > wide;
-  return sure ? { k: 1, fast: true, deliberate: false } : { k: bounded(kBase), fast: false, deliberate: false };
+  return { k: sure ? 1 : bounded(kBase), deliberate: false };
 }
 
 interface NoDecisionModelsOptions {

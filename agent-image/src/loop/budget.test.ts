@@ -83,7 +83,6 @@ describe('a reservation', () => {
     const reservation = budget.reserve(asked());
     expect(budget.settle(reservation, null)).toEqual(reservation.charge);
     expect(budget.spent().tokens).toBe(3000);
-    expect(budget.estimated).toBe(true);
   });
 });
 

@@ -113,11 +113,6 @@ export class TokenBudget {
     return all.reduce((sum, charge) => plus(sum, charge), this.#earlier);
   }
 
-  /** Whether some of what this attempt spent is an estimate. */
-  get estimated(): boolean {
-    return this.#charges.some(({ usage }) => usage.estimated);
-  }
-
   /** Returns the notice for the model once 80 % of a bound are used; null before that, or without a bound. */
   notice(): string | null {
     const { tokens, costMicros } = this.spent();

@@ -29,7 +29,6 @@ export function railsPage(): string {
         'Unknown',
         'comparison, truth or type checks that a change overrides, and that can answer as an assertion wants',
       ],
-      ['`tool`', 'Critical', 'a tool that the policy does not list'],
     ]),
     '',
     '`overrides/` looks at what a change of a source file adds (`judgeChange`).',

@@ -19,7 +19,6 @@ import { forgedRecords } from './rail/forgedRecords.ts';
 import { isSecret } from './rail/secrets.ts';
 import { rails } from './rail/index.ts';
 import { surroundings, type Found, type Rail } from './rail/rail.ts';
-import { placeOf } from './shell/places.ts';
 import { isReadOnly } from './shell/readOnly.ts';
 import { analyse, analyseScript, languageOf, type Analysis, type CommandAct } from './shell/index.ts';
 import { args, fixed, type Command } from './shell/command.ts';
@@ -60,7 +59,6 @@ function verdictOf(
   return {
     decision,
     risk: highest(risks, risksFound),
-    snapshotFirst: decision !== 'Allow' && decision !== 'Deny',
     allowlisted: allowlisted && decision !== 'Deny',
     findings,
     simpleCommands,
@@ -98,10 +96,10 @@ const maxCommand = 65_536;
 export function createRails({ grammars, home = '/root' }: RailsOptions): Rails {
   return {
     judge: (act, policy) => {
-      const refused = checkPolicy(act, policy);
+      const refused = checkText(act);
       if (refused !== null)
         return verdictOf([refused], ['Unknown'], policy.profile, { simpleCommands: [], structure: {}, allowlisted: false });
-      if (act.tool === 'FileRead' || act.tool === 'FileWrite') return judgeFile(act, policy, grammars, home);
+      if (act.tool === 'FileWrite') return judgeFile(act, policy, grammars, home);
       return judgeCommand(act, policy, grammars, home);
     },
     judgeChange: (change) => newOverrides(change, grammars).map((one) => overrideFinding(one, change)),
@@ -116,27 +114,15 @@ function overrideFinding({ where, what }: Override, { path }: SourceChange): Fin
   return { rail: 'assertion-override', severity: 'Unknown', span: { start: 0, end: path.length }, reason, cure };
 }
 
-/** What needs no look inside: the tool, and the size of the text. */
-function checkPolicy(act: Act, policy: Policy): Finding | null {
+/** What needs no look inside: the size of the text, and what is in no text. */
+function checkText(act: Act): Finding | null {
   const text = act.tool === 'Shell' ? act.command : act.tool === 'ExecCode' ? act.argv.join(' ') : act.path;
   const span = { start: 0, end: text.length };
-  const finding = (rail: string, severity: Finding['severity'], reason: string, cure: string): Finding => ({
-    rail,
-    severity,
-    span,
-    reason,
-    cure,
-  });
-  if (policy.allowTools?.includes(act.tool) === false) {
-    return finding('tool', 'Critical', `the task may not use ${act.tool}`, `Use one of: ${policy.allowTools.join(', ')}.`);
-  }
-  if (text.length > maxCommand)
-    return finding('unresolved', 'Unknown', 'the command is too long to judge', 'Write a script into the workspace and run that.');
+  const finding = (reason: string, cure: string): Finding => ({ rail: 'unresolved', severity: 'Unknown', span, reason, cure });
+  if (text.length > maxCommand) return finding('the command is too long to judge', 'Write a script into the workspace and run that.');
   // oxlint-disable-next-line no-control-regex -- these are what is looked for
-  if (/[\0-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]/.test(text))
-    return finding('unresolved', 'Unknown', 'there are control characters in the text', 'Leave them out.');
-  if (act.tool === 'ExecCode' && (act.argv[0] ?? '') === '')
-    return finding('unresolved', 'Unknown', 'no program is named', 'Put the program first.');
+  if (/[\0-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]/.test(text)) return finding('there are control characters in the text', 'Leave them out.');
+  if (act.tool === 'ExecCode' && (act.argv[0] ?? '') === '') return finding('no program is named', 'Put the program first.');
   return null;
 }
 
@@ -221,39 +207,36 @@ function normal(commands: readonly Command[]): Verdict['simpleCommands'] {
     .map(({ argv, via, span }) => ({ argv: argv.map((value) => printable(value.text)), via, span }));
 }
 
-type FileAct = Extract<Act, { tool: 'FileRead' | 'FileWrite' }>;
+type FileAct = Extract<Act, { tool: 'FileWrite' }>;
+
+/** Largest content of one file, in UTF-16 units. */
+const maxContent = 1_048_576;
 
 /** Files are judged as the command that would do the same, and scripts by what they would run. */
 function judgeFile(act: FileAct, policy: Policy, grammars: Grammars, home: string): Verdict {
   const path = withoutMarks(act.path);
   const span = { start: 0, end: act.path.length };
-  const content = act.tool === 'FileWrite' ? (act.content ?? '') : '';
-  const argv = [...(act.tool === 'FileWrite' ? ['tee'] : ['cat']), path].map(fixed);
-  const base = { env: new Map(), redirects: [], cwd: policy.roots[0] ?? '/', via: [], span, hidden: false, recursion: null, code: [] };
-  const commands: Command[] = [{ ...base, name: (argv[0] as { text: string }).text, argv, stdin: fixed(withoutMarks(content)) }];
-  if (act.tool === 'FileWrite' && act.mode !== undefined)
-    commands.push({ ...base, name: 'chmod', argv: ['chmod', act.mode, path].map(fixed), stdin: null });
-  const verdict = conclude({ commands, problems: [] }, policy, home, null);
+  const { content = '' } = act;
+  const root = policy.roots[0] ?? '/';
+  const base = { env: new Map(), redirects: [], cwd: root, via: [], span, hidden: false, recursion: null, code: [] };
+  const write: Command = { ...base, name: 'tee', argv: ['tee', path].map(fixed), stdin: fixed(withoutMarks(content)) };
+  const verdict = conclude({ commands: [write], problems: [] }, policy, home, null);
   const more = [
-    ...fileFindings(act, path, content, policy, home),
+    ...fileFindings(path, content),
     ...scriptFindings(path, content, policy, grammars, home),
     ...embeddedFindings(path, content, policy, grammars, home),
   ];
   const findings = [...verdict.findings, ...more.map((one) => ({ ...one, span }))];
-  const root = policy.roots[0] ?? '/';
-  const allowlisted = path.startsWith(`${root}/`) && allowlistedFile(path.slice(root.length + 1), content, findings);
-  const risk: Risk = act.tool === 'FileRead' ? 'ReadOnly' : 'Reversible';
-  return verdictOf(findings, [verdict.risk, risk], policy.profile, {
+  return verdictOf(findings, [verdict.risk, 'Reversible'], policy.profile, {
     simpleCommands: [],
     structure: structureOfFile(path, content, findings, { roots: policy.roots, home }),
-    allowlisted: act.tool === 'FileRead' ? findings.length === 0 : allowlisted,
+    allowlisted: path.startsWith(`${root}/`) && allowlistedFile(path.slice(root.length + 1), content, findings),
   });
 }
 
-function fileFindings(act: FileAct, path: string, content: string, policy: Policy, home: string): readonly Omit<Finding, 'span'>[] {
+function fileFindings(path: string, content: string): readonly Omit<Finding, 'span'>[] {
   const out: Omit<Finding, 'span'>[] = [];
-  const place = placeOf(path, '/', { roots: policy.roots, home });
-  if (!path.startsWith('/') || (act.tool === 'FileRead' && !['inside', 'scratch'].includes(place))) {
+  if (!path.startsWith('/')) {
     out.push({
       rail: 'path-policy',
       severity: 'High',
@@ -261,12 +244,12 @@ function fileFindings(act: FileAct, path: string, content: string, policy: Polic
       cure: 'Name an absolute path below the workspace.',
     });
   }
-  if (act.tool === 'FileWrite' && content.length > (policy.maxWriteLength ?? 1_048_576)) {
+  if (content.length > maxContent) {
     out.push({ rail: 'path-policy', severity: 'High', reason: 'the content is larger than the policy allows', cure: 'Split it.' });
   }
-  if (act.tool === 'FileWrite' && isSecret(path))
+  if (isSecret(path))
     out.push({ rail: 'secrets', severity: 'Suspicious', reason: `${path} is a place for secrets`, cure: 'Write an example file.' });
-  if (act.tool === 'FileWrite' && tampersBy(path, content)) {
+  if (tampersBy(path, content)) {
     out.push({
       rail: 'test-tampering',
       severity: 'Suspicious',
@@ -274,8 +257,7 @@ function fileFindings(act: FileAct, path: string, content: string, policy: Polic
       cure: 'Repair the code under test.',
     });
   }
-  if (act.tool === 'FileWrite') out.push(...contentFindings(path, content));
-  return out;
+  return [...out, ...contentFindings(path, content)];
 }
 
 /** A script that is only written: what would be refused when it runs is looked at now. */

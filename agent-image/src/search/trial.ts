@@ -34,15 +34,13 @@ export interface Trial {
   /** Snapshot of the tree after its commands; null for a candidate that only edits. */
   readonly after: string | null;
   readonly proofs: readonly Proof[];
-  /** Snapshot that was taken before it, by the task's policy. */
-  readonly snapshotFirst: boolean;
   /** It was refused, and an earlier worker may have done its commands. */
   readonly possiblyDone: boolean;
   /** A check was ended before the time that the task gives it. */
   readonly cut: boolean;
 }
 
-const nothing = { rewrites: [], acts: [], after: null, proofs: [], snapshotFirst: false, possiblyDone: false, cut: false } as const;
+const nothing = { rewrites: [], acts: [], after: null, proofs: [], possiblyDone: false, cut: false } as const;
 
 /** A candidate that passed the gates. */
 interface Admitted {
@@ -77,7 +75,7 @@ async function judgeCandidate(place: Place, candidate: Candidate): Promise<Trial
   if (typeof rewrites === 'string') return { result: 'Unusable', decision: 'Deny', why: rewrites, ...nothing };
   const { acts = [] } = candidate;
   const verdict = gate.judge({ rewrites, acts });
-  const { decision, snapshotFirst } = verdict;
+  const { decision } = verdict;
   const earlier = await earlierRun(scope, node, candidate);
   const consent = await consentOf(scope, candidate, { rewrites, acts }, verdict, earlier);
   if (!consent.allowed) {
@@ -88,7 +86,7 @@ async function judgeCandidate(place: Place, candidate: Candidate): Promise<Trial
   const admitted = { candidate, rewrites, acts, approved: consent.approved, reviewed: verdict.review.length > 0, earlier };
   const tried = await tryTwice(place, admitted);
   if (tried.result === 'Denied') meter.add('vetoes');
-  return { ...tried, rewrites, acts, decision: tried.result === 'Denied' ? 'Deny' : decision, snapshotFirst, possiblyDone: false };
+  return { ...tried, rewrites, acts, decision: tried.result === 'Denied' ? 'Deny' : decision, possiblyDone: false };
 }
 
 /** A candidate that ended before this worker started was allowed before it began. */

@@ -11,7 +11,6 @@ export type Arguments = Readonly<Record<string, unknown>>;
 
 interface Schema {
   readonly type?: string;
-  readonly description?: string;
   readonly enum?: readonly unknown[];
   readonly pattern?: string;
   readonly minimum?: number;

@@ -11,14 +11,8 @@ import { parseTap } from './tap.ts';
 import { parseUnittest } from './unittest.ts';
 import { linesOf } from './collector.ts';
 
-interface Detection {
-  readonly format: ResultFormat;
-  readonly why: string;
-}
-
 interface Sign {
   readonly format: ResultFormat;
-  readonly why: string;
   readonly seen: (lines: readonly string[], output: CommandOutput) => boolean;
 }
 
@@ -26,50 +20,31 @@ const some = (pattern: RegExp) => (lines: readonly string[]) => lines.some((line
 
 /** In this order: a runner's first lines before its summary, structured output before text. */
 const signs: readonly Sign[] = [
-  { format: 'Pytest', why: 'pytest prints its session', seen: some(/^=+ test session starts =+$/) },
-  { format: 'GoTest', why: 'standard output holds events of go test -json', seen: some(/^\{"(?:Time|ImportPath)":.*"Action":"/) },
-  {
-    format: 'NodeTest',
-    why: 'TAP with the summary of node:test',
-    seen: (lines) => some(/^TAP version 1[34]$/)(lines) && some(/^# duration_ms /)(lines),
-  },
-  {
-    format: 'NodeTest',
-    why: 'the summary of the spec reporter of node:test',
-    seen: (lines) => some(/^ℹ tests \d+$/)(lines) && some(/^ℹ pass \d+$/)(lines),
-  },
-  {
-    format: 'TAP',
-    why: 'standard output starts with a TAP version or plan',
-    seen: (lines) => /^(?:TAP version 1[34]|1\.\.\d+)/.test(lines.find((line) => line.trim() !== '') ?? ''),
-  },
-  { format: 'TAP', why: 'standard output holds a TAP version', seen: some(/^TAP version 1[34]$/) },
-  { format: 'JUnit', why: 'standard output is a JUnit document', seen: (_, { stdout }) => looksLikeJUnit(stdout) },
-  { format: 'GoTest', why: 'go test prints results of packages', seen: some(/^(?:ok|FAIL|\?)\s{0,8}\t\S+(?:\t| \[)/) },
+  { format: 'Pytest', seen: some(/^=+ test session starts =+$/) },
+  { format: 'GoTest', seen: some(/^\{"(?:Time|ImportPath)":.*"Action":"/) },
+  { format: 'NodeTest', seen: (lines) => some(/^TAP version 1[34]$/)(lines) && some(/^# duration_ms /)(lines) },
+  { format: 'NodeTest', seen: (lines) => some(/^ℹ tests \d+$/)(lines) && some(/^ℹ pass \d+$/)(lines) },
+  { format: 'TAP', seen: (lines) => /^(?:TAP version 1[34]|1\.\.\d+)/.test(lines.find((line) => line.trim() !== '') ?? '') },
+  { format: 'TAP', seen: some(/^TAP version 1[34]$/) },
+  { format: 'JUnit', seen: (_, { stdout }) => looksLikeJUnit(stdout) },
+  { format: 'GoTest', seen: some(/^(?:ok|FAIL|\?)\s{0,8}\t\S+(?:\t| \[)/) },
   {
     format: 'CargoTest',
-    why: 'cargo test prints results of tests',
     seen: (lines) => some(/^running [1-9]\d* tests?$/)(lines) && some(/^test (?:\S.* \.\.\. |result: (?:ok|FAILED)\. \d)/)(lines),
   },
   {
     format: 'Unittest',
-    why: 'unittest prints its footer',
     seen: (lines, { stderr }) => some(/^Ran \d+ tests? in [\d.]+s$/)([...lines, ...linesOf(stderr).lines]),
   },
-  { format: 'Pytest', why: 'the last line of pytest', seen: (lines) => lines.some((line) => tallyOf(line) !== null) },
+  { format: 'Pytest', seen: (lines) => lines.some((line) => tallyOf(line) !== null) },
 ];
 
 /** Chooses the format by the printed output; report files decide when it shows none. */
-export function detect(output: CommandOutput): Detection {
+function detect(output: CommandOutput): ResultFormat {
   const { lines } = linesOf(output.stdout);
-  const found = signs.find(({ seen }) => seen(lines, output));
-  const hasFiles = (output.files ?? []).length > 0;
-  if (found !== undefined && hasFiles && found.format !== 'Pytest' && found.format !== 'NodeTest') {
-    return { format: 'JUnit', why: 'the command wrote a JUnit file' };
-  }
-  if (found !== undefined) return { format: found.format, why: found.why };
-  if (hasFiles) return { format: 'JUnit', why: 'the command wrote a JUnit file' };
-  return { format: 'Exit', why: 'nothing in the output looks like a known test runner' };
+  const found = signs.find(({ seen }) => seen(lines, output))?.format;
+  const readsFiles = found !== 'Pytest' && found !== 'NodeTest';
+  return readsFiles && (output.files ?? []).length > 0 ? 'JUnit' : (found ?? 'Exit');
 }
 
 const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedResults>> = {
@@ -93,7 +68,5 @@ const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedRe
  * evidence: 'Tests', complete: true, tests: [{ id: 'adds', outcome: 'Passed', … }], … }
  */
 export function parseResults(format: ResultFormat | 'Auto', output: CommandOutput): ParsedResults {
-  if (format !== 'Auto') return withAgreement(parsers[format](output), output);
-  const { format: found, why } = detect(output);
-  return { ...withAgreement(parsers[found](output), output), chosen: `${found}: ${why}` };
+  return withAgreement(parsers[format === 'Auto' ? detect(output) : format](output), output);
 }

@@ -297,11 +297,8 @@ test('ids that repeat are made distinct in an order that does not depend on the 
   ]);
 });
 
-test('Auto falls back to the exit code and reports it', () => {
-  expect(parseResults('Auto', output(0, 'all fine\n'))).toMatchObject({
-    format: 'Exit',
-    chosen: expect.stringContaining('nothing') as string,
-  });
+test('Auto falls back to the exit code', () => {
+  expect(parseResults('Auto', output(0, 'all fine\n')).format).toBe('Exit');
 });
 
 test.each(['JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest', 'CargoTest'] satisfies ResultFormat[])(

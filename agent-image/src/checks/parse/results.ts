@@ -68,8 +68,6 @@ export interface ParsedResults {
   /** The runner reports that it ended before its last test: more tests may exist. */
   readonly stopped: boolean;
   readonly problems: readonly Problem[];
-  /** Why `Auto` chose the format. */
-  readonly chosen?: string;
 }
 
 /** Input of a parser: the output of the command. */

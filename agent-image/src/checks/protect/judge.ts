@@ -60,7 +60,7 @@ function violation({ path, op }: Change, code: Violation['code'], why: string, c
     Mode: 'has another mode',
     Type: 'became another type of file',
   }[op];
-  return { path, op, code, message: `${path} ${did}: ${why}`, cure, remedy: op === 'Add' ? 'Remove' : 'Restore' };
+  return { path, op, code, message: `${path} ${did}: ${why}`, cure };
 }
 
 interface Sign {

@@ -95,7 +95,7 @@ test('files of only some checks are protected only for them', () => {
 
 test('a settings file without known contents may not change', () => {
   const set = protectedPaths(['package.json'], [], byDefault);
-  expect(judgeChanges([{ path: 'package.json', op: 'Modify' }], set).violations).toMatchObject([{ code: 'Protected', remedy: 'Restore' }]);
+  expect(judgeChanges([{ path: 'package.json', op: 'Modify' }], set).violations).toMatchObject([{ code: 'Protected' }]);
   expect(judgeChanges([{ path: 'package.json', op: 'Delete', before: '{}', after: '{}' }], set).violations).toHaveLength(1);
 });
 

@@ -61,8 +61,6 @@ export interface Violation {
   readonly code: 'Protected' | 'Shadow' | 'ReplacesParent' | 'OutsideWorkspace';
   readonly message: string;
   readonly cure: string;
-  /** Remedy without the agent: take the file of snapshot 0, or remove the new one. */
-  readonly remedy: 'Restore' | 'Remove';
 }
 
 export interface ChangeJudgement {

@@ -68,8 +68,7 @@ await describeRail('catastrophic-delete', {
     "cat > x.py <<'E'\nimport os\nos.system('rm -rf /')\nE\npython3 x.py",
     'IFS=,; a=rm,-rf,/; $a',
     { tool: 'ExecCode', argv: ['env', 'X=1', 'sh', '-c', 'rm -rf /'] },
-    { tool: 'ExecCode', argv: ['sh'], stdin: 'rm -rf /' },
-    { tool: 'Shell', command: '$C', env: { C: 'rm -rf /' } },
+    { tool: 'Shell', command: 'sh', stdin: 'rm -rf /' },
   ],
   benign: [
     "python3 -c \"import pathlib, shutil\nfor d in pathlib.Path('.').rglob('__pycache__'): shutil.rmtree(d)\"",

@@ -1,7 +1,6 @@
 import { describeRail } from '../testing/table.ts';
 
 await describeRail('path-policy', {
-  policy: { maxFiles: 40 },
   positives: [
     'echo x > /etc/hosts',
     'touch /usr/local/bin/x',
@@ -9,9 +8,8 @@ await describeRail('path-policy', {
     'tee /data/x < a',
     'mkdir /srv/x',
     'ln -s /etc/passwd x',
-    'touch {1..32} {40..60}',
+    `touch ${'{1..32} '.repeat(9)}`,
     { tool: 'FileWrite', path: '/etc/x', content: '' },
-    { tool: 'FileRead', path: '/etc/passwd' },
     { tool: 'FileWrite', path: 'relative', content: '' },
   ],
   evasions: [

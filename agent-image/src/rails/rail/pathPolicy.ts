@@ -4,7 +4,8 @@ import { writeTargets } from '../shell/targets.ts';
 import { deviceHost } from '../shell/hosts.ts';
 import { found, nothing, type Found, type Rail, type Surroundings } from './rail.ts';
 
-const defaultMaxFiles = 256;
+/** Most files that one command may name for writing or deleting. */
+const maxFiles = 256;
 
 /** Files are written outside the roots of the task. */
 export const pathPolicy: Rail = {
@@ -15,8 +16,7 @@ export const pathPolicy: Rail = {
   cure: 'Write below the workspace, or below /tmp for what may be lost.',
   check(command, around) {
     const targets = writeTargets(command);
-    const limit = around.policy.maxFiles ?? defaultMaxFiles;
-    if (targets.length > limit) return found('High', `${command.name} names ${targets.length} files; at most ${limit} at once`);
+    if (targets.length > maxFiles) return found('High', `${command.name} names ${targets.length} files; at most ${maxFiles} at once`);
     const linked = links(command, around);
     if (linked.length > 0) return linked;
     for (const target of targets) {

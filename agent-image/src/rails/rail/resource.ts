@@ -1,5 +1,5 @@
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
-import { found, nothing, type Found, type Rail, type Surroundings } from './rail.ts';
+import { found, nothing, type Found, type Rail } from './rail.ts';
 
 const unit: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12, p: 1e15 };
 const hugeBytes = 20e9;
@@ -11,14 +11,14 @@ export const resource: Rail = {
   severity: 'Critical',
   risk: 'Destructive',
   cure: 'Bound it: a count, `head -c`, `timeout`, a smaller size.',
-  check(command, around) {
+  check(command) {
     const { name } = command;
     if (command.recursion !== null) return recursion(command, command.recursion);
     if (name === 'fork') return found('Critical', 'a program starts processes without end');
     if (/^(?:stress|stress-ng|hping3|slowloris|ab|siege|wrk)$/.test(name)) return found('Suspicious', `${name} loads the machine`);
     if (name === 'yes' && command.redirects.some((one) => one.operator.includes('>') && one.target.text !== '/dev/null'))
       return found('High', 'yes writes without end');
-    if (/^(?:sleep|usleep)$/.test(name)) return slept(command, around);
+    if (/^(?:sleep|usleep)$/.test(name)) return slept(command);
     if (/^(?:cat|tee|dd|cp|base64|xxd|pv)$/.test(name)) return endless(command);
     if (/^(?:fallocate|truncate|head|mkfile)$/.test(name)) return huge(command);
     return nothing;
@@ -32,10 +32,14 @@ function recursion(command: Command, body: string): readonly Found[] {
     : found('Suspicious', `${command.name} calls itself`);
 }
 
-function slept(command: Command, { policy }: Surroundings): readonly Found[] {
+/** Longest sleep of a command, seconds. */
+const longestSleep = 3600;
+
+function slept(command: Command): readonly Found[] {
   const seconds = operands(command).reduce((sum, text) => sum + duration(text), 0);
-  const limit = policy.timeoutSeconds ?? 3600;
-  return seconds > limit ? found('High', `sleep ${operands(command).join(' ')} is longer than the limit of ${limit} s`) : nothing;
+  return seconds > longestSleep
+    ? found('High', `sleep ${operands(command).join(' ')} is longer than the limit of ${longestSleep} s`)
+    : nothing;
 }
 
 function duration(text: string): number {

@@ -13,7 +13,6 @@ await describeRail('secrets', {
     'cat ~/.bash_history',
     'printenv API_TOKEN',
     'cat /etc/shadow',
-    { tool: 'FileRead', path: '/workspace/.env' },
   ],
   evasions: [
     'cat .e*',

@@ -36,6 +36,5 @@ await describeRail('test-tampering', {
     'cp tests/test_a.py /tmp/',
     'grep -r skip tests',
     { tool: 'FileWrite', path: '/workspace/src/new.test.ts', content: "it('x', () => {})" },
-    { tool: 'FileRead', path: '/workspace/tests/test_a.py' },
   ],
 });

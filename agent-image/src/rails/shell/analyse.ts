@@ -1,8 +1,7 @@
 import type { Grammars } from '../syntax/node.ts';
 import type { Act } from '../verdict/types.ts';
-import { assigned } from './builtins.ts';
 import { code, shellText } from './fold.ts';
-import { fixed, type Command, type Value } from './command.ts';
+import { fixed, type Command } from './command.ts';
 import { withoutMarks } from './marks.ts';
 import { prepare, Scope } from './prepare.ts';
 import { freshLimits, type Frame, type Problem, type Run, type Site } from './run.ts';
@@ -48,33 +47,23 @@ export function analyse(act: CommandAct, place: Place): Analysis {
 export function analyseScript(language: 'shell' | 'python' | 'javascript', content: string, place: Place): Analysis {
   const run = newRun(place, 'hole');
   const span = { start: 0, end: content.length };
-  run.code({ language, value: fixed(withoutMarks(content)), source: 'file' }, { ...siteOf('', {}, place), span }, null);
+  run.code({ language, value: fixed(withoutMarks(content)), source: 'file' }, { ...siteOf('', place), span }, null);
   return run;
 }
 
 function walk(act: CommandAct, place: Place, unset: Run['unset']): Run {
   const run = newRun(place, unset);
   const text = withoutMarks(act.tool === 'Shell' ? act.command : act.argv.join(' '));
-  const site = siteOf(text, act.env ?? {}, place);
-  const stdin: Value | null = act.stdin === undefined ? null : fixed(withoutMarks(act.stdin));
-  for (const [name, value] of Object.entries(act.env ?? {})) assigned(name, fixed(withoutMarks(value)), run, site);
-  if (act.tool === 'Shell') run.text(fixed(text), site, stdin);
-  else
-    run.call(
-      {
-        argv: act.argv.map((one) => fixed(withoutMarks(one))),
-        stdin,
-        env: new Map(Object.entries(act.env ?? {}).map(([name, value]) => [name, fixed(value)])),
-      },
-      site,
-    );
+  const site = siteOf(text, place);
+  if (act.tool === 'ExecCode') run.call({ argv: act.argv.map((one) => fixed(withoutMarks(one))) }, site);
+  else run.text(fixed(text), site, act.stdin === undefined ? null : fixed(withoutMarks(act.stdin)));
   return run;
 }
 
-function siteOf(text: string, env: Readonly<Record<string, string>>, place: Place): Site {
+function siteOf(text: string, place: Place): Site {
   const scope = new Scope({ cwd: place.cwd });
   const base = { HOME: place.home, PATH: '/usr/local/bin:/usr/bin:/bin', SHELL: '/bin/sh', TMPDIR: '/tmp', IFS: ' \t\n', LANG: 'C.UTF-8' };
-  for (const [name, value] of Object.entries({ ...base, ...env })) scope.setText(name, withoutMarks(value));
+  for (const [name, value] of Object.entries(base)) scope.setText(name, withoutMarks(value));
   const frame: Frame = { prepared: prepare(''), within: null, depth: 0, via: [] };
   return { scope, frame, span: { start: 0, end: text.length } };
 }

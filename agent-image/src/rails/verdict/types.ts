@@ -8,23 +8,9 @@ export interface Span {
 
 /** The proposed acts, as the keeper would receive them, less what does not matter to a decision. */
 export type Act =
-  | {
-      readonly tool: 'Shell';
-      readonly command: string;
-      readonly cwd?: string;
-      readonly env?: Readonly<Record<string, string>>;
-      readonly stdin?: string;
-    }
-  | {
-      readonly tool: 'ExecCode';
-      readonly argv: readonly string[];
-      readonly cwd?: string;
-      readonly env?: Readonly<Record<string, string>>;
-      readonly stdin?: string;
-    }
-  | { readonly tool: 'FileWrite'; readonly path: string; readonly content?: string; readonly mode?: string }
-  | { readonly tool: 'FileRead'; readonly path: string };
-export type Tool = Act['tool'];
+  | { readonly tool: 'Shell'; readonly command: string; readonly cwd?: string; readonly stdin?: string }
+  | { readonly tool: 'ExecCode'; readonly argv: readonly string[]; readonly cwd?: string }
+  | { readonly tool: 'FileWrite'; readonly path: string; readonly content?: string };
 
 export const profiles = ['Strict', 'Default', 'Permissive', 'Privileged'] as const;
 export type Profile = (typeof profiles)[number];
@@ -37,14 +23,6 @@ export interface Policy {
   readonly network: 'Loopback' | 'None' | 'Allowed';
   /** True for files that decide whether the task succeeded: tests, their configuration, check scripts. */
   readonly protectedPaths?: (path: string) => boolean;
-  /** Tools that may be used; default: all. */
-  readonly allowTools?: readonly Tool[];
-  /** Most files that one command may name for writing or deleting. Default 256. */
-  readonly maxFiles?: number;
-  /** Largest content of one FileWrite, in UTF-16 units. Default 1 Mi. */
-  readonly maxWriteLength?: number;
-  /** Seconds after which the keeper ends a command; a longer sleep is refused. Default 3600. */
-  readonly timeoutSeconds?: number;
 }
 
 /** From harmless to final; a verdict takes the last that any finding asks for. */
@@ -80,8 +58,6 @@ export interface NormalCommand {
 export interface Verdict {
   readonly decision: Decision;
   readonly risk: Risk;
-  /** True when a snapshot must be taken first, also where a person or the classifier decides. */
-  readonly snapshotFirst: boolean;
   /** True when it is of a class that is known to do no harm. What is not goes to gate 2, also where no rail finds anything. */
   readonly allowlisted: boolean;
   readonly findings: readonly Finding[];
