@@ -46,7 +46,7 @@ export interface StartOptions {
 export interface RunningWorker {
   /** Port of probes and metrics. */
   readonly port: number;
-  /** SandboxSession the tasks over, takes the Lease away, closes everything; at most about 25 s. */
+  /** Hands the tasks over, takes the Lease away, closes everything; at most about 25 s. */
   stop(): Promise<void>;
 }
 

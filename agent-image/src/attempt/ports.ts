@@ -131,7 +131,7 @@ export type Report = Partial<Omit<Run, 'attempt' | 'epoch' | 'pendingApproval'>>
   readonly pendingApproval?: Run['pendingApproval'] | undefined;
 };
 
-/** Proposals. Rejects with an ExpertFailure when no expert answers. */
+/** Proposals. Rejects with an AttemptFailure when no expert answers. */
 export interface Experts {
   /** The expert for a domain (`python`, …): how well it fits, times the planner's weight by name; without weights the best fit. */
   choose(domain: string, weights?: Readonly<Record<string, number>>): ExpertEndpoint;
@@ -166,7 +166,7 @@ export interface AttemptContext {
   readonly log: Log;
   /** Used by earlier attempts of the task, for the budget; and by this attempt before this worker took it over. */
   readonly used: { readonly earlier: Usage; readonly before: Usage };
-  /** Data of the ConfigMap of a ConfigMap workspace; rejects with an InputFailure when there is none. */
+  /** Data of the ConfigMap of a ConfigMap workspace; rejects with an AttemptFailure when there is none. */
   readonly readConfigMap: (name: string) => Promise<Readonly<Record<string, string>>>;
   /**
    * Resolves when the store has all that the event log holds by now. To be awaited before anything that cannot be undone is
