@@ -44,10 +44,10 @@ const abort = new AbortController();
 const controller = createAgentTaskController(context);
 const parts: readonly Runs[] = [...(Object.values(caches) as readonly Runs[]), controller];
 const running = parts.map((part) => part.run(abort.signal));
-const reported = (): number => server.writes.get('PATCH agenttasks/status') ?? 0;
+const written = (): number => server.writes.get('PATCH agenttasks/status') ?? 0;
 let highest = 0;
 /** What was written is in the cache too, and not on its way any more. */
-const shown = (): boolean => reported() >= count && [...caches.tasks.lister.values()].every(({ status }) => status !== undefined);
+const shown = (): boolean => written() >= count && [...caches.tasks.lister.values()].every(({ status }) => status !== undefined);
 while (!shown()) {
   await new Promise((resolve) => setTimeout(resolve, 500));
   highest = Math.max(highest, process.memoryUsage.rss());

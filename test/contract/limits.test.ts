@@ -21,7 +21,7 @@ import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import { testConfig } from '../../operator/src/controllers/expertpool/testing/bed.ts';
 import { longName } from '../../operator/test/limits/atLimit.ts';
 import { faultsOf } from '../../operator/test/limits/bounds.ts';
-import { reported } from '../../operator/test/limits/reported.ts';
+import { written } from '../../operator/test/limits/reported.ts';
 import {
   artifacts,
   beyondRunning,
@@ -59,7 +59,7 @@ describe.runIf(enabled)('the largest objects', () => {
   const sandboxes = (name: string): Promise<Pod[]> =>
     client<Pod>(resources.pods).list({ namespace, labelSelector: `${labels.task}=${name}` });
   const faults = async (): Promise<readonly string[]> => {
-    const lists = await Promise.all(reported.map((resource) => client(resource).list({ namespace })));
+    const lists = await Promise.all(written.map((resource) => client(resource).list({ namespace })));
     return lists.flat().flatMap(faultsOf);
   };
   const create = async (name: string, object: AgentTask): Promise<void> => {

@@ -30,6 +30,6 @@ export function rolloutCondition(status: RolloutReport | undefined): ConditionVa
   if (status === undefined) return undefined;
   const { message, canary } = status;
   const reason = passedOn(status.reason);
-  const reported = canary === undefined || message.includes(canary) ? message : `revision ${canary}: ${message}`;
-  return { status: unhealthy.has(reason) ? 'False' : 'True', reason, message: reported };
+  const words = canary === undefined || message.includes(canary) ? message : `revision ${canary}: ${message}`;
+  return { status: unhealthy.has(reason) ? 'False' : 'True', reason, message: words };
 }

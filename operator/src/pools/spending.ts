@@ -196,9 +196,9 @@ export function excessOf(
 
 /** The excess in words. `pool`: its `namespace/name`. Pure. */
 export function excessMessage(pool: string, { field, unit, cap, spent, held, asked, until }: Excess): string {
-  const reported = (amount: number): string => (unit === 'tokens' ? `${amount}` : fromMicros(BigInt(amount)));
+  const shown = (amount: number): string => (unit === 'tokens' ? `${amount}` : fromMicros(BigInt(amount)));
   const what = unit === 'tokens' ? ' tokens' : ' in money';
-  return `spec.limits.spending.${field} of ExpertPool ${pool} is ${reported(cap)}: in this window ${reported(spent)}${what} are spent, ${reported(held)} are set aside for attempts that run, and this one may use ${reported(asked)}; it begins when that fits, at the latest when the window ends at ${timestamp(until)} and nothing runs, or when the cap is raised`;
+  return `spec.limits.spending.${field} of ExpertPool ${pool} is ${shown(cap)}: in this window ${shown(spent)}${what} are spent, ${shown(held)} are set aside for attempts that run, and this one may use ${shown(asked)}; it begins when that fits, at the latest when the window ends at ${timestamp(until)} and nothing runs, or when the cap is raised`;
 }
 
 /** The book with so much set aside, in place of what the task had; undefined: no ConfigMap holds so many attempts. Pure. */

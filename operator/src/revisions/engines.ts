@@ -46,8 +46,8 @@ export class EngineReader {
 
   /** Sums over the pods; what a pod does not report is missing. Takes two seconds at most and never rejects. */
   async read(rollout: string, pods: readonly Pod[], signal: AbortSignal): Promise<Series> {
-    const reported = await Promise.all(pods.map((pod) => this.#one(rollout, pod, signal)));
-    return reported.filter((series) => series !== undefined).reduce<Series>(addSeries, {});
+    const series = await Promise.all(pods.map((pod) => this.#one(rollout, pod, signal)));
+    return series.filter((series) => series !== undefined).reduce<Series>(addSeries, {});
   }
 
   async #one(rollout: string, pod: Pod, signal: AbortSignal): Promise<Series | undefined> {

@@ -139,13 +139,13 @@ function sumsIn(data: Readonly<Record<string, string>> | undefined): Sums | null
   const text = data?.[ledgerKeys.counts];
   if (text === undefined) return undefined;
   try {
-    const reported = JSON.parse(text) as Sums;
+    const kept = JSON.parse(text) as Sums;
     // An operator from before some of the sums wrote none of them: its counts hold nothing of these.
-    const arms = Object.fromEntries(Object.entries(reported.arms).map(([revision, sums]) => [revision, { ...nothing, ...sums }]));
-    const shadow = { ...noShadow, ...reported.shadow };
+    const arms = Object.fromEntries(Object.entries(kept.arms).map(([revision, sums]) => [revision, { ...nothing, ...sums }]));
+    const shadow = { ...noShadow, ...kept.shadow };
     const whole =
-      typeof reported.rollout === 'string' && isLike(shadow, noShadow) && Object.values(arms).every((sums) => isLike(sums, nothing));
-    return whole ? { rollout: reported.rollout, arms, ...(reported.shadow === undefined ? {} : { shadow }) } : null;
+      typeof kept.rollout === 'string' && isLike(shadow, noShadow) && Object.values(arms).every((sums) => isLike(sums, nothing));
+    return whole ? { rollout: kept.rollout, arms, ...(kept.shadow === undefined ? {} : { shadow }) } : null;
   } catch {
     return null;
   }

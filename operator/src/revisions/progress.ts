@@ -13,7 +13,7 @@ import {
   type RolloutState,
   idle,
 } from '../rollout/index.ts';
-import { type Reported, rolloutReport, type RolloutReport } from './report.ts';
+import { type RolloutOwnerStatus, rolloutReport, type RolloutReport } from './report.ts';
 import { gatesOf, policyOf, type Designs } from './policy.ts';
 import { isWindowOpen } from './engines.ts';
 
@@ -138,7 +138,7 @@ function judge(
 }
 
 /** Whether the rollout is somewhere else than before. Pure. */
-export function rolloutMoved(present: Reported | undefined, next: Reported): boolean {
+export function rolloutMoved(present: RolloutOwnerStatus | undefined, next: RolloutOwnerStatus): boolean {
   const [old, now] = [present?.rollout, next.rollout];
   if (old === undefined || now === undefined) return old !== now;
   const fields = ['phase', 'id', 'stable', 'canary', 'weight', 'step', 'retried'] as const;
@@ -158,7 +158,7 @@ const warnings: ReadonlySet<string> = new Set([
 ]);
 
 /** What people should hear of a rollout: every other phase, and what holds it up. Pure. */
-export function rolloutEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
+export function rolloutEvent(present: RolloutOwnerStatus | undefined, next: RolloutOwnerStatus): NewEvent | undefined {
   const [old, now] = [rolloutReport(present), rolloutReport(next)];
   if (now === undefined || (old?.phase === now.phase && old.reason === now.reason && old.step === now.step)) return undefined;
   return { type: warnings.has(now.reason) ? 'Warning' : 'Normal', reason: now.reason, action: 'Rollout', note: now.message.slice(0, 1024) };

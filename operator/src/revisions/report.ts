@@ -2,7 +2,7 @@ import { type Condition, findCondition } from '@agentfleet/kube';
 import type { RolloutStatus } from '@agentfleet/protocol/api';
 
 /** The status of a pool or model, as far as it concerns rollouts. */
-export interface Reported {
+export interface RolloutOwnerStatus {
   readonly rollout?: RolloutStatus;
   readonly conditions?: readonly Condition[];
 }
@@ -14,7 +14,7 @@ export interface RolloutReport extends RolloutStatus {
 }
 
 /** Returns the rollout of an owner as it was reported last. Pure. */
-export function rolloutReport({ rollout, conditions }: Reported = {}): RolloutReport | undefined {
+export function rolloutReport({ rollout, conditions }: RolloutOwnerStatus = {}): RolloutReport | undefined {
   if (rollout === undefined) return undefined;
   const { reason = 'Idle', message = '' } = findCondition(conditions, 'RolloutHealthy') ?? {};
   return { ...rollout, reason, message };

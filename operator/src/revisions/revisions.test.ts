@@ -1,4 +1,4 @@
-import type { Reported, RolloutReport } from './report.ts';
+import type { RolloutOwnerStatus, RolloutReport } from './report.ts';
 import { findCondition } from '@agentfleet/kube';
 import type { AgentTask, RolloutPolicySpec } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
@@ -47,7 +47,7 @@ function seen(second: number, more: Partial<Seen> = {}, canary: Partial<ArmEvide
 const serving = progress(undefined, spec, seen(0, { desired: a }), designs);
 
 /** The status of an owner with a rollout. */
-const reportedAs = ({ reason, message, ...rollout }: RolloutReport): Reported => ({
+const reportedAs = ({ reason, message, ...rollout }: RolloutReport): RolloutOwnerStatus => ({
   rollout,
   conditions: [{ type: 'RolloutHealthy', status: 'False', reason, message, lastTransitionTime: '' }],
 });

@@ -13,7 +13,7 @@ import { poolNamespaceLabel } from '../../src/runtime/caches.ts';
 /** What pools share in a namespace of tasks: it goes with the last of them, by the controller, not by an owner. */
 const shared = new Set(['agentfleet-sandbox', 'agentfleet-jwks', 'agentfleet-link']);
 
-const reported = ['expertpools.agentfleet.dev', 'energymodels.agentfleet.dev'];
+const owners = ['expertpools.agentfleet.dev', 'energymodels.agentfleet.dev'];
 
 /** The manager of fields that the operator writes as. */
 const ours = 'agentfleet-operator';
@@ -81,7 +81,7 @@ export class Watchman {
   #version(kind: string, { object, previous }: VersionChange): void {
     if (object === undefined) return;
     const now = object as unknown as WithConditions & Pod;
-    if (reported.includes(kind) && now.status?.conditions !== undefined) {
+    if (owners.includes(kind) && now.status?.conditions !== undefined) {
       for (const text of conditionFaults(now)) this.fault(`${keyOf(now)}: ${text}`);
     }
     if (previous === undefined) this.#born(kind, now);

@@ -8,12 +8,12 @@ import { type Namespace, type Pod, resources } from '../../src/runtime/resources
 import { workerServiceAccount } from '../../src/pools/names.ts';
 import { longName } from './atLimit.ts';
 import { faultsOf } from './bounds.ts';
-import { reported } from './reported.ts';
+import { written } from './reported.ts';
 import { beyondRunning, largestModel, largestOrder, largestPool, largestTask, longest } from './objects.ts';
 
 const smile = '\u{1F9EA}';
 
-const allFaults = (world: World): readonly string[] => reported.flatMap((resource) => world.server.objects(resource).flatMap(faultsOf));
+const allFaults = (world: World): readonly string[] => written.flatMap((resource) => world.server.objects(resource).flatMap(faultsOf));
 
 const create = <T extends KubeObject>(world: World, resource: Resource<T>, object: T): Promise<T> =>
   new ResourceClient<T>(world.transport, resource).create(object);
@@ -73,7 +73,7 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
     await world.rest();
     expect(allFaults(world)).toEqual([]);
     expect(world.watchman.faults).toEqual([]);
-    const names = reported.flatMap((resource) =>
+    const names = written.flatMap((resource) =>
       world.server.objects(resource).map(({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`),
     );
     expect(new Set(names).size).toBe(names.length);

@@ -2,7 +2,7 @@ import type { Resource } from '@agentfleet/kube';
 import { resources } from '../../src/runtime/resources.ts';
 
 /** Kinds of all that the operator makes, or writes a report in. */
-export const reported = [
+export const written = [
   resources.agentTasks,
   resources.agentTaskOrders,
   resources.expertPools,

@@ -138,9 +138,9 @@ const preparationMs = 2_000;
 function preparing({ task, status, now }: Facts): Transition {
   const namespace = task.metadata.namespace ?? '';
   const message = `namespace ${namespace} is being prepared for sandboxes of the pool; look at the conditions of the ExpertPool when this stays`;
-  const reported = Date.parse(task.metadata.creationTimestamp ?? '') + preparationMs;
+  const untilMs = Date.parse(task.metadata.creationTimestamp ?? '') + preparationMs;
   const transition = { kind: 'Wait', reason: 'NamespaceNotPrepared', message, queued: true } as const;
-  return status.conditions === undefined && now < reported ? { ...transition, brief: true, untilMs: reported } : transition;
+  return status.conditions === undefined && now < untilMs ? { ...transition, brief: true, untilMs } : transition;
 }
 
 /** No event requeues a task when a StorageClass is made. */

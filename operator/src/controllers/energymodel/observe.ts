@@ -47,10 +47,10 @@ async function infosOf(infos: InfoReader, pods: readonly Pod[], signal: AbortSig
     return pod === undefined ? [] : [[revision, pod]];
   });
   const asked = newest.map(([, pod]) => pod);
-  const reported = await infos.read(asked, signal);
+  const found = await infos.read(asked, signal);
   return new Map(
     newest.flatMap(([revision, { metadata }]) => {
-      const info = reported.get(metadata.name);
+      const info = found.get(metadata.name);
       return info === undefined ? [] : [[revision, info] as const];
     }),
   );
@@ -64,7 +64,7 @@ export async function observeModel(observer: ModelObserver, model: EnergyModel, 
     caches.pods.lister.byIndex('model', keyOf(model)).filter(({ metadata }) => metadata.labels?.[labels.component] === component);
   const podsNow = (): readonly Pod[] => allNow('verifier');
   const known = await notes.read(podsNow(), signal);
-  const reported = await infosOf(infos, podsNow(), signal);
+  const servers = await infosOf(infos, podsNow(), signal);
   // From here on nothing waits, so that all caches are read at one moment.
   const namespace = model.metadata.namespace ?? '';
   const deployments = new Map(caches.deployments.lister.list({ namespace }).map((found) => [found.metadata.name, found]));
@@ -80,11 +80,11 @@ export async function observeModel(observer: ModelObserver, model: EnergyModel, 
     deployment: deployments.get(verifierName(model.metadata.name)),
     pods: allPods.get('') ?? [],
     notes: known,
-    info: reported.get(''),
+    info: servers.get(''),
     recorded: recordedModels(model, observer.children.controllerRevisions.lister.list({ namespace })),
     deployments,
     allPods,
     goldenPods: allNow('golden'),
-    infos: reported,
+    infos: servers,
   };
 }

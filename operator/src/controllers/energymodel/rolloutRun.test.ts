@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type Deployment, resources } from '../../runtime/resources.ts';
 import { newPool, newTask } from '../agenttask/testing/objects.ts';
 import { fails, obedient, playWorkers } from '../agenttask/testing/scriptedWorker.ts';
-import { calibrationDigest, type Reported } from './testing/calibrated.ts';
+import { calibrationDigest, type VerifierFigures } from './testing/calibrated.ts';
 import { RolloutRun, good } from './testing/rolloutRun.ts';
 
 const gate = { name: 'undone', metric: 'RollbackSuccess', atLeast: '0.3', minSamples: 2 };
@@ -104,7 +104,7 @@ describe('a revision of a model', () => {
   });
 
   it('that never reports how it was calibrated is held, and served as soon as it does', async () => {
-    const reported: Record<string, Reported> = { 'features-v1': {} };
+    const reported: Record<string, VerifierFigures> = { 'features-v1': {} };
     await using run = await RolloutRun.serving({ rollout: recreate, ...calibrated }, reported);
     const { stable } = run.rollout;
     await run.patch(second);
@@ -116,7 +116,7 @@ describe('a revision of a model', () => {
   });
 
   it('whose new pods do not report any more how they were calibrated is not promoted before they do', async () => {
-    const reported: Record<string, Reported> = { ...good };
+    const reported: Record<string, VerifierFigures> = { ...good };
     await using run = await RolloutRun.serving({ rollout: canary(), ...calibrated }, reported);
     await run.patch(second);
     await run.until('it is tried', () => run.rollout.weight === 100);
@@ -189,7 +189,7 @@ describe('a revision of a model', () => {
 
   const map = { name: 'own', metric: 'CalibrationMap', minSamples: 400 };
   const brier = { name: 'own', metric: 'BrierRatio' };
-  it.for<[string, object, Reported, object, string]>([
+  it.for<[string, object, VerifierFigures, object, string]>([
     ['says worse probabilities', brier, { brier: 0.2 }, {}, 'the worst head is Code: brier 0.200, of the stable 0.100'],
     ['was mapped by too few acts', map, { samples: 399, knots: [0.9, 0.1] }, {}, '399 of 400 acts'],
     ['has a plateau at its own veto', map, { knots: [0.9, 0.09, 0.09] }, { source: 'Calibration' }, 'its veto below 0.09'],

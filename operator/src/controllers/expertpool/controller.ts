@@ -114,9 +114,9 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
     const { deployments, refusal } = await executePool(decision, writer, signal);
     const after = { ...snapshot, deployments: new Map([...snapshot.deployments, ...deployments]) };
     const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];
-    const reported = await conflictless(status.write(pool, poolStatus(after, { ...decision, obstacles }, clock.now()), signal));
-    if (reported === 'Conflict') return requeueAfter(conflictMs);
-    const { heldMs } = reported;
+    const written = await conflictless(status.write(pool, poolStatus(after, { ...decision, obstacles }, clock.now()), signal));
+    if (written === 'Conflict') return requeueAfter(conflictMs);
+    const { heldMs } = written;
     if (refusal !== undefined) throw refusal.error;
     return requeueAfter(nextLookMs(snapshot, heartbeats, heldMs));
   };

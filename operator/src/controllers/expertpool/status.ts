@@ -308,12 +308,12 @@ const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(2)} GiB`;
 
 /** The condition EstimateDrift; undefined where no engine reports its memory. Pure. */
 export function driftCondition(states: readonly ExpertState[]): ConditionValue | undefined {
-  const reported = states.flatMap(({ name, memory }) => {
+  const drifts = states.flatMap(({ name, memory }) => {
     const found = memory === undefined ? undefined : compareMemory(memory.estimated, memory.measured);
     return found === undefined ? [] : [{ name, ...found }];
   });
-  if (reported.length === 0) return undefined;
-  const far = reported.filter(({ drifted }) => drifted);
+  if (drifts.length === 0) return undefined;
+  const far = drifts.filter(({ drifted }) => drifted);
   if (far.length === 0) return { status: 'False', reason: 'WithinTolerance', message: 'engines hold as many tokens as was reckoned' };
   const words = far.map(
     ({ name, estimated, measured, errorRatio }) =>

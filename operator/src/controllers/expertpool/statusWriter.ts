@@ -26,13 +26,13 @@ export function holdCounts(desired: ExpertPoolStatus, present: ExpertPoolStatus 
 }
 
 /** What Events are made from. */
-export interface Reported {
+export interface WithConditions {
   readonly conditions?: readonly Condition[];
 }
 
 /** What people should hear of a change of the condition Ready; undefined when it did not change. Pure. */
-export function readyEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
-  const conditionOf = (status: Reported | undefined): Condition | undefined => findCondition(status?.conditions, 'Ready');
+export function readyEvent(present: WithConditions | undefined, next: WithConditions): NewEvent | undefined {
+  const conditionOf = (status: WithConditions | undefined): Condition | undefined => findCondition(status?.conditions, 'Ready');
   const [old, ready] = [conditionOf(present), conditionOf(next)];
   if (ready === undefined || (old?.status === ready.status && old.reason === ready.reason)) return undefined;
   const stalled = findCondition(next.conditions, 'Stalled') !== undefined;
@@ -42,7 +42,7 @@ export function readyEvent(present: Reported | undefined, next: Reported): NewEv
 }
 
 /** What people should hear of a pool that is ready: what it goes on without, and the end of that. Pure. */
-export function degradedEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
+export function degradedEvent(present: WithConditions | undefined, next: WithConditions): NewEvent | undefined {
   const [old, now] = [findCondition(present?.conditions, 'Degraded'), findCondition(next.conditions, 'Degraded')];
   if (findCondition(next.conditions, 'Ready')?.status !== 'True' || old?.reason === now?.reason) return undefined;
   if (now !== undefined) return { type: 'Warning', reason: now.reason, action: 'Reconcile', note: now.message };
@@ -50,7 +50,7 @@ export function degradedEvent(present: Reported | undefined, next: Reported): Ne
 }
 
 /** What people should hear of an engine whose memory is not what was reckoned; undefined when they heard it. Pure. */
-export function driftEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
+export function driftEvent(present: WithConditions | undefined, next: WithConditions): NewEvent | undefined {
   const [old, now] = [findCondition(present?.conditions, 'EstimateDrift'), findCondition(next.conditions, 'EstimateDrift')];
   if (now?.status !== 'True' || old?.status === 'True') return undefined;
   return { type: 'Warning', reason: now.reason, action: 'Reconcile', note: now.message };

@@ -52,12 +52,12 @@ function refused(owner: Owner, { plan, unplaced }: OwnerPlan, { slots }: Invento
   const lacks = owner.wishes.flatMap(({ demand }) =>
     'lack' in demand && (demand.reason ?? 'SizeUnknown') === reason ? [demand.lack] : [],
   );
-  const reported = chosen.slice(0, longestList).map(({ item, slot, shortByBytes }) => {
+  const places = chosen.slice(0, longestList).map(({ item, slot, shortByBytes }) => {
     const short = shortByBytes === undefined ? '' : ` lacks ${shortByBytes} bytes (${gib(shortByBytes)})`;
     return `${item}: ${slot ?? 'no slot'}${short}`;
   });
   const more = chosen.length > longestList ? ` and ${chosen.length - longestList} more` : '';
-  const what = lacks.length > 0 ? lacks.join('; ') : `${reported.join('; ')}${more}; ${cures[reason]}`;
+  const what = lacks.length > 0 ? lacks.join('; ') : `${places.join('; ')}${more}; ${cures[reason]}`;
   const held = owner.wishes.length > unplaced.length || plan.assignments.length > 0 ? '; those that have a place keep it' : '';
   return { status: 'False', reason, message: `${what}${held}` };
 }
@@ -113,9 +113,9 @@ function placed(outcome: OwnerPlan, inventory: Inventory): ConditionValue {
   }
   const slots = new Set(plan.assignments.map(({ slot }) => slot));
   const engines = new Set(plan.assignments.map(({ item }) => item));
-  const reported = `${engines.size} engines on ${slots.size} GPUs, mode ${plan.mode ?? 'none'}`;
+  const placed = `${engines.size} engines on ${slots.size} GPUs, mode ${plan.mode ?? 'none'}`;
   const wait = waiting.size === 0 ? '' : `; ${[...waiting].join(', ')} not held yet`;
-  return { status: 'True', reason: 'Placed', message: `${reported}${wait}${turnWords(outcome)}${skippedWords(outcome)}` };
+  return { status: 'True', reason: 'Placed', message: `${placed}${wait}${turnWords(outcome)}${skippedWords(outcome)}` };
 }
 
 /** Two stacks that hand out the GPUs of a node that this owner names or sits on. */

@@ -84,8 +84,8 @@ function planAll(owners: readonly Owner[], inventory: Inventory, present: Presen
     const others = [...holders.values()].filter((holder) => holder.owner.key !== owner.key);
     const outcome =
       owner.wishes.length + (owner.plan?.assignments.length ?? 0) === 0 ? nobody : planOwner(owner, others, inventory, present);
-    const reported = { ...owner, plan: outcome.plan };
-    holders.set(owner.key, { owner: reported, assignments: outcome.plan.assignments, mode: outcome.plan.mode });
+    const planned = { ...owner, plan: outcome.plan };
+    holders.set(owner.key, { owner: planned, assignments: outcome.plan.assignments, mode: outcome.plan.mode });
     return { owner, ...outcome };
   });
 }
@@ -95,9 +95,9 @@ function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inv
   const conditions = mergeConditions(owner.object.status?.conditions, words, now);
   // Tools read nothing in a status whose conditions lack Ready: its own controller comes first.
   const known = findCondition(owner.object.status?.conditions, 'Ready') !== undefined;
-  const reported = conditions.length === 0 || !known ? {} : { conditions };
-  if (owner.wishes.length + holder.assignments.length === 0) return reported;
-  return { plan: { ...outcome.plan, assignments: [...holder.assignments] }, ...reported };
+  const written = conditions.length === 0 || !known ? {} : { conditions };
+  if (owner.wishes.length + holder.assignments.length === 0) return written;
+  return { plan: { ...outcome.plan, assignments: [...holder.assignments] }, ...written };
 }
 
 /** What is written of a status now, to compare with what is to be. */

@@ -139,7 +139,7 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
   const published = publishedSlots(view, conflicts);
   const slots = [...published, ...pluginSlots(view, new Set(published.map(({ node }) => node)))];
   const bindings = slots.flatMap(({ name, uuid, pciBusID }) => (uuid === undefined ? [] : [{ slot: name, uuid, pciBusID }]));
-  const reported = [...problems, ...withoutName(gpus, published)].map(({ node, message }) => `${node}: ${message}`);
+  const faults = [...problems, ...withoutName(gpus, published)].map(({ node, message }) => `${node}: ${message}`);
   return {
     slots: closedSlots(slots, nodes),
     bindings,
@@ -154,7 +154,7 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
     conflicts,
     driver,
     pluginSlices: pluginSliceNodes(nodes),
-    ...tellSharing(view, slots, reported),
+    ...tellSharing(view, slots, faults),
   };
 }
 

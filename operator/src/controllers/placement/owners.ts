@@ -189,8 +189,9 @@ export function modelOwner(model: EnergyModel): Owner {
 
 /** Whether a pool or a model has to do with GPUs, or had. */
 export function isConcerned({ wishes, plan, object }: Owner): boolean {
-  const reported = object.status?.conditions?.some(({ type }) => type === 'PlacementFeasible' || type === 'PlacementConflict') === true;
-  return wishes.length > 0 || plan !== undefined || reported;
+  const hasConditions =
+    object.status?.conditions?.some(({ type }) => type === 'PlacementFeasible' || type === 'PlacementConflict') === true;
+  return wishes.length > 0 || plan !== undefined || hasConditions;
 }
 
 /** Older ones are served first: who came later does not push them away. */
@@ -215,8 +216,8 @@ type Memory = NonNullable<NonNullable<Expert['resources']>['memory']>;
  * the spec's, whose weights have a name of their own.
  */
 export function sizeOf(pool: ExpertPool, expert: Expert, name: string): EngineSize | undefined {
-  const reported = artifactName(pool, expert, name);
-  const found = pool.status?.artifacts?.find((artifact) => artifact.name === reported);
+  const artifactOf = artifactName(pool, expert, name);
+  const found = pool.status?.artifacts?.find((artifact) => artifact.name === artifactOf);
   if (found?.weightBytes === undefined || found.architecture === undefined) return undefined;
   return { weightBytes: found.weightBytes, architecture: found.architecture };
 }

@@ -44,7 +44,7 @@ export const emptyBook: SlotBook = {
   problems: '',
 };
 
-interface Reported {
+interface NodeReport {
   readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
   readonly data?: Readonly<Record<string, string>>;
 }
@@ -62,7 +62,7 @@ function lines(text: string | undefined): readonly (readonly string[])[] {
 }
 
 /** Reads the ConfigMap; lines that say nothing that is understood are passed over. Pure. */
-export function readBook(map: Reported | undefined): SlotBook {
+export function readBook(map: NodeReport | undefined): SlotBook {
   if (map === undefined) return emptyBook;
   const bindings = lines(map.data?.['bindings']).flatMap(([slot = '', uuid, bus]): readonly SlotBinding[] =>
     uuid === undefined || !slot.includes('/gpu') ? [] : [{ slot, uuid, pciBusID: bus }],
@@ -255,10 +255,10 @@ type InForce = ReadonlyMap<string, Sharing | undefined>;
 function lateCondition(now: InForce, wanted: Inventory['sharings']): ConditionValue | undefined {
   const late = [...now].filter(([slot, sharing]) => sharingText(sharing) !== sharingText(wanted.get(slot)));
   if (late.length === 0) return undefined;
-  const reported = late.map(([slot, sharing]) => `${slot}: ${sharingText(wanted.get(slot))} (now ${sharingText(sharing)})`);
+  const differences = late.map(([slot, sharing]) => `${slot}: ${sharingText(wanted.get(slot))} (now ${sharingText(sharing)})`);
   const cures = late.map(([slot]) => `${slot}=${wanted.has(slot) ? sharingText(wanted.get(slot)) : 'none'}`);
   const message =
-    `${reported.join('; ')} with the next claim, when nobody of this namespace is on the slot; to have its engines started anew for it ` +
+    `${differences.join('; ')} with the next claim, when nobody of this namespace is on the slot; to have its engines started anew for it ` +
     `annotate ConfigMap agentfleet-slots of the operator: ${applySharingAnnotation}=${cures.join(',')}`;
   return { status: 'False', reason: 'NextClaim', message };
 }

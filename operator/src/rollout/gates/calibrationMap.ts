@@ -20,8 +20,8 @@ export function calibrationMapFinding(maps: CalibrationMaps | undefined, gate: M
   const refused = vetoing.map((head) => refusalOf(head, gate)).find((words) => words !== undefined);
   if (refused !== undefined) return { verdict: 'Fail', samples, message: refused };
   const nearest = Math.min(...vetoing.map((head) => distance(head) ?? 1));
-  const reported = `${vetoing.map(({ name }) => name).join(' and ')}: maps of ${samples} acts at least, no plateau within ${gate.bound} of a veto`;
-  return { verdict: 'Pass', value: nearest, samples, message: reported };
+  const message = `${vetoing.map(({ name }) => name).join(' and ')}: maps of ${samples} acts at least, no plateau within ${gate.bound} of a veto`;
+  return { verdict: 'Pass', value: nearest, samples, message };
 }
 
 const missing = (message: string): Finding => ({ verdict: 'InsufficientData', samples: 0, message });

@@ -82,10 +82,10 @@ async function settled(world: World): Promise<void> {
   const deployments = (): readonly string[] => world.server.objects(resources.deployments).map(({ metadata }) => metadata.name);
   await world.until('one revision is left', () => deployments().filter((name) => name.startsWith('judge-verifier')).length === 1);
   const { stable = '' } = rolloutOf(world) ?? {};
-  const reported = (): EnergyModel['status'] => model(world)?.status;
-  await world.until('it serves', () => reported()?.arms?.[0]?.endpoint.includes(stable) === true && (reported()?.ready ?? 0) > 0);
+  const modelStatus = (): EnergyModel['status'] => model(world)?.status;
+  await world.until('it serves', () => modelStatus()?.arms?.[0]?.endpoint.includes(stable) === true && (modelStatus()?.ready ?? 0) > 0);
   await world.until('nobody is in shadow', () => briefOf(world).shadow === undefined);
-  const words = (): readonly string[] => reported()?.conditions?.map(({ type }) => type) ?? [];
+  const words = (): readonly string[] => modelStatus()?.conditions?.map(({ type }) => type) ?? [];
   await world.until('nothing is said of a shadow', () => !words().includes('ShadowHealthy'));
   await world.until('its counts are reported', () => world.server.objects(resources.expertPools)[0]?.status?.running === 0);
 }

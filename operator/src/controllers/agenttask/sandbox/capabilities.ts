@@ -41,21 +41,21 @@ export function userNamespaces(capabilities: ClusterCapabilities, wish: Wish): S
 function givesUsers(capabilities: ClusterCapabilities, wish: Wish): (node: Node) => boolean | undefined {
   const handler = runtimeClassOf(capabilities, wish)?.handler ?? '';
   return ({ status }) => {
-    const reported = status?.runtimeHandlers;
-    return reported === undefined
+    const handlers = status?.runtimeHandlers;
+    return handlers === undefined
       ? undefined
-      : reported.some(({ name = '', features }) => name === handler && features?.userNamespaces === true);
+      : handlers.some(({ name = '', features }) => name === handler && features?.userNamespaces === true);
   };
 }
 
 /** Whether so many nodes have users for sandboxes that the others are left out. A node that does not report has no say. */
 function mostGiveUsers(capabilities: ClusterCapabilities, wish: Wish): boolean {
-  const reported = eligible(capabilities, wish)
+  const answers = eligible(capabilities, wish)
     .map(givesUsers(capabilities, wish))
     .filter((answer) => answer !== undefined);
-  const able = reported.filter((answer) => answer).length;
+  const able = answers.filter((answer) => answer).length;
   const key = JSON.stringify([wish.runtimeClassName ?? '', Object.entries(wish.nodeSelector ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))]);
-  return (capabilities.abilities ?? new NodeAbilities()).used(key, able, reported.length);
+  return (capabilities.abilities ?? new NodeAbilities()).used(key, able, answers.length);
 }
 
 /** Nodes that a sandbox with users of its own may be put on, or may not, by `kubernetes.io/hostname`. */
@@ -80,8 +80,8 @@ export function nodesWithUsers(capabilities: ClusterCapabilities, wish: Wish): N
 /** Which nodes have a runtime behind the handler of a RuntimeClass. Pure. */
 export function handlerOffered(capabilities: ClusterCapabilities, wish: Wish, handler: string): Share {
   return share(eligible(capabilities, wish), ({ status }) => {
-    const reported = status?.runtimeHandlers;
-    return reported === undefined ? undefined : reported.some(({ name = '' }) => name === handler);
+    const handlers = status?.runtimeHandlers;
+    return handlers === undefined ? undefined : handlers.some(({ name = '' }) => name === handler);
   });
 }
 
@@ -92,10 +92,10 @@ function eligible(capabilities: ClusterCapabilities, wish: Wish): readonly Node[
 }
 
 function share(nodes: readonly Node[], can: (node: Node) => boolean | undefined): Share {
-  const reported = nodes.map(can).filter((answer) => answer !== undefined);
-  if (reported.length === 0) return 'Unknown';
-  if (!reported.includes(true)) return 'None';
-  return reported.length === nodes.length && !reported.includes(false) ? 'All' : 'Some';
+  const answers = nodes.map(can).filter((answer) => answer !== undefined);
+  if (answers.length === 0) return 'Unknown';
+  if (!answers.includes(true)) return 'None';
+  return answers.length === nodes.length && !answers.includes(false) ? 'All' : 'Some';
 }
 
 /**
@@ -160,8 +160,8 @@ export function capabilitiesOf({
 
 /** Whether nothing changed that decisions look at; kubelets write their Node every few minutes. */
 export function sameAbility(old: Node, node: Node): boolean {
-  const reported = ({ metadata, status }: Node): string => JSON.stringify([metadata.labels, status?.runtimeHandlers, status?.nodeInfo]);
-  return reported(old) === reported(node);
+  const abilityOf = ({ metadata, status }: Node): string => JSON.stringify([metadata.labels, status?.runtimeHandlers, status?.nodeInfo]);
+  return abilityOf(old) === abilityOf(node);
 }
 
 /** The template of the pool with the task's own fields: a field of the task replaces that of the pool as a whole. Pure. */

@@ -90,9 +90,9 @@ export function sandboxState(pod: Pod, wasReady: boolean): SandboxState {
 
 function containerTrouble(pod: Pod, wasReady: boolean): SandboxState | undefined {
   const bad = containersOf(pod).find(({ name, state }) => troubles.has(state?.waiting?.reason ?? '') && (!wasReady || name === 'keeper'));
-  const reported = bad?.state?.waiting?.reason;
-  if (bad === undefined || reported === undefined) return undefined;
-  const reason = reported === 'ErrImagePull' ? 'ImagePullBackOff' : reported;
+  const waiting = bad?.state?.waiting?.reason;
+  if (bad === undefined || waiting === undefined) return undefined;
+  const reason = waiting === 'ErrImagePull' ? 'ImagePullBackOff' : waiting;
   // The image of the tools is the user's; every other one is the administrator's, who can mend it.
   const invalid = reason === 'InvalidImageName' && bad.name === 'tools';
   return {

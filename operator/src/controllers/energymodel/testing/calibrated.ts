@@ -3,7 +3,7 @@ import { type Deployment, type Pod, resources } from '../../../runtime/resources
 import type { AskInfo } from '../../../serving/index.ts';
 
 /** What a verifier reports of itself. */
-export interface Reported {
+export interface VerifierFigures {
   readonly auc?: number;
   readonly ece?: number;
   readonly brier?: number;
@@ -25,14 +25,14 @@ const digit = (artifact: string): string => String(Array.from(artifact).reduce((
 /** Digest of the calibration of an artifact. */
 export const calibrationDigest = (artifact: string): string => `sha256:${digit(artifact).repeat(64)}`;
 
-function headOf({ auc = 0.9, ece = 0.01, brier, samples = 500, knots: reported = [0.5] }: Reported): HeadCalibration {
+function headOf({ auc = 0.9, ece = 0.01, brier, samples = 500, knots: reported = [0.5] }: VerifierFigures): HeadCalibration {
   const knots = reported.map((probability, energy) => ({ energy, probability }));
   const figures = { auc, ece, ...(brier === undefined ? {} : { brier }) };
   return { name: 'Code', samples, ...figures, vetoBelowProbability: auc / 10, warnBelowProbability: auc / 5, knots };
 }
 
 /** Answers of verifiers, each by the artifact that its Deployment names; those of which nothing is known do not answer. */
-export function verifiers(objects: Objects, reported: Readonly<Record<string, Reported>>): AskInfo {
+export function verifiers(objects: Objects, reported: Readonly<Record<string, VerifierFigures>>): AskInfo {
   return (origin) => {
     const pod = objects.objects(resources.pods).find(({ status }) => origin.includes(`//${status?.podIP ?? ''}:`));
     const owner = pod?.metadata.ownerReferences?.[0]?.name;

@@ -8,11 +8,11 @@ import { ruled } from '../../../revisions/testing/policies.ts';
 import { newTask } from '../../agenttask/testing/objects.ts';
 import { fails, obedient, playWorkers } from '../../agenttask/testing/scriptedWorker.ts';
 import { Rollouts } from '../../expertpool/testing/rollouts.ts';
-import { verifiers, type Reported } from './calibrated.ts';
+import { verifiers, type VerifierFigures } from './calibrated.ts';
 import { newModel } from './models.ts';
 
 /** What two artifacts report of themselves. */
-export const good: Readonly<Record<string, Reported>> = { 'features-v1': { auc: 0.9 }, 'features-v2': { auc: 0.8 } };
+export const good: Readonly<Record<string, VerifierFigures>> = { 'features-v1': { auc: 0.9 }, 'features-v2': { auc: 0.8 } };
 
 /** A model in a virtual cluster, and the pools that name it. */
 export class RolloutRun {

@@ -212,12 +212,12 @@ function working({
   rollout,
   policies,
 }: BriefInput): Pick<PoolBrief, 'experts' | 'absent' | 'arms' | 'verifierArms' | 'shadow'> {
-  const reported = {
+  const named = {
     ...parts(pool, { experts: pool.spec.experts, imaged: experts, revisionOf, gateway }),
     ...(arms === undefined ? {} : { arms: arms.map((arm) => ({ revision: arm.revision, ...parts(pool, arm) })) }),
     ...verifierArms(energyModel),
   };
-  return { ...reported, ...shadowBrief({ rollout, energyModel, policies, reported }) };
+  return { ...named, ...shadowBrief({ rollout, energyModel, policies, reported: named }) };
 }
 
 /** By which tokens chat models are asked; nothing where the pool has none. */

@@ -197,7 +197,7 @@ function languageEnvironment(input: LanguageInput): Readonly<Record<string, stri
   const { engine, name } = expert;
   const named = (which: string): string => servedNames({ pool: pool.metadata.name, expert: which, digest: '' })[0] ?? which;
   const digest = stateOf(input)?.digest;
-  const reported = digest === undefined ? {} : { AGENTFLEET_ARTIFACT_DIGEST: digest };
+  const pinned = digest === undefined ? {} : { AGENTFLEET_ARTIFACT_DIGEST: digest };
   if (engine.type === 'VLLM') {
     const { maxModelLen } = engine.vLLM;
     return {
@@ -205,7 +205,7 @@ function languageEnvironment(input: LanguageInput): Readonly<Record<string, stri
       AGENTFLEET_MODEL: named(name),
       AGENTFLEET_CONTEXT_TOKENS: String(maxModelLen),
       AGENTFLEET_DRAIN_SECONDS: String(engineDrainSeconds),
-      ...reported,
+      ...pinned,
       ...(expert.residency === 'Sleep' && { AGENTFLEET_SLEEP_AFTER_SECONDS: String(sleepAfterSeconds) }),
     };
   }
@@ -220,7 +220,7 @@ function languageEnvironment(input: LanguageInput): Readonly<Record<string, stri
     AGENTFLEET_MODEL: named(base),
     AGENTFLEET_ADAPTER: `${named(name)}${adapter === undefined ? '' : `.${adapter.hash}`}=${adapter?.place.folder ?? ''}`,
     ...(target?.engine.type === 'VLLM' && { AGENTFLEET_CONTEXT_TOKENS: String(target.engine.vLLM.maxModelLen) }),
-    ...reported,
+    ...pinned,
   };
 }
 

@@ -85,8 +85,8 @@ export function probeChanges(
   const [node = '', boot = ''] = [annotations[nodeAnnotation], annotations[bootAnnotation]];
   const answer = answerOf(pod, now);
   const end = deletionTimestamp === undefined && (answer !== undefined || !asked.includes(node)) ? pod : undefined;
-  const reported = answers.find((known) => known.node === node);
-  const written = reported?.boot === boot && Date.parse(reported.at) >= Date.parse(creationTimestamp);
+  const answered = answers.find((known) => known.node === node);
+  const written = answered?.boot === boot && Date.parse(answered.at) >= Date.parse(creationTimestamp);
   if (answer === undefined || written || deletionTimestamp !== undefined) return { ...nothing, end };
   const at = new Date(now).toISOString().replace(/\.\d+Z$/, 'Z');
   const others = answers.filter((known) => known.node !== node && nodes.some(({ metadata }) => metadata.name === known.node));

@@ -133,10 +133,10 @@ export class ManyTasks implements Transport {
   }
 
   #tell(plural: string, type: string, object: Raw): Raw {
-    const reported = { ...object, metadata: { ...(object['metadata'] as Raw), resourceVersion: String((this.#version += 1)) } };
-    this.#feeds.get(plural)?.push(type, reported);
+    const fresh = { ...object, metadata: { ...(object['metadata'] as Raw), resourceVersion: String((this.#version += 1)) } };
+    this.#feeds.get(plural)?.push(type, fresh);
     this.reported.set(plural, String(this.#version));
-    return reported;
+    return fresh;
   }
 
   *#present(plural: string): Generator<Raw> {
