@@ -18,7 +18,7 @@ interface Budget {
 
 function stages(budget: Budget): readonly Stage[] {
   const minutes = (name: string): number => (budget.stages[name]?.minutes ?? 5) * (full ? 10 : 1);
-  const env = full ? { AGENTFLEET_FULL: '1', SNAPSHOT_RUNS: '1000' } : {};
+  const env = full ? { AGENTFLEET_FULL: '1', SNAPSHOT_RUNS: '1000', DURABLE_RUNS: '200' } : {};
   const vitest = (project: string): Stage['argv'] => [
     'vitest',
     'run',

@@ -6,7 +6,7 @@ import type { Harness } from '../testing/index.ts';
 import { load, unload } from './testing/carry.ts';
 import { startRealKeeper } from './testing/pair.ts';
 
-const RUNS = Number(process.env['DURABLE_RUNS'] ?? 40);
+const RUNS = Number(process.env['DURABLE_RUNS'] ?? 20);
 const SEED = Number(process.env['AGENTFLEET_SEED'] ?? 1);
 
 const tree = ({ workspace, dir }: Harness): readonly string[] => {

@@ -14,7 +14,7 @@ interface Runs {
 }
 
 const full = process.env['AGENTFLEET_FULL'] === '1';
-const count = full ? 1_000_000 : 20_000;
+const count = full ? 1_000_000 : 5_000;
 const namespaces = Array.from({ length: 10 }, (_, at) => `n${at}`);
 
 /** Nothing that waits for seconds happens, and no Lease grows old: what is counted here is what events cause. */

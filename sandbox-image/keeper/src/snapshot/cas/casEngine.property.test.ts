@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { assertRoundTrip } from '../testing/roundTrip.ts';
 import { operations } from '../testing/treeOps.ts';
 
-const RUNS = Number(process.env['SNAPSHOT_RUNS'] ?? 60);
+const RUNS = Number(process.env['SNAPSHOT_RUNS'] ?? 30);
 const SEED = Number(process.env['SNAPSHOT_SEED'] ?? process.env['AGENTFLEET_SEED'] ?? 1);
 const NOBODY = 10_001;
 

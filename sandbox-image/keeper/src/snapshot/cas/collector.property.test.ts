@@ -7,7 +7,7 @@ import { crashPoints } from '../testing/crashPoints.ts';
 import { Harness } from '../testing/harness.ts';
 import { applyOperations, operations, type TreeOperation } from '../testing/treeOps.ts';
 
-const RUNS = Math.ceil(Number(process.env['SNAPSHOT_RUNS'] ?? 150) / 10);
+const RUNS = Math.ceil(Number(process.env['SNAPSHOT_RUNS'] ?? 80) / 10);
 const SEED = Number(process.env['SNAPSHOT_SEED'] ?? process.env['AGENTFLEET_SEED'] ?? 1);
 
 interface History {

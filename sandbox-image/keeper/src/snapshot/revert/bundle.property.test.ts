@@ -7,7 +7,7 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { assertRevertTrip } from '../testing/revertTrip.ts';
 import { operations } from '../testing/treeOps.ts';
 
-const RUNS = Number(process.env['SNAPSHOT_RUNS'] ?? 60);
+const RUNS = Number(process.env['SNAPSHOT_RUNS'] ?? 30);
 const SEED = Number(process.env['SNAPSHOT_SEED'] ?? process.env['AGENTFLEET_SEED'] ?? 1);
 const PATH = process.env['PATH'] ?? '/usr/bin:/bin';
 const hasBusybox = spawnSync('busybox', ['true']).status === 0;
