@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import type { Clock, Transport } from '@agentfleet/kube';
 import { resultsApi } from '@agentfleet/protocol/results';
-import { Remembered } from '../runtime/remembered.ts';
+import { Remembered } from '../runtime/index.ts';
 
 /** Who asks, as the API server knows them. */
 export interface Caller {

@@ -1,6 +1,6 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { ArmEvidence, Cumulative } from '../rollout/index.ts';
-import { Remembered } from '../runtime/remembered.ts';
+import { Remembered } from '../runtime/index.ts';
 import type { Pod } from '../runtime/resources.ts';
 import { boundedText, originOf, type BearerFor } from '../serving/index.ts';
 import type { RolloutPolicySpec } from '@agentfleet/protocol/api';

@@ -1,5 +1,5 @@
 import { asError, ResourceClient, type Clock, type Log, type Transport, controllerReference, type KubeObject } from '@agentfleet/kube';
-import { Remembered } from '../runtime/remembered.ts';
+import { Remembered } from '../runtime/index.ts';
 import { type PodTemplate, type Job, type TemplateContainer, resources } from '../runtime/resources.ts';
 import { shortHash } from './arm.ts';
 import { goldenEnvironment, type GoldenArm } from '@agentfleet/protocol/golden';

@@ -1,7 +1,7 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { RolloutPolicySpec } from '@agentfleet/protocol/api';
 import type { QueryAnswer } from '../rollout/index.ts';
-import { Remembered } from '../runtime/remembered.ts';
+import { Remembered } from '../runtime/index.ts';
 import { boundedText } from '../serving/index.ts';
 
 /** Asks for a URL; the text of the answer. Rejects when there is none. */

@@ -1,7 +1,7 @@
 import { energyHeads, maxKnots, type CalibrationKnot, type HeadCalibration, type ModelCalibration } from '@agentfleet/protocol/inference';
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import { expertPort } from '@agentfleet/protocol/pool';
-import { Remembered } from '../runtime/remembered.ts';
+import { Remembered } from '../runtime/index.ts';
 import type { Pod } from '../runtime/resources.ts';
 import { boundedText } from './boundedText.ts';
 

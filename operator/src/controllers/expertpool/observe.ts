@@ -5,7 +5,7 @@ import { artifactsClaim } from '../../pools/names.ts';
 import { type LatencyReader, namedPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
-import { Remembered } from '../../runtime/remembered.ts';
+import { Remembered } from '../../runtime/index.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { clusterAccess, newestReady, type AskInfo, type InfoReader, isPreparing } from '../../serving/index.ts';
 import { accessIndex, childKinds, type ChildCaches, type Child } from './children.ts';

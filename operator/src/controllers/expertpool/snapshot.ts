@@ -5,7 +5,7 @@ import type { MissingGrant } from '../../pools/consent.ts';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Latency, NamedPolicy, ShadowView } from '../../revisions/index.ts';
 import type { Images } from '../../runtime/context.ts';
-import { Remembered } from '../../runtime/remembered.ts';
+import { Remembered } from '../../runtime/index.ts';
 import { type Deployment, type PersistentVolumeClaim, type Pod, type ConfigMap, resources } from '../../runtime/resources.ts';
 import type { OperandSettings } from '../../runtime/settings.ts';
 import type { TaskGroup, TaskTraits } from '../../runtime/taskCensus.ts';
