@@ -1,4 +1,5 @@
 import { judgeBounds, scoreBounds } from '@agentfleet/protocol/inference';
+import { windowsOf } from '@agentfleet/protocol/text';
 import type { ActInQuestion } from '../attempt/ports.ts';
 
 /** A part of an act that Policy and Verifier read as an act of its own. */
@@ -32,6 +33,5 @@ export function piecesOf({ subject, content }: Piece): readonly Piece[] | null {
 /** Overlapping parts of a text that hold all of it; null: too many. */
 function windows(text: string, size: number): readonly string[] | null {
   const step = size - overlap;
-  const count = step < overlap ? Infinity : Math.max(1, Math.ceil((text.length - overlap) / step));
-  return count > maxPieces ? null : Array.from({ length: count }, (_, at) => text.slice(at * step, at * step + size));
+  return step < overlap || text.length > overlap + maxPieces * step ? null : windowsOf(text, size, overlap);
 }

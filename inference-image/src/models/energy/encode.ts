@@ -27,8 +27,8 @@ function tokensOf(line: string): string[] {
 
 /** Buckets of the hashed n-grams. */
 export const buckets = 1024;
-/** Characters that are read of a text; the rest of a longer one has little information and costs time. */
-const maxChars = 4000;
+/** UTF-16 units that the n-grams are made of: what stands behind them is read in a window of its own. */
+export const gramChars = 4000;
 
 type FeatureName = keyof Features;
 
@@ -151,7 +151,7 @@ export function gramsOf({ text, operator }: Pick<ScoreItem, 'text' | 'operator'>
     values.set(at, (values.get(at) ?? 0) + ((hash >>> 16) & 1 ? weight : -weight));
   };
   for (const part of operator.split('+')) add(`operator:${part}`, 3);
-  for (const line of text.slice(0, maxChars).split('\n')) {
+  for (const line of text.slice(0, gramChars).split('\n')) {
     const mark = line.startsWith('+') ? '+' : line.startsWith('-') ? '-' : ' ';
     const weight = mark === ' ' ? 0.25 : 1;
     let last = '^';

@@ -11,7 +11,8 @@ import { createHash } from 'node:crypto';
 
 /** Buckets of hashed words. */
 export const wordBuckets = 8192;
-const maxChars = 8192;
+/** UTF-16 units that the words are taken from: what stands behind them is read in a window of its own. */
+export const wordChars = 8192;
 
 /** Linear energy over words of a command or a file and features known before the act: for heads with little data. */
 export interface WordModel {
@@ -30,7 +31,7 @@ export interface WordModel {
 export function wordsOf(text: string): Int32Array {
   const found = new Set<number>();
   let last = '^';
-  for (const word of text.slice(0, maxChars).match(/[A-Za-z_][\w]*|-{1,2}[A-Za-z][\w-]*|\/[\w.-]*|\d+|[|&;<>$]+|[^\s\w]/g) ?? []) {
+  for (const word of text.slice(0, wordChars).match(/[A-Za-z_][\w]*|-{1,2}[A-Za-z][\w-]*|\/[\w.-]*|\d+|[|&;<>$]+|[^\s\w]/g) ?? []) {
     const token = /^\d/.test(word) ? '0' : word.toLowerCase();
     found.add(hash(token));
     found.add(hash(`${last} ${token}`));

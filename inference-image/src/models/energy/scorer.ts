@@ -1,8 +1,10 @@
 import type { EnergyHead, EnergyScore, Features, ModelCalibration, ScoreItem } from '@agentfleet/protocol/inference';
-import { before, executed, gramsOf, ran } from './encode.ts';
+import { windowsOf } from '@agentfleet/protocol/text';
+import { before, executed, gramChars, gramsOf, ran } from './encode.ts';
 import {
   calibrationReported,
   tableOf,
+  wordChars,
   wordEnergy,
   type WordModel,
   readEnergyFile,
@@ -70,6 +72,9 @@ function readsOf({ content, words, prior }: EnergyHeadFile): readonly (keyof Fea
   return used.map(({ name }) => name);
 }
 
+/** UTF-16 units that two windows share, and of the first line that each begins with. */
+const [overlap, maxFirst] = [512, 256];
+
 /** Tables of models that were read: decoding one takes longer than a score. */
 const tables = new WeakMap<WordModel, Int8Array>();
 
@@ -79,15 +84,27 @@ function tableFor(words: WordModel): Int8Array {
   return known;
 }
 
-/** E_model(x). */
+/**
+ * E_model(x). A text that is longer than what the head was fitted on is read in windows that overlap, each with the text's first line
+ * (a path, or the beginning of a command), and the worst one decides: nothing stands outside of what is read.
+ */
 export function contentEnergy(head: EnergyHeadFile, item: Pick<ScoreItem, 'text' | 'operator' | 'features'>): number {
-  if (head.words) return wordEnergy(head.words, tableFor(head.words), item.text, item.features);
-  if (head.content === null) return priorEnergy(head, item.features);
-  const { hidden, grams, dense, bias, out, skip, offset } = head.content;
+  const { content, words } = head;
+  const size = words ? wordChars : gramChars;
+  const first = item.text.length <= size ? '' : `${item.text.split('\n', 1)[0]?.slice(0, maxFirst) ?? ''}\n`;
+  const energyOf = (text: string): number => {
+    if (words) return wordEnergy(words, tableFor(words), text, item.features);
+    return content === null ? priorEnergy(head, item.features) : gramEnergy(content, { ...item, text });
+  };
+  return Math.max(...windowsOf(item.text, size - first.length, overlap).map((text, at) => energyOf(at === 0 ? text : `${first}${text}`)));
+}
+
+function gramEnergy(content: ContentModel, item: Pick<ScoreItem, 'text' | 'operator' | 'features'>): number {
+  const { hidden, grams, dense, bias, out, skip, offset } = content;
   const sums = Float64Array.from(bias);
   const { at, value } = gramsOf(item);
   for (let i = 0; i < at.length; i += 1) addRow(sums, grams, (at[i] as number) * hidden, value[i] as number);
-  const inputs = denseInputs(head.content, item.features);
+  const inputs = denseInputs(content, item.features);
   let energy = offset;
   for (const [row, input] of inputs.entries()) {
     addRow(sums, dense, row * hidden, input);
