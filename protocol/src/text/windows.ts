@@ -4,7 +4,7 @@
  * larger than `overlap`. Pure.
  *
  * @example
- * windowsOf('abcdefgh', 5, 2) // ['abcde', 'defgh']
+ * windowsOf('01234567', 5, 2) // ['01234', '34567']
  */
 export function windowsOf(text: string, size: number, overlap: number): readonly string[] {
   if (text.length <= size) return [text];
