@@ -14,7 +14,7 @@ export async function checkArtifacts({ artifacts, proofs }: Stage, { status }: A
     if (mismatch(artifact, content) !== null) wrong.push(name);
     proofs.fact(`${name.padEnd(14)} ${String(bytes).padStart(8)} bytes  ${uri}`);
   }
-  const claim = 'every artifact in the storage has the hash that the status tells';
+  const claim = 'every artifact in the storage has the hash that the status reports';
   proofs.prove(claim, listed.length > 0 && wrong.length === 0, wrong.length === 0 ? `${listed.length} files` : `not ${wrong.join(', ')}`);
   return files;
 }

@@ -211,7 +211,7 @@ async function countWrites({ environment, proofs }: Stage, timeline: Timeline): 
   const list = seen.join(', ') || 'none in the audit log';
   const waited = waitedFor(timeline);
   if (waited !== undefined) {
-    proofs.fact(`${name}: ${seen.length} writes of the operator; it waited for ${waited}, which is told as well: ${list}`);
+    proofs.fact(`${name}: ${seen.length} writes of the operator; it waited for ${waited}, which is counted as well: ${list}`);
     return;
   }
   const claim = `${name}: at most ${writeBudget} writes of the operator until the sandbox was ready`;

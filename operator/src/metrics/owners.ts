@@ -75,7 +75,7 @@ export function registerOwnerMetrics(registry: Registry, owners: Owners, clock: 
   const gauge = sampledGauges(registry);
   gauge(
     'agentfleet_condition',
-    'What a condition of a pool or a model says: 1 for the status and the reason that it has.',
+    'Conditions of pools and models: 1 for the status and the reason that it has.',
     ['pool', 'model', 'type', 'status', 'reason'],
     () => conditions(owners),
   );

@@ -80,7 +80,7 @@ export const mcpTools = {
   },
   list: {
     title: 'List a folder',
-    description: 'What stands in a folder; links are reported, not followed.',
+    description: 'Lists a folder; links are reported, not followed.',
     inputSchema: object({
       path: path('absolute'),
       depth: Type.Optional(Type.Integer({ minimum: 1, maximum: 256, description: 'levels below the folder, default 1' })),
@@ -153,7 +153,7 @@ export const mcpTools = {
   },
   diff: {
     title: 'Compare snapshots',
-    description: 'What differs between a snapshot and a later one, or the tree as it is now.',
+    description: 'Lists the differences between a snapshot and a later one, or the tree as it is now.',
     inputSchema: object({
       from: snapshotId,
       to: Type.Optional(Type.String({ pattern: '^(s[0-9]{4,}|current)$', description: 'default current' })),

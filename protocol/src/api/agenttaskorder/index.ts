@@ -115,9 +115,9 @@ export const agentTaskOrder: Kind = {
   columns: [
     { name: 'Task', type: 'string', jsonPath: '.spec.taskRef.name', description: 'The task that it is about.' },
     { name: 'Rollout', type: 'string', jsonPath: '.spec.rolloutRef.name', description: 'The pool or model whose rollout it is about.' },
-    { name: 'Type', type: 'string', jsonPath: '.spec.type', description: 'What is ordered.' },
-    { name: 'State', type: 'string', jsonPath: '.status.state', description: 'What has become of it.' },
-    { name: 'Requester', type: 'string', jsonPath: '.spec.requester', description: 'Who ordered it.' },
+    { name: 'Type', type: 'string', jsonPath: '.spec.type', description: 'Type of the order.' },
+    { name: 'State', type: 'string', jsonPath: '.status.state', description: 'State of the order.' },
+    { name: 'Requester', type: 'string', jsonPath: '.spec.requester', description: 'Person or program that ordered it.' },
     ageColumn,
   ],
   selectable: [],

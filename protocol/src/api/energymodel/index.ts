@@ -193,9 +193,15 @@ export const energyModel: Kind = {
   columns: [
     conditionColumn('Ready', 'Ready', 'status'),
     conditionColumn('Reason', 'Ready', 'reason'),
-    { name: 'Artifact', type: 'string', jsonPath: '.spec.artifact.uri', description: 'Where the weights or rules lie.' },
+    { name: 'Artifact', type: 'string', jsonPath: '.spec.artifact.uri', description: 'Address of the weights or rules.' },
     ageColumn,
-    { name: 'Digest', type: 'string', jsonPath: '.status.arms[0].digest', description: 'What is in use.', priority: 1 },
+    {
+      name: 'Digest',
+      type: 'string',
+      jsonPath: '.status.arms[0].digest',
+      description: 'Digest of the weights or rules in use.',
+      priority: 1,
+    },
     conditionColumn('Calibrated', 'Calibrated', 'status', 1),
   ],
   selectable: [],
