@@ -4,7 +4,7 @@ import { counter, money, optional, struct } from '../schema/index.ts';
 const spent = {
   tokensIn: counter('Tokens that chat models read; other engines report none.'),
   tokensOut: counter('Tokens that chat models wrote; other engines report none.'),
-  cost: optional(money('What they cost by the prices of the pool, in its currency; absent: nothing with a price was used.')),
+  cost: optional(money('Cost by the prices of the pool, in its currency; absent: nothing with a price was used.')),
   toolCalls: counter('Commands and edits.'),
 };
 

@@ -28,7 +28,7 @@ const Git = struct('A commit of a Git repository.', {
   ),
   subPath: optional(relativePath('Folder of the repository that becomes the workspace; default: all of it.', 'spec.workspace.git.subPath')),
   credential: optional(labelName('Credential of the pool that is sent to the host, which it must be bound to; default: none.')),
-  depth: optional(integer('How many commits of history are fetched; default: all.', 1, 100_000)),
+  depth: optional(integer('Commits of history that are fetched; default: all.', 1, 100_000)),
 });
 
 const File = struct('A file and its content.', {
@@ -54,9 +54,13 @@ const Inline = struct('Files that are part of this object.', {
 });
 
 /** What the agent works on. */
-export const Workspace = union('What the agent starts from. Snapshot 0 is taken when it is in place and set up.', 'spec.workspace', {
-  Git,
-  Inline,
-  ConfigMap: reference('A ConfigMap of the namespace; each key becomes a file.'),
-});
+export const Workspace = union(
+  'The files that the agent starts from. Snapshot 0 is taken when they are in place and set up.',
+  'spec.workspace',
+  {
+    Git,
+    Inline,
+    ConfigMap: reference('A ConfigMap of the namespace; each key becomes a file.'),
+  },
+);
 export type Workspace = Static<typeof Workspace>;

@@ -97,7 +97,7 @@ export type AgentTaskOrderSpec = Static<typeof AgentTaskOrderSpec>;
 export const AgentTaskOrderStatus = struct('What has become of the order.', {
   state: optional(choice('Accepted: it will be done. Refused: it will not, see message. Done: it is.', ['Accepted', 'Refused', 'Done'])),
   message: optional(text('Why, in words.', { max: 1024 })),
-  at: optional(timestamp('When state last changed.')),
+  at: optional(timestamp('Time at which state last changed.')),
 });
 export type AgentTaskOrderStatus = Static<typeof AgentTaskOrderStatus>;
 

@@ -20,7 +20,7 @@ import { Harness } from './harness.ts';
 const Replay = struct('A recording.', {
   configMap: reference('A ConfigMap of the namespace with the recording.'),
   format: choice(
-    'What was recorded. Proposals: answers of a search. Chat: conversations of a chat model.',
+    'Format of the recording. Proposals: answers of a search. Chat: conversations of a chat model.',
     ['Proposals', 'Chat'],
     'Proposals',
   ),

@@ -285,7 +285,7 @@ export function union<M extends Members>(description: string, path: string, memb
   const withMember = types.filter((type) => members[type] !== null);
   const schema = Type.Object(
     {
-      type: choice('Which member is set.', types),
+      type: choice('Name of the member that is set.', types),
       ...Object.fromEntries(withMember.map((type) => [memberName(type), Type.Optional(members[type]!)])),
     },
     { description, additionalProperties: false, [rulesKey]: [...withMember.map((type) => memberRule(path, type)), ...extra] },
