@@ -422,7 +422,7 @@ export interface AgentTaskStatus {
     };
     /** Person or program that gave the order. */
     readonly requester?: string;
-    /** When. */
+    /** Time of the order. */
     readonly at: string;
   }[];
   /** Messages that the model has not got yet, oldest first. */
@@ -653,7 +653,7 @@ export interface AgentTaskOrderSpec {
   };
   /** The pool or the model, in the same namespace, whose rollout is decided about; instead of taskRef. */
   readonly rolloutRef?: {
-    /** Which kind. */
+    /** Kind of the object that is rolled out. */
     readonly kind: 'ExpertPool' | 'EnergyModel';
     /** Name of the object. */
     readonly name: string;

@@ -54,7 +54,7 @@ export type ApprovalKind = (typeof approvalKinds)[number];
 
 /** `spec.policy.approvals`. */
 export const Approvals = struct('Acts that wait for a person, who answers with an AgentTaskOrder.', {
-  require: setOf('Kinds of acts that wait.', choice('What the act does.', approvalKinds), { max: approvalKinds.length, min: 1 }),
+  require: setOf('Kinds of acts that wait.', choice('Effect of the act.', approvalKinds), { max: approvalKinds.length, min: 1 }),
   timeoutSeconds: integer('Time that an act waits; the clocks of the task stand still.', 1, 604_800, 900),
 });
 export type Approvals = Static<typeof Approvals>;

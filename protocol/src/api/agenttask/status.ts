@@ -109,7 +109,7 @@ const Approval = struct('What was decided about an act, question or review that 
   reason: optional(text('Why, as the order says it; kept for the newest decision only.', { max: 1024 })),
   orderRef: optional(reference('The order that said so; absent: the time was over.')),
   requester: optional(text('Person or program that gave the order.', { max: 1024 })),
-  at: timestamp('When.'),
+  at: timestamp('Time of the order.'),
 });
 export type Approval = Static<typeof Approval>;
 

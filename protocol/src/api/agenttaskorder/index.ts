@@ -43,7 +43,7 @@ const fields = struct('The order. It cannot be changed; create another one.', {
   taskRef: optional(reference('The AgentTask, in the same namespace.')),
   rolloutRef: optional(
     struct('The pool or the model, in the same namespace, whose rollout is decided about; instead of taskRef.', {
-      kind: choice('Which kind.', ['ExpertPool', 'EnergyModel']),
+      kind: choice('Kind of the object that is rolled out.', ['ExpertPool', 'EnergyModel']),
       name: objectName('Name of the object.'),
     }),
   ),
