@@ -170,16 +170,11 @@ function tellPlans(gauge: Tell): void {
 function tellServers(gauge: Tell): void {
   gauge(
     'expert_info',
-    'What each server of an expert is, and where it sits.',
+    'Servers of an expert, with their slots.',
     ['pool', 'expert', 'revision', 'track', 'role', 'engine', 'digest', 'mode', 'slot'],
     expertInfo,
   );
-  gauge(
-    'energymodel_info',
-    'What each revision of a verifier is, and where it sits.',
-    ['model', 'revision', 'track', 'digest', 'slot'],
-    modelInfo,
-  );
+  gauge('energymodel_info', 'Revisions of a verifier, with their slots.', ['model', 'revision', 'track', 'digest', 'slot'], modelInfo);
 }
 
 /** Registers the gauges of GPUs; they are read from the caches at each scrape. */
