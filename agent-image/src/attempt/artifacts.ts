@@ -76,7 +76,7 @@ function hunksAt(text: string): number {
 type Artifact = NonNullable<Run['artifacts']>[number];
 
 /** A file to keep; `content` makes it again for each try, because a stream can be read once. */
-export interface Keepsake {
+export interface KeptFile {
   readonly name: string;
   readonly type: string;
   readonly content: () => Promise<Readable | string>;
@@ -113,7 +113,7 @@ export interface Kept {
  * mend it, but for the size of a file, which is left out. What else could not be stored is missing in the answer only when
  * `signal` is aborted, which is no error here: the caller decides what that means.
  */
-export async function keep({ context, signal }: Keeping, files: readonly Keepsake[]): Promise<Kept> {
+export async function keep({ context, signal }: Keeping, files: readonly KeptFile[]): Promise<Kept> {
   const artifacts: Artifact[] = [];
   const leftOut: LeftOut[] = [];
   for (const file of files) {
@@ -125,7 +125,7 @@ export async function keep({ context, signal }: Keeping, files: readonly Keepsak
   return { artifacts, leftOut };
 }
 
-async function keepOne({ context, signal }: Keeping, { name, type, content }: Keepsake): Promise<Artifact | LeftOut | null> {
+async function keepOne({ context, signal }: Keeping, { name, type, content }: KeptFile): Promise<Artifact | LeftOut | null> {
   const { clock, log, store } = context;
   for (let tries = 0; !signal.aborted; tries += 1) {
     try {
@@ -162,7 +162,7 @@ export function assertPatchKept({ leftOut }: Pick<Kept, 'leftOut'>): void {
 }
 
 /** The whole event log, one record a line. */
-export function trace({ context, signal }: Keeping): Keepsake {
+export function trace({ context, signal }: Keeping): KeptFile {
   async function* lines(): AsyncGenerator<string> {
     for await (const record of context.keeper.events()) {
       signal.throwIfAborted();
@@ -174,19 +174,19 @@ export function trace({ context, signal }: Keeping): Keepsake {
 
 const patchFile = 'change.patch';
 
-export function patch({ context, signal }: Keeping, from: string, to?: string): Keepsake {
+export function patch({ context, signal }: Keeping, from: string, to?: string): KeptFile {
   const content = async (): Promise<string> =>
     workspacePatch((await retryWhileUnavailable(() => context.keeper.diff(from, to, 'Raw'), { clock: context.clock, signal })).unified);
   return { name: patchFile, type: 'text/x-diff', content };
 }
 
-export function revertScript({ context, signal }: Keeping, from: string, to?: string): Keepsake {
+export function revertScript({ context, signal }: Keeping, from: string, to?: string): KeptFile {
   const content = (): Promise<Readable> =>
     retryWhileUnavailable(() => context.keeper.revertBundle(from, to), { clock: context.clock, signal });
   return { name: 'revert.tar', type: 'application/x-tar', content };
 }
 
-export function json(name: string, value: unknown): Keepsake {
+export function json(name: string, value: unknown): KeptFile {
   return { name, type: 'application/json', content: () => Promise.resolve(`${JSON.stringify(value, null, 2)}\n`) };
 }
 
@@ -241,7 +241,7 @@ export function shownAnswer(text: string): string {
 }
 
 /** The whole answer, to outlive the sandbox. */
-export function answerKeepsake(text: string): Keepsake {
+export function answerArtifact(text: string): KeptFile {
   return { name: answerFile, type: 'text/markdown', content: () => Promise.resolve(withNewline(shownAnswer(text))) };
 }
 

@@ -10,7 +10,7 @@ import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import {
   assertPatchKept,
   withoutFiles,
-  answerKeepsake,
+  answerArtifact,
   shownAnswer,
   auditRoot,
   json,
@@ -20,7 +20,7 @@ import {
   shownPatch,
   trace,
   type Keeping,
-  type Keepsake,
+  type KeptFile,
   answerFile,
 } from './artifacts.ts';
 import type { Meter } from './meter.ts';
@@ -137,11 +137,11 @@ function runsOf({ proofs, reviews, baseline }: Ledger): readonly Ran[] {
   return baseline?.checks.flatMap((judged) => judged.baseline.slice(0, 1)) ?? [];
 }
 
-function filesOf(keeping: Keeping, ledger: Ledger, outcome: Outcome): readonly Keepsake[] {
+function filesOf(keeping: Keeping, ledger: Ledger, outcome: Outcome): readonly KeptFile[] {
   const from = ledger.prepared?.initial.id;
   const change = from === undefined ? [] : [patch(keeping, from, ledger.result?.id)];
   const undo = from !== undefined && leavesChange(keeping.context, outcome) ? [revertScript(keeping, from, ledger.result?.id)] : [];
-  const words = ledger.answer === undefined ? [] : [answerKeepsake(ledger.answer)];
+  const words = ledger.answer === undefined ? [] : [answerArtifact(ledger.answer)];
   return [...words, ...change, ...undo, json('report.json', reportOf(keeping.context, ledger, outcome)), trace(keeping)];
 }
 

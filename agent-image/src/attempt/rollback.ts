@@ -4,7 +4,7 @@ import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../bas
 import { labelled, labels } from './prepare.ts';
 import { deadline } from '@agentfleet/kube';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
-import { auditRoot, keep, patch, revertScript, trace, withoutFiles, type Keeping, type Keepsake } from './artifacts.ts';
+import { auditRoot, keep, patch, revertScript, trace, withoutFiles, type Keeping, type KeptFile } from './artifacts.ts';
 import { takeBackEffects } from './acts.ts';
 import { summary } from './closing.ts';
 import { createGate } from './gate.ts';
@@ -119,7 +119,7 @@ async function noteRollback(
   }
 }
 
-function changedFiles(keeping: Keeping, from: string, to: string): readonly Keepsake[] {
+function changedFiles(keeping: Keeping, from: string, to: string): readonly KeptFile[] {
   return [patch(keeping, from, to), revertScript(keeping, from, to)];
 }
 

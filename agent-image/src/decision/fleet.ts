@@ -28,7 +28,7 @@ export interface Member extends Part {
 }
 
 /** Parameters of a question. */
-export interface Manner<C extends PartCapability = PartCapability> {
+export interface CallOptions<C extends PartCapability = PartCapability> {
   readonly timeoutMillis: number;
   /** The fallback without an answer. */
   readonly without: string;
@@ -95,18 +95,18 @@ export class Fleet {
     member: Member,
     capability: C,
     request: Exchanges[C]['request'],
-    { timeoutMillis, without, compare }: Manner<C>,
+    { timeoutMillis, without, compare }: CallOptions<C>,
   ): Promise<Exchanges[C]['response'] | string> {
     const { parts, signal, mirror } = this.options;
     const question = mirror?.question();
-    const said = await parts.ask(member, { capability, request, timeoutMillis, signal }).finally(() => question?.end());
-    if ('absent' in said) {
-      this.tell(member, `${said.absent}; ${without}`);
-      return said.absent;
+    const outcome = await parts.ask(member, { capability, request, timeoutMillis, signal }).finally(() => question?.end());
+    if ('absent' in outcome) {
+      this.tell(member, `${outcome.absent}; ${without}`);
+      return outcome.absent;
     }
     this.#missing.delete(keyOf(member));
-    this.#participants.set(keyOf(member), { role: member.role, name: member.name, digest: said.answer.modelDigest });
-    const { answer } = said;
+    this.#participants.set(keyOf(member), { role: member.role, name: member.name, digest: outcome.answer.modelDigest });
+    const { answer } = outcome;
     question?.copy({
       part: member,
       capability,

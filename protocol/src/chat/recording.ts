@@ -38,7 +38,7 @@ export interface RecordedExchange {
 
 /**
  * What two runs of one conversation may differ in, and nothing else: times, durations, ids and addresses that a machine gives
- * out, temporary names, the programs of an image, the window of a pool's model. In this order; each match of the left becomes the right.
+ * out, temporary names, the programs of an image, the window and the reply of a pool's model. In this order; each match of the left becomes the right.
  */
 export const runsDifferIn: readonly (readonly [pattern: RegExp, shown: string])[] = [
   [/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?/g, '<time>'],
@@ -58,6 +58,7 @@ export const runsDifferIn: readonly (readonly [pattern: RegExp, shown: string])[
   [/\/tmp\/[\w.-]+/g, '/tmp/<name>'],
   [/^- Programs: .*$/gm, '- Programs: <programs>'],
   [/^- Your window has [\d,]+ tokens\./gm, '- Your window has <window> tokens.'],
+  [/^(- A reply may have \d+ calls and) [\d,]+ tokens/gm, '$1 <reply> tokens'],
 ];
 
 /** A text less what runs may differ in. Pure. */

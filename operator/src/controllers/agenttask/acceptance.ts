@@ -12,7 +12,7 @@ import {
   runtimeClassOf,
   userMode,
   userNamespaces,
-  type Wish,
+  type SandboxNeeds,
   mergedTemplate,
 } from './sandbox/capabilities.ts';
 import type { Snapshot, Refusal } from './facts/snapshot.ts';
@@ -277,23 +277,23 @@ export const unsupportedReasons: ReadonlySet<string> = new Set([
  * the pod would be refused, or stay in ContainerCreating for ever without a word in its status. Pure.
  */
 export function unsupported({ task, capabilities }: Snapshot, pool: ExpertPool, floor: IsolationLevel): Refusal | undefined {
-  const wish: Wish = mergedTemplate(task, pool);
+  const needs: SandboxNeeds = mergedTemplate(task, pool);
   return (
-    runtimeMissing(capabilities, wish, pool) ??
-    layersRefused(capabilities, wish, pool, task.metadata.namespace ?? '') ??
-    usersMissing(capabilities, wish, pool, floor)
+    runtimeMissing(capabilities, needs, pool) ??
+    layersRefused(capabilities, needs, pool, task.metadata.namespace ?? '') ??
+    usersMissing(capabilities, needs, pool, floor)
   );
 }
 
-function runtimeMissing(capabilities: Snapshot['capabilities'], wish: Wish, pool: ExpertPool): Refusal | undefined {
-  const runtimeClass = runtimeClassOf(capabilities, wish);
+function runtimeMissing(capabilities: Snapshot['capabilities'], needs: SandboxNeeds, pool: ExpertPool): Refusal | undefined {
+  const runtimeClass = runtimeClassOf(capabilities, needs);
   if (runtimeClass === undefined) return undefined;
-  const name = wish.runtimeClassName ?? '';
+  const name = needs.runtimeClassName ?? '';
   if (runtimeClass === null) {
     const message = `there is no RuntimeClass ${name}; create it, or name another one in spec.sandbox.runtimeClassName or in the template of ExpertPool ${keyOf(pool)}`;
     return refused('RuntimeClassNotFound', message);
   }
-  if (handlerOffered(capabilities, wish, runtimeClass.handler) !== 'None') return undefined;
+  if (handlerOffered(capabilities, needs, runtimeClass.handler) !== 'None') return undefined;
   const message = `RuntimeClass ${name} has the handler ${runtimeClass.handler}, which the container runtime of no node has that the sandbox may run on; install it there, or select other nodes`;
   return refused('RuntimeHandlerMissing', message);
 }
@@ -302,11 +302,16 @@ function runtimeMissing(capabilities: Snapshot['capabilities'], wish: Wish, pool
 const enforce = 'pod-security.kubernetes.io/enforce';
 
 /** The engine of layers is asked for where it cannot work. */
-function layersRefused(capabilities: Snapshot['capabilities'], wish: Wish, pool: ExpertPool, namespace: string): Refusal | undefined {
+function layersRefused(
+  capabilities: Snapshot['capabilities'],
+  needs: SandboxNeeds,
+  pool: ExpertPool,
+  namespace: string,
+): Refusal | undefined {
   if (pool.spec.sandbox.snapshotEngine !== 'Overlay') return undefined;
   const setting = `spec.sandbox.snapshotEngine of ExpertPool ${keyOf(pool)} is Overlay`;
-  if (wish.runtimeClassName !== undefined) {
-    const message = `${setting}, which mounts on the node's own kernel, and the sandbox has RuntimeClass ${wish.runtimeClassName}; set the engine to Auto, or leave runtimeClassName out`;
+  if (needs.runtimeClassName !== undefined) {
+    const message = `${setting}, which mounts on the node's own kernel, and the sandbox has RuntimeClass ${needs.runtimeClassName}; set the engine to Auto, or leave runtimeClassName out`;
     return refused('LayersNotPossible', message);
   }
   const level = capabilities.namespaces?.get(namespace)?.[enforce];
@@ -315,15 +320,20 @@ function layersRefused(capabilities: Snapshot['capabilities'], wish: Wish, pool:
   return refused('LayersNotPossible', message);
 }
 
-function usersMissing(capabilities: Snapshot['capabilities'], wish: Wish, pool: ExpertPool, floor: IsolationLevel): Refusal | undefined {
+function usersMissing(
+  capabilities: Snapshot['capabilities'],
+  needs: SandboxNeeds,
+  pool: ExpertPool,
+  floor: IsolationLevel,
+): Refusal | undefined {
   const mode = userMode(pool.spec.sandbox);
-  if (!hasOwnUsers(mode, floor, capabilities, wish)) {
-    if (floor !== 'UserNamespace' || wish.runtimeClassName !== undefined) return undefined;
+  if (!hasOwnUsers(mode, floor, capabilities, needs)) {
+    if (floor !== 'UserNamespace' || needs.runtimeClassName !== undefined) return undefined;
     const message = `isolation UserNamespace is demanded and spec.sandbox.userNamespace of ExpertPool ${keyOf(pool)} is Never; set it to Auto, or lower minIsolation`;
     return refused('IsolationBelowFloor', message);
   }
-  if (userNamespaces(capabilities, wish) !== 'None') return undefined;
-  const runtime = wish.runtimeClassName === undefined ? 'the default runtime' : `RuntimeClass ${wish.runtimeClassName}`;
+  if (userNamespaces(capabilities, needs) !== 'None') return undefined;
+  const runtime = needs.runtimeClassName === undefined ? 'the default runtime' : `RuntimeClass ${needs.runtimeClassName}`;
   const why =
     pool.spec.sandbox.snapshotEngine === 'Overlay'
       ? `spec.sandbox.snapshotEngine of ExpertPool ${keyOf(pool)} is Overlay`

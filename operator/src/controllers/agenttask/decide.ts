@@ -43,7 +43,7 @@ export interface Records {
 }
 
 /** Chooses the course. `ending` is that of the attempt that ends now; the books hold it. Pure. */
-function courseOf(facts: Facts, { books, approvals }: Records, ending: Ending | undefined, verdict: Verdict | undefined): Transition {
+function transitionOf(facts: Facts, { books, approvals }: Records, ending: Ending | undefined, verdict: Verdict | undefined): Transition {
   const { status, spec, assignment, cancel, snapshot, gate } = facts;
   if (status.finished === 'true') return { kind: 'Ended' };
   if (verdict !== undefined) return undoing(facts, books, verdict);
@@ -77,7 +77,7 @@ export function decide(snapshot: Snapshot, now: number): Decision {
   const before: Books = { attempts: facts.status.attempts ?? [], totals: facts.status.totals };
   const books = ending === undefined ? before : closed(facts, ending);
   const approvals = approvalsOf(facts);
-  const transition = courseOf(facts, { books, approvals }, ending, finished ? undefined : verdictOf(facts, books, ending));
+  const transition = transitionOf(facts, { books, approvals }, ending, finished ? undefined : verdictOf(facts, books, ending));
   const storage = storagePlan(facts, transition);
   const status = coarse(facts, {
     ...statusOf(facts, { books, transition, ending, storage }),

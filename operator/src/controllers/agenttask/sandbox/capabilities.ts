@@ -15,7 +15,7 @@ export interface ClusterCapabilities {
 }
 
 /** What a sandbox demands of a node, apart from room. */
-export interface Wish {
+export interface SandboxNeeds {
   readonly runtimeClassName?: string | undefined;
   readonly nodeSelector?: Readonly<Record<string, string>> | undefined;
 }
@@ -24,7 +24,10 @@ export interface Wish {
 export type Share = 'All' | 'Some' | 'None' | 'Unknown';
 
 /** The RuntimeClass of a sandbox; null when it names one that does not exist, undefined when it names none. */
-export function runtimeClassOf({ runtimeClasses }: ClusterCapabilities, { runtimeClassName }: Wish): RuntimeClass | null | undefined {
+export function runtimeClassOf(
+  { runtimeClasses }: ClusterCapabilities,
+  { runtimeClassName }: SandboxNeeds,
+): RuntimeClass | null | undefined {
   if (runtimeClassName === undefined) return undefined;
   return runtimeClasses.find(({ metadata }) => metadata.name === runtimeClassName) ?? null;
 }
@@ -33,13 +36,13 @@ export function runtimeClassOf({ runtimeClasses }: ClusterCapabilities, { runtim
  * Which nodes can give a sandbox users of its own. Each kubelet reports it for every handler of its container runtime;
  * one that reports nothing is too old, and does not count as one that can. Pure.
  */
-export function userNamespaces(capabilities: ClusterCapabilities, wish: Wish): Share {
-  return share(eligible(capabilities, wish), givesUsers(capabilities, wish));
+export function userNamespaces(capabilities: ClusterCapabilities, needs: SandboxNeeds): Share {
+  return share(eligible(capabilities, needs), givesUsers(capabilities, needs));
 }
 
 /** Whether a node can give a sandbox users of its own; undefined when it does not report. */
-function givesUsers(capabilities: ClusterCapabilities, wish: Wish): (node: Node) => boolean | undefined {
-  const handler = runtimeClassOf(capabilities, wish)?.handler ?? '';
+function givesUsers(capabilities: ClusterCapabilities, needs: SandboxNeeds): (node: Node) => boolean | undefined {
+  const handler = runtimeClassOf(capabilities, needs)?.handler ?? '';
   return ({ status }) => {
     const handlers = status?.runtimeHandlers;
     return handlers === undefined
@@ -49,12 +52,12 @@ function givesUsers(capabilities: ClusterCapabilities, wish: Wish): (node: Node)
 }
 
 /** Whether so many nodes have users for sandboxes that the others are left out. A node that does not report has no say. */
-function mostGiveUsers(capabilities: ClusterCapabilities, wish: Wish): boolean {
-  const answers = eligible(capabilities, wish)
-    .map(givesUsers(capabilities, wish))
+function mostGiveUsers(capabilities: ClusterCapabilities, needs: SandboxNeeds): boolean {
+  const answers = eligible(capabilities, needs)
+    .map(givesUsers(capabilities, needs))
     .filter((answer) => answer !== undefined);
   const able = answers.filter((answer) => answer).length;
-  const key = JSON.stringify([wish.runtimeClassName ?? '', Object.entries(wish.nodeSelector ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))]);
+  const key = JSON.stringify([needs.runtimeClassName ?? '', Object.entries(needs.nodeSelector ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))]);
   return (capabilities.abilities ?? new NodeAbilities()).used(key, able, answers.length);
 }
 
@@ -67,9 +70,9 @@ export interface NodeChoice {
 const hostname = 'kubernetes.io/hostname';
 
 /** Where such a sandbox may run: the shorter of two lists; undefined where every node can, or none reports. Pure. */
-export function nodesWithUsers(capabilities: ClusterCapabilities, wish: Wish): NodeChoice | undefined {
-  const nodes = eligible(capabilities, wish);
-  const gives = givesUsers(capabilities, wish);
+export function nodesWithUsers(capabilities: ClusterCapabilities, needs: SandboxNeeds): NodeChoice | undefined {
+  const nodes = eligible(capabilities, needs);
+  const gives = givesUsers(capabilities, needs);
   const namesOf = (some: readonly Node[]): readonly string[] => some.flatMap(({ metadata }) => metadata.labels?.[hostname] ?? []).sort();
   const able = nodes.filter((node) => gives(node) === true);
   if (able.length === 0 || able.length === nodes.length) return undefined;
@@ -78,16 +81,16 @@ export function nodesWithUsers(capabilities: ClusterCapabilities, wish: Wish): N
 }
 
 /** Which nodes have a runtime behind the handler of a RuntimeClass. Pure. */
-export function handlerOffered(capabilities: ClusterCapabilities, wish: Wish, handler: string): Share {
-  return share(eligible(capabilities, wish), ({ status }) => {
+export function handlerOffered(capabilities: ClusterCapabilities, needs: SandboxNeeds, handler: string): Share {
+  return share(eligible(capabilities, needs), ({ status }) => {
     const handlers = status?.runtimeHandlers;
     return handlers === undefined ? undefined : handlers.some(({ name = '' }) => name === handler);
   });
 }
 
 /** Nodes whose labels fit what the sandbox and its RuntimeClass select. Taints are left to the scheduler: they come and go. */
-function eligible(capabilities: ClusterCapabilities, wish: Wish): readonly Node[] {
-  const selector = { ...runtimeClassOf(capabilities, wish)?.scheduling?.nodeSelector, ...wish.nodeSelector };
+function eligible(capabilities: ClusterCapabilities, needs: SandboxNeeds): readonly Node[] {
+  const selector = { ...runtimeClassOf(capabilities, needs)?.scheduling?.nodeSelector, ...needs.nodeSelector };
   return capabilities.nodes.filter(({ metadata }) => Object.entries(selector).every(([key, value]) => metadata.labels?.[key] === value));
 }
 
@@ -106,10 +109,10 @@ export function hasOwnUsers(
   mode: 'Auto' | 'Always' | 'Never',
   floor: IsolationLevel,
   capabilities: ClusterCapabilities,
-  wish: Wish,
+  needs: SandboxNeeds,
 ): boolean {
   if (mode !== 'Auto') return mode === 'Always';
-  return (floor === 'UserNamespace' && wish.runtimeClassName === undefined) || mostGiveUsers(capabilities, wish);
+  return (floor === 'UserNamespace' && needs.runtimeClassName === undefined) || mostGiveUsers(capabilities, needs);
 }
 
 /** Layers need users of the pod's own; that a pool may not say Never beside them is a rule of its schema. Pure. */
@@ -122,9 +125,9 @@ export function userMode(sandbox: ExpertPool['spec']['sandbox']): 'Auto' | 'Alwa
  * on always can, and so can the API server then, which is never older; containerd from 2.1 on lets programs of such a
  * volume run, of other runtimes we do not know it. Pure.
  */
-export function imageVolumes(capabilities: ClusterCapabilities, wish: Wish): boolean {
-  if (wish.runtimeClassName !== undefined) return false;
-  const nodes = eligible(capabilities, wish);
+export function imageVolumes(capabilities: ClusterCapabilities, needs: SandboxNeeds): boolean {
+  if (needs.runtimeClassName !== undefined) return false;
+  const nodes = eligible(capabilities, needs);
   return (
     nodes.length > 0 &&
     nodes.every(({ status }) => {

@@ -5,7 +5,7 @@ import type { ClaimChoice, Transition, Action, StorageView, DesiredStatus, Facts
 import { sandboxName } from '../sandbox/template.ts';
 
 /** Ms after which a volume that is not bound, or a snapshot that is not ready, is reported with a cure. */
-const storagePatienceMs = { bind: 60_000, snapshot: 120_000 } as const;
+const storageTimeoutMs = { bind: 60_000, snapshot: 120_000 } as const;
 
 /** Ms after which a snapshot that cannot be taken is tried again. Changes of volumes and snapshots wake the task. */
 const retryMs = 30_000;
@@ -93,10 +93,10 @@ function works({ status, now }: Facts, { storageClassName }: SandboxStorage, vie
     const message = `volume ${name} has lost its PersistentVolume; delete the claim, and the task goes on from its newest checkpoint`;
     return { ...nothing, held, actions, conditionValue: say('False', 'VolumeLost', message) };
   }
-  const lateMs = Date.parse(creationTimestamp ?? '') + storagePatienceMs.bind - now;
+  const lateMs = Date.parse(creationTimestamp ?? '') + storageTimeoutMs.bind - now;
   const late = lateMs <= 0;
   const message = late
-    ? `volume ${name} is not bound after ${storagePatienceMs.bind / 1000} s; look at the events of PersistentVolumeClaim ${name} and at the provisioner of StorageClass ${storageClassName}`
+    ? `volume ${name} is not bound after ${storageTimeoutMs.bind / 1000} s; look at the events of PersistentVolumeClaim ${name} and at the provisioner of StorageClass ${storageClassName}`
     : `the sandbox waits for volume ${name}`;
   const conditionValue = say('False', late ? 'VolumeNotBound' : 'Provisioning', message);
   return { ...nothing, held, actions, conditionValue, againMs: late ? undefined : lateMs };
@@ -187,13 +187,13 @@ function snapshotTrouble(taken: VolumeSnapshot, now: number): Pick<StorageCondit
     const message = `VolumeSnapshot ${metadata.name} fails: ${status.error.message ?? 'no reason given'}; ${look}`;
     return { reason: 'SnapshotFailed', message };
   }
-  const message = `VolumeSnapshot ${metadata.name} is not ready after ${storagePatienceMs.snapshot / 1000} s; ${look}`;
+  const message = `VolumeSnapshot ${metadata.name} is not ready after ${storageTimeoutMs.snapshot / 1000} s; ${look}`;
   return now >= lateAt(taken) ? { reason: 'SnapshotLate', message } : undefined;
 }
 
 /** When a snapshot is late, ms since the epoch. */
 function lateAt({ metadata }: VolumeSnapshot): number {
-  return Date.parse(metadata.creationTimestamp ?? '') + storagePatienceMs.snapshot;
+  return Date.parse(metadata.creationTimestamp ?? '') + storageTimeoutMs.snapshot;
 }
 
 /** The snapshot takes the place of the volume and of older snapshots. */
