@@ -22,7 +22,7 @@ export interface AgentTask {
   readonly status?: AgentTaskStatus;
 }
 
-/** What must become true, and within which bounds. */
+/** The state that must become true, and the bounds of the work. */
 export interface AgentTaskSpec {
   /** The pool that does the work; default: the pool that is the default for the namespace. */
   readonly poolRef?: {
@@ -190,7 +190,7 @@ export interface AgentTaskSpec {
       readonly action: 'Retry' | 'RollbackAndRetry' | 'Fail' | 'Ignore';
     }[];
   };
-  /** The sandbox pod. What is left out is as the pool says; labels, annotations, nodes, tolerations and priority always are. */
+  /** The sandbox pod. Fields that are left out are as in the pool; labels, annotations, nodes, tolerations and priority always are. */
   readonly sandbox?: {
     /** Image with the tools; nothing of ours needs to be in it. */
     readonly image?: string;
@@ -264,7 +264,7 @@ export interface AgentTaskSpec {
   readonly ttlSecondsAfterFinished?: number;
 }
 
-/** What has become of the task. */
+/** Observed state of the task. */
 export interface AgentTaskStatus {
   /** Generation of the spec that this status answers. */
   readonly observedGeneration?: number;
@@ -289,9 +289,9 @@ export interface AgentTaskStatus {
     readonly observedGeneration?: number;
     /** Time at which status last changed. */
     readonly lastTransitionTime: string;
-    /** Why, in CamelCase, for programs. */
+    /** Reason in CamelCase, for programs. */
     readonly reason: string;
-    /** Why, in words, for people. */
+    /** Reason in words, for people. */
     readonly message: string;
   }[];
   /** Times by which the deadline is counted. */
@@ -356,7 +356,7 @@ export interface AgentTaskStatus {
     readonly endedAt?: string;
     /** Class of the failure. */
     readonly class?: 'Infrastructure' | 'AgentError' | 'CheckFailed' | 'Unproved' | 'Vetoed' | 'PolicyViolation' | 'BudgetExceeded' | 'Stuck' | 'DeadlineExceeded' | 'ApprovalRejected' | 'InvalidInput';
-    /** Why it ended, in CamelCase. */
+    /** Reason for its end, in CamelCase. */
     readonly reason?: string;
     /** False: it failed before anything was begun in its sandbox, which was given back. Such failures in a row end the task. */
     readonly started?: boolean;
@@ -413,7 +413,7 @@ export interface AgentTaskStatus {
     readonly decision: 'Approved' | 'Rejected' | 'Answered';
     /** The answer to a question; kept for the newest decision only. */
     readonly answer?: string;
-    /** Why, as the order says it; kept for the newest decision only. */
+    /** Reason that the order gives; kept for the newest decision only. */
     readonly reason?: string;
     /** The order that said so; absent: the time was over. */
     readonly orderRef?: {
@@ -422,7 +422,7 @@ export interface AgentTaskStatus {
     };
     /** Person or program that gave the order. */
     readonly requester?: string;
-    /** Time of the order. */
+    /** Time of the decision. */
     readonly at: string;
   }[];
   /** Messages that the model has not got yet, oldest first. */
@@ -522,7 +522,7 @@ export interface AgentTaskStatus {
       readonly summary: string;
       /** The question of the model, as it asks it. */
       readonly question?: string;
-      /** Why it is held. */
+      /** Reason for which it is held. */
       readonly evidence?: string;
       /** Time at which it is treated as rejected, or as not answered. */
       readonly expires: string;
@@ -557,7 +557,7 @@ export interface AgentTaskStatus {
       readonly answered: number;
       /** Copies without an answer, or with one that is none. */
       readonly failed: number;
-      /** Copies that were not sent or not waited for, so that nobody waits for them. */
+      /** Copies that were not sent or not waited for, so that they delay nothing. */
       readonly dropped: number;
       /** Proposals of which both had a first candidate. */
       readonly candidates: number;
@@ -571,9 +571,9 @@ export interface AgentTaskStatus {
       readonly onlyShadowVetoed: number;
       /** Acts that neither refuses. */
       readonly neitherVetoed: number;
-      /** Acts by the bin of the probability that the stable one says: below 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99 and above. */
+      /** Acts by the bin of the stable one's probability: below 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99 and above. */
       readonly stableBins?: readonly number[];
-      /** The same acts by the bin of what the shadow says. */
+      /** The same acts by the bin of the shadow's probability. */
       readonly shadowBins?: readonly number[];
     };
     /** Answer of the model, cut with a marker; the whole is the artifact answer.md. */
@@ -590,7 +590,7 @@ export interface AgentTaskStatus {
       readonly commit?: string;
       /** Address of the pull request. */
       readonly pullRequest?: string;
-      /** Why not all of it was delivered, in CamelCase; absent: all was. */
+      /** Reason for which not all of it was delivered, in CamelCase; absent: all was. */
       readonly reason?: string;
       /** The same in words, with what helps; without a reason: what was left out. */
       readonly message?: string;
@@ -614,9 +614,9 @@ export interface AgentTaskStatus {
       readonly result: 'Succeeded' | 'Failed' | 'Stopped';
       /** Class of the failure. */
       readonly class?: 'Infrastructure' | 'AgentError' | 'CheckFailed' | 'Unproved' | 'Vetoed' | 'PolicyViolation' | 'BudgetExceeded' | 'Stuck' | 'DeadlineExceeded' | 'ApprovalRejected' | 'InvalidInput';
-      /** Why, in CamelCase, for programs. */
+      /** Reason in CamelCase, for programs. */
       readonly reason: string;
-      /** Why, in words. */
+      /** Reason in words. */
       readonly message?: string;
       /** Results of the checks. */
       readonly checks?: readonly {
@@ -668,17 +668,17 @@ export interface AgentTaskOrderSpec {
   readonly message?: string;
   /** With Message: before the model reads it, all files are put back as they were at this snapshot of its conversation. */
   readonly snapshot?: string;
-  /** Why, for the record. */
+  /** Reason, for the record. */
   readonly reason?: string;
   /** User name of who orders; it must be the caller. */
   readonly requester: string;
 }
 
-/** What has become of the order. */
+/** Observed state of the order. */
 export interface AgentTaskOrderStatus {
   /** Accepted: it will be done. Refused: it will not, see message. Done: it is. */
   readonly state?: 'Accepted' | 'Refused' | 'Done';
-  /** Why, in words. */
+  /** Reason in words. */
   readonly message?: string;
   /** Time at which state last changed. */
   readonly at?: string;

@@ -46,7 +46,9 @@ export const Delivered = struct(
     branch: text('Branch of the repository.', { max: 256, min: 1 }),
     commit: optional(text('Commit that the branch was pushed with.', { max: 64, pattern: '^[0-9a-f]{40,64}$' })),
     pullRequest: optional(text('Address of the pull request.', { max: 1024 })),
-    reason: optional(text('Why not all of it was delivered, in CamelCase; absent: all was.', { max: 128, pattern: '^[A-Z][A-Za-z0-9]*$' })),
+    reason: optional(
+      text('Reason for which not all of it was delivered, in CamelCase; absent: all was.', { max: 128, pattern: '^[A-Z][A-Za-z0-9]*$' }),
+    ),
     message: optional(text('The same in words, with what helps; without a reason: what was left out.', { max: 512 })),
   },
   { atomic: true },

@@ -93,7 +93,7 @@ const PendingApproval = struct('The act or question that waits for a person.', {
   ),
   summary: text('The act in words.', { max: 512 }),
   question: optional(text('The question of the model, as it asks it.', { max: 1024 })),
-  evidence: optional(text('Why it is held.', { max: 1024 })),
+  evidence: optional(text('Reason for which it is held.', { max: 1024 })),
   expires: timestamp('Time at which it is treated as rejected, or as not answered.'),
 });
 
@@ -132,8 +132,8 @@ const CheckResult = struct('Result of one check.', {
 const Outcome = struct('Outcome of the attempt.', {
   result: choice('Succeeded: all checks hold. Stopped: as directed.', ['Succeeded', 'Failed', 'Stopped']),
   class: optional(choice('Class of the failure.', failureClasses)),
-  reason: text('Why, in CamelCase, for programs.', { max: 128, min: 1, pattern: '^[A-Z][A-Za-z0-9]*$' }),
-  message: optional(text('Why, in words.', { max: 1024 })),
+  reason: text('Reason in CamelCase, for programs.', { max: 128, min: 1, pattern: '^[A-Z][A-Za-z0-9]*$' }),
+  message: optional(text('Reason in words.', { max: 1024 })),
   checks: optional(atomicList('Results of the checks.', CheckResult, { max: 16 })),
 });
 
@@ -150,7 +150,7 @@ const ShadowReport = struct(
     rollout: rolloutId('The rollout in whose shadow phase they were sent.'),
     answered: counted('Copies that were answered.'),
     failed: counted('Copies without an answer, or with one that is none.'),
-    dropped: counted('Copies that were not sent or not waited for, so that nobody waits for them.'),
+    dropped: counted('Copies that were not sent or not waited for, so that they delay nothing.'),
     candidates: counted('Proposals of which both had a first candidate.'),
     sameCandidates: counted('Those whose first candidate is the same, by its hash.'),
     bothVetoed: counted('Acts that both verifiers refuse.'),
@@ -158,9 +158,9 @@ const ShadowReport = struct(
     onlyShadowVetoed: counted('Acts that only the shadow would refuse.'),
     neitherVetoed: counted('Acts that neither refuses.'),
     stableBins: binned(
-      'Acts by the bin of the probability that the stable one says: below 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99 and above.',
+      "Acts by the bin of the stable one's probability: below 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99 and above.",
     ),
-    shadowBins: binned('The same acts by the bin of what the shadow says.'),
+    shadowBins: binned("The same acts by the bin of the shadow's probability."),
   },
   { atomic: true },
 );

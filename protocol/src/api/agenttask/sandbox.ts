@@ -140,7 +140,7 @@ const withStorage = { ...commonFields('spec.sandbox'), storage: optional(Sandbox
 
 /** `spec.sandbox`. */
 export const Sandbox = struct(
-  'The sandbox pod. What is left out is as the pool says; labels, annotations, nodes, tolerations and priority always are.',
+  'The sandbox pod. Fields that are left out are as in the pool; labels, annotations, nodes, tolerations and priority always are.',
   withStorage,
   {
     rules: [

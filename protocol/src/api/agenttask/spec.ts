@@ -88,7 +88,7 @@ const Trace = struct('Uses of the record of the work beyond the task.', {
 
 /** `AgentTask.spec`. */
 export const AgentTaskSpec = guarded(
-  'What must become true, and within which bounds.',
+  'The state that must become true, and the bounds of the work.',
   'spec',
   {
     poolRef: optional(immutable('spec.poolRef', PoolRef)),

@@ -73,7 +73,7 @@ const Attempt = struct('One attempt.', {
   startedAt: timestamp('Start of the attempt.'),
   endedAt: optional(timestamp('End of the attempt.')),
   class: optional(choice('Class of the failure.', failureClasses)),
-  reason: optional(text('Why it ended, in CamelCase.', { max: 128 })),
+  reason: optional(text('Reason for its end, in CamelCase.', { max: 128 })),
   started: optional(
     flag('False: it failed before anything was begun in its sandbox, which was given back. Such failures in a row end the task.'),
   ),
@@ -106,10 +106,10 @@ const Approval = struct('What was decided about an act, question or review that 
   action: digest('Digest of what waited.'),
   decision: choice('The decision.', ['Approved', 'Rejected', 'Answered']),
   answer: optional(text('The answer to a question; kept for the newest decision only.', { max: maxOrderMessage })),
-  reason: optional(text('Why, as the order says it; kept for the newest decision only.', { max: 1024 })),
+  reason: optional(text('Reason that the order gives; kept for the newest decision only.', { max: 1024 })),
   orderRef: optional(reference('The order that said so; absent: the time was over.')),
   requester: optional(text('Person or program that gave the order.', { max: 1024 })),
-  at: timestamp('Time of the order.'),
+  at: timestamp('Time of the decision.'),
 });
 export type Approval = Static<typeof Approval>;
 
@@ -125,7 +125,7 @@ const TaskMessage = struct('Words of a person for the model.', {
 export type TaskMessage = Static<typeof TaskMessage>;
 
 /** `AgentTask.status`: the operator owns all of it but `run`. */
-export const AgentTaskStatus = struct('What has become of the task.', {
+export const AgentTaskStatus = struct('Observed state of the task.', {
   observedGeneration: optional(observedGeneration),
   phase: optional(choice('Summary for people; programs read conditions.', phases)),
   finished: optional(choice('Whether the task has ended; a string, because watches select by it.', ['true', 'false'])),

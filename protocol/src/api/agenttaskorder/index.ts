@@ -62,7 +62,7 @@ const fields = struct('The order. It cannot be changed; create another one.', {
   snapshot: optional(
     snapshotId('With Message: before the model reads it, all files are put back as they were at this snapshot of its conversation.'),
   ),
-  reason: optional(text('Why, for the record.', { max: 1024 })),
+  reason: optional(text('Reason, for the record.', { max: 1024 })),
   requester: text('User name of who orders; it must be the caller.', { max: 1024, min: 1 }),
 });
 
@@ -94,9 +94,9 @@ export const AgentTaskOrderSpec = extend(fields, {
 export type AgentTaskOrderSpec = Static<typeof AgentTaskOrderSpec>;
 
 /** `AgentTaskOrder.status`. */
-export const AgentTaskOrderStatus = struct('What has become of the order.', {
+export const AgentTaskOrderStatus = struct('Observed state of the order.', {
   state: optional(choice('Accepted: it will be done. Refused: it will not, see message. Done: it is.', ['Accepted', 'Refused', 'Done'])),
-  message: optional(text('Why, in words.', { max: 1024 })),
+  message: optional(text('Reason in words.', { max: 1024 })),
   at: optional(timestamp('Time at which state last changed.')),
 });
 export type AgentTaskOrderStatus = Static<typeof AgentTaskOrderStatus>;

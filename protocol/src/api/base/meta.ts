@@ -41,8 +41,8 @@ export const Condition = struct('One aspect of the state.', {
   status: choice('Whether it holds.', ['True', 'False', 'Unknown']),
   observedGeneration: optional(integer('Generation of the object that this was computed from.', 0, maxSafeInteger)),
   lastTransitionTime: timestamp('Time at which status last changed.'),
-  reason: text('Why, in CamelCase, for programs.', { max: 1024, min: 1, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
-  message: text('Why, in words, for people.', { max: 1024 }),
+  reason: text('Reason in CamelCase, for programs.', { max: 1024, min: 1, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
+  message: text('Reason in words, for people.', { max: 1024 }),
 });
 export type Condition = Static<typeof Condition>;
 
