@@ -109,9 +109,9 @@ export interface Kept {
 }
 
 /**
- * Stores files, one after the other, each with as many tries as the signal allows: whatever a store refuses, somebody can
- * mend it, but for the size of a file, which is left out. What else could not be stored is missing in the answer only when
- * `signal` is aborted, which is no error here: the caller decides what that means.
+ * Stores files, one after the other, each with as many tries as the signal allows: a person can mend any refusal of a store, except
+ * for the size of a file, which is left out. Other files that could not be stored are missing in the answer only when `signal` is
+ * aborted, which is no error here: the caller decides what that means.
  */
 export async function keep({ context, signal }: Keeping, files: readonly KeptFile[]): Promise<Kept> {
   const artifacts: Artifact[] = [];
@@ -148,7 +148,7 @@ async function keepOne({ context, signal }: Keeping, { name, type, content }: Ke
   return null;
 }
 
-/** What was left out, for people; `''` without any. */
+/** Returns the files that were left out, with the reasons, as text for people; `''` without any. */
 export function withoutFiles({ leftOut }: Pick<Kept, 'leftOut'>): string {
   return leftOut.map(({ name, why }) => `; ${name} is left out: ${why}`).join('');
 }
@@ -220,7 +220,7 @@ interface AnswerCheck {
   readonly path?: string;
 }
 
-/** Whether one of the checks looks at the answer as a file of the workspace. */
+/** Reports whether one of the checks looks at the answer as a file of the workspace. */
 export function asksForAnswer(checks: readonly AnswerCheck[]): boolean {
   return checks.some(({ type, path }) => type === 'Artifact' && path === answerFile);
 }

@@ -11,7 +11,7 @@ export interface FleetOptions {
   /** Begins the ids of all requests; of the characters that a request id may have. */
   readonly name: string;
   readonly signal: AbortSignal;
-  /** Wall time, ms: whether a calibration is stale. Absent: the brief's word alone counts. */
+  /** Returns the wall time, ms, which decides whether a calibration is stale. Absent: only the brief decides. */
   readonly now?: () => number;
   /**
    * Features that verifiers read, by their addresses; shared by the attempts of a worker, so that each need not request
@@ -138,7 +138,7 @@ export class Fleet {
     this.#reads.set(this.verifier?.url ?? '', new Set(features));
   }
 
-  /** Which calibration the verifier's last answer was made by; undefined before the first one. */
+  /** Calibration by which the verifier made its last answer; undefined before the first one. */
   get calibration(): string | null | undefined {
     return this.#calibration;
   }

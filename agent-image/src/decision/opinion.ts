@@ -32,7 +32,7 @@ const unsafeFrom = 0.5;
 const unsafeFromUnobjected = 0.83;
 /** A Verifier that has read Policy's answer and gives an act at least this probability decides about it. */
 const harmlessFrom = 0.5;
-/** Where no part measures energy, or the energy warns, Policy has to be surer. */
+/** Threshold where no part measures energy, or the energy warns: Policy has to be surer. */
 const unsafeFromAlone = 0.2;
 
 const isSilent = (opinion: PartOpinion<object>): opinion is { readonly silent: string } => opinion !== null && 'silent' in opinion;
@@ -41,8 +41,8 @@ const numbersOf = <T extends object>(opinion: PartOpinion<T>): T | null => (opin
 type RailsWord = Pick<ActInQuestion['rails'], 'decision' | 'risk'>;
 
 /**
- * Whether gate 1 asks for a second opinion; an act that it passes without an allowlist is scored, and passes where no
- * part scores.
+ * Reports whether gate 1 asks for a second opinion; an act that it passes without an allowlist is scored, and passes where no part
+ * scores.
  */
 export const objected = ({ decision }: Pick<RailsWord, 'decision'>): boolean => decision !== 'Allow' && decision !== 'NeedsSnapshot';
 

@@ -2,7 +2,7 @@ import { mismatch } from '@agentfleet/cli/evidence';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { Stage } from './stage.ts';
 
-/** Fetches all artifacts of a task and proves that each is the one that the status tells of. By name. */
+/** Fetches all artifacts of a task and proves that each is the one that the status reports. By name. */
 export async function checkArtifacts({ artifacts, proofs }: Stage, { status }: AgentTask): Promise<ReadonlyMap<string, Buffer>> {
   const files = new Map<string, Buffer>();
   const wrong: string[] = [];

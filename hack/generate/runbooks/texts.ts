@@ -1,6 +1,6 @@
 /** Texts of a page besides the rule itself. Commands take the namespace of the release as `agentfleet-system`. */
 interface RunbookText {
-  /** What stops or may be wrong meanwhile, and what continues. */
+  /** Parts that stop or may be wrong meanwhile, and parts that continue. */
   readonly impact: string;
   /** Commands that show the cause, in the order in which one looks. */
   readonly look: readonly string[];

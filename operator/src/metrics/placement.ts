@@ -3,7 +3,7 @@ import type { PlacementView, PlanHolder } from '../controllers/placement/index.t
 import { compareMemory, itemOf } from '../placement/index.ts';
 import { sampledGauges, type Sample } from './fleet.ts';
 
-/** What is reported of the GPUs at each scrape. */
+/** Returns the facts about the GPUs that are reported at each scrape. */
 type ReadPlacement = () => PlacementView;
 
 const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
@@ -69,7 +69,7 @@ export function infeasible(holders: readonly PlanHolder[]): readonly Sample[] {
   });
 }
 
-/** What each expert is and where it sits: one series for each server, of one that spans several slots for each of them. Pure. */
+/** Returns the properties and place of each expert: one series for each server, of one that spans several slots for each of them. Pure. */
 function expertInfo({ servers, pools, holders }: PlacementView): readonly Sample[] {
   const digests = new Map<string, string | undefined>(
     pools.flatMap(({ metadata, status }) =>

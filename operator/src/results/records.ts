@@ -15,7 +15,7 @@ interface RecordsOptions {
   readonly clock: Clock;
 }
 
-/** How often the storage is looked at, and how often the task, ms. */
+/** Time between two looks at the storage, and at the task, ms. */
 const everyMs = { log: 1000, task: 5000 } as const;
 
 const traceName = 'trace.ndjson';
@@ -71,7 +71,7 @@ async function* recordsOf(options: RecordsOptions, first: Readable | undefined, 
   let lookAt = clock.monotonic() + everyMs.task;
   let gone = false;
   for (;;) {
-    // Read before the log: the end that it reports is true of all that the log holds by then.
+    // Read before the log: an end that is reported here is true of all that the log holds when it is read.
     const over = gone || isOver(task);
     if (body !== undefined)
       for await (const logged of recordsIn(body, since, clock)) {

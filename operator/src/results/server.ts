@@ -44,7 +44,7 @@ const documents: Readonly<Record<string, object>> = {
   },
 };
 
-/** What clients find the API by; undefined: the path is no such document. */
+/** Returns the document by which clients find the API; undefined: the path is no such document. */
 function discovery(path: string): object | undefined {
   return Object.hasOwn(documents, path) ? documents[path] : undefined;
 }
@@ -60,7 +60,7 @@ interface ResultsServerOptions {
   readonly log: Log;
 }
 
-/** How long answers may take once the server is to stop; its pod has 15 s. */
+/** Time that answers may take once the server is to stop, ms; its pod has 15 s. */
 const lastAnswerMs = 5000;
 
 /** Requests at a time, of all and of one caller: a follower holds one for as long as its task runs. */
@@ -75,7 +75,7 @@ interface Asked {
   readonly follow: boolean;
 }
 
-/** What a request asks for, by its path. @throws Refused */
+/** Returns the result that a request asks for, by its path. @throws Refused */
 export function askedOf(target: string): Asked | undefined {
   const url = new URL(target, 'https://localhost');
   // Not by `pathname` alone: it resolves dots, and what they lead to is not what the API server has authorized.
@@ -161,7 +161,7 @@ export class ResultsServer {
   }
 
   #refuse(response: ServerResponse, error: unknown, gone: AbortSignal): void {
-    // What was sent cannot be taken back: an answer that breaks off must not look whole.
+    // Data that was sent cannot be taken back: an answer that breaks off must not look whole.
     if (response.headersSent) return void response.destroy();
     const refused = error instanceof Refused ? error : new Refused(500, `the results server failed: ${asError(error).message}`);
     if (!(error instanceof Refused) && !gone.aborted) this.#options.log.warn('a request failed', { error: asError(error).message });

@@ -66,7 +66,7 @@ export function normalText(text: string): string {
   return runsDifferIn.reduce((left, [pattern, shown]) => left.replace(pattern, shown), text);
 }
 
-/** What counts of a message: its role, text and calls; ids and states of providers do not. */
+/** Parts of a message that count: its role, text and calls; ids and states of providers do not. */
 interface NormalMessage {
   readonly role: string;
   readonly text: string;
@@ -178,7 +178,7 @@ function unknownGoal(goal: string | undefined, names: readonly string[]): string
   return `no recording begins with this message of the user: ${quote(goal ?? '', 0)}; there are ${names.join(', ') || 'none'}`;
 }
 
-/** How many messages two lists have in common from their beginning. */
+/** Returns the number of messages that two lists have in common from their beginning. */
 function commonOf(a: readonly NormalMessage[], b: readonly NormalMessage[]): number {
   const differs = a.findIndex(({ role, text }, at) => b[at]?.role !== role || b[at].text !== text);
   return differs === -1 ? a.length : differs;

@@ -4,13 +4,13 @@ import { lookBounds, PatchRequest, ReplaceRequest, SearchQuery } from './files.t
 import { SnapshotRequest } from './snapshots.ts';
 import { AstEditRequest, SyntaxMode } from './syntax.ts';
 
-/** Where the keeper serves the Model Context Protocol: stateless Streamable HTTP, revision 2026-07-28 and 2025-11-25. */
+/** Path at which the keeper serves the Model Context Protocol: stateless Streamable HTTP, revision 2026-07-28 and 2025-11-25. */
 export const mcpPath = '/mcp';
 
 /** Bounds of one answer: seconds that a call waits for a command, and characters of each output stream in it. */
 export const mcpBounds = { waitSeconds: 300, defaultWaitSeconds: 50, outputChars: 10_000, contentChars: 1024 * 1024 } as const;
 
-/** What a tool does to the sandbox, in MCP's annotations. Nothing here reaches beyond the sandbox. */
+/** Effect of a tool on the sandbox, in MCP's annotations. Nothing here reaches beyond the sandbox. */
 export interface McpAnnotations {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;

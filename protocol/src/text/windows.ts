@@ -1,7 +1,7 @@
 /**
- * Returns parts that hold all of a text, as few as do: the text itself where it has at most `size` UTF-16 units, else parts of that
- * size of which neighbours share at least `overlap`, so that what is no longer than that lies whole in one of them. `size` must be
- * larger than `overlap`. Pure.
+ * Returns parts that hold all of a text, as few as do: the text itself where it has at most `size` UTF-16 units, else parts of
+ * that size of which neighbours share at least `overlap`, so that a piece that is no longer than that is whole in one of them.
+ * `size` must be larger than `overlap`. Pure.
  *
  * @example
  * windowsOf('01234567', 5, 2) // ['01234', '34567']

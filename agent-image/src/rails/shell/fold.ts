@@ -88,8 +88,8 @@ function actionsInText(text: string): readonly Action[] {
 const maxParts = 64;
 
 /**
- * What can still be read of a line that the grammar does not know: each part between separators is
- * taken as the arguments of a command. It only adds commands; the line stays unknown.
+ * Walks what can still be read of a line that the grammar does not know: each part between separators is taken as the arguments of
+ * a command. It only adds commands; the line stays unknown.
  */
 function salvage(text: string, site: Site, run: Run): void {
   const parts = text
@@ -110,7 +110,7 @@ function salvage(text: string, site: Site, run: Run): void {
   }
 }
 
-/** What a command prints, where that follows from the line alone; otherwise a hole that remembers it. */
+/** Returns what a command prints, where that follows from the line alone; otherwise a hole that remembers the command. */
 export function output(command: Command, run: Run, site: Site): Value {
   const fold = lookup(folds, command.name);
   const found = fold === undefined ? null : fold(command, run, site);

@@ -58,7 +58,7 @@ class Program {
   /** Whether its text names whom its sockets reach. */
   #reaches = false;
 
-  /** What it does; a socket alone does nothing where the text names its peer. */
+  /** Lists its actions; a socket alone does nothing where the text names its peer. */
   known(): readonly Action[] {
     return this.#reaches ? this.actions.filter((one) => one !== plainSocket) : this.actions;
   }

@@ -19,7 +19,7 @@ const notJoined =
   'tensorParallel needs whole GPUs of one node that NVLink joins, no MIG slices: declare them in data.links of ConfigMap agentfleet-slots of the operator ' +
   '(dgx-1/gpu0 dgx-1/gpu1 NV4), lower engine.vLLM.tensorParallel, or set spec.placement.nvlink to Ignore';
 
-/** What helps. The first of these that occurs is the reason of the condition. */
+/** Cures by reason. The first of these that occurs is the reason of the condition. */
 const cures: Readonly<Record<Rejected, string>> = {
   SizeUnknown: 'wait until the weights are read, or give the budget in bytes',
   NotDivisible: 'take a number of GPUs that divides them',
@@ -42,7 +42,7 @@ const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 
 const longestList = 4;
 
-/** Who did not get a place, why, and what helps. */
+/** Reports the engines that did not get a place, the reason, and the cure. */
 function refused(owner: Owner, { plan, unplaced }: OwnerPlan, { slots }: Inventory): ConditionValue {
   const rejected = plan.rejected ?? [];
   const reason = order.find((known) => rejected.some((conditionValue) => conditionValue.reason === known)) ?? 'NotAllowed';

@@ -24,7 +24,7 @@ export interface PlacementSnapshot {
   readonly claims: readonly KubeObject[];
   readonly progress: ProgressOf;
   readonly present: Presence;
-  /** Who is on GPUs as the cluster shows it. */
+  /** Engines on GPUs, as the cluster shows them. */
   readonly occupants?: readonly Occupant[];
   /** Uids of pods that hold GPUs for engines that are still there. */
   readonly inUse: ReadonlySet<string>;
@@ -43,7 +43,7 @@ export interface PlacementStatus {
 export interface PlacementDecision {
   /** The bindings as they are to be written down; undefined: as they are. */
   readonly bindings: string | undefined;
-  /** What is reported there of GPUs and lines that are not used; undefined: as it is. */
+  /** Report in the same ConfigMap on GPUs and lines that are not used; undefined: as it is. */
   readonly problems: string | undefined;
   readonly claims: readonly ClaimManifest[];
   readonly remove: readonly KubeObject[];
@@ -67,7 +67,7 @@ const nobody: OwnerPlan = {
   asks: [],
 };
 
-/** Whether nothing is to be decided about it now. */
+/** Reports whether nothing is to be decided about an owner now. */
 const isFixed = ({ going, unknown = false }: Owner): boolean => going || unknown;
 
 interface Outcome extends OwnerPlan {
@@ -100,7 +100,7 @@ function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inv
   return { plan: { ...outcome.plan, assignments: [...holder.assignments] }, ...written };
 }
 
-/** What is written of a status now, to compare with what is to be. */
+/** Returns the part of a status that is written now, to compare it with the one that is to be. */
 function presentOf({ object }: Owner): PlacementStatus {
   const { plan, conditions = [] } = object.status ?? {};
   const own = conditions.filter(({ type }) => type.startsWith('Placement'));
@@ -110,14 +110,14 @@ function presentOf({ object }: Owner): PlacementStatus {
   };
 }
 
-/** Whether two claims' owners are the same. */
+/** Returns the owners of an object as a text, which is the same for two claims of the same owners. */
 function ownersOf(object: KubeObject): string {
   return canonical((object.metadata.ownerReferences ?? []).map(({ uid }) => uid).sort());
 }
 
 const unknownNeeds = 'the record of the revision that serves is not there, and nobody can say what its engines need: see RolloutHealthy';
 
-/** Engines of a pool of which nobody can say what they need, by their experts. */
+/** Lists the engines of a pool of which it is unknown what they need, by their experts. */
 function unknownEngines(pool: ExpertPool, revisions: Revisions): readonly (readonly [string, string])[] {
   const { key, unknown = false } = poolOwner(pool, revisions);
   return unknown ? pool.spec.experts.filter(needsGpu).map(({ name }) => [`${key} ${name}`, unknownNeeds] as const) : [];
@@ -140,7 +140,7 @@ export function unplacedEngines(
   ]);
 }
 
-/** Where everybody's engines are to be. Pure: equal snapshots give equal decisions. `now` is wall time in ms. */
+/** Decides the places of all owners' engines. Pure: equal snapshots give equal decisions. `now` is wall time in ms. */
 export function decidePlacement(snapshot: PlacementSnapshot, now: number): PlacementDecision {
   const { pools, models, cluster, claims: present } = snapshot;
   const owners = inOrder([...pools.map((pool) => poolOwner(pool, snapshot.revisions)), ...models.map(modelOwner)].filter(isConcerned));
@@ -197,7 +197,7 @@ function sorted({ conditions = [], ...rest }: PlacementStatus): PlacementStatus 
   return { ...rest, conditions: [...conditions].sort((a, b) => (a.type < b.type ? -1 : 1)) };
 }
 
-/** How important an engine is; one that is no longer asked for is the least. */
+/** Returns the importance of an engine; one that is no longer asked for has the least. */
 function worth({ wishes }: Owner, { item }: Assignment): number {
   const rank = wishes.find((wish) => wish.item === item)?.rank;
   return rank === undefined ? -1 : ranks.indexOf(rank);
@@ -276,7 +276,7 @@ export function staleOccupants(occupants: readonly Occupant[], holders: readonly
   return new Set(occupants.filter((occupant) => !planned.has(keyOf(occupant))).map(({ slot }) => slot));
 }
 
-/** How far the pods of an engine on its slot are. Stalled: they do not get on, and no other engine waits for them. */
+/** Progress of the pods of an engine on its slot. Stalled: they do not get on, and no other engine waits for them. */
 export type Progress = 'Absent' | 'Starting' | 'Ready' | 'Stalled';
 
 export type ProgressOf = (owner: Owner, assignment: Assignment) => Progress;
@@ -328,7 +328,10 @@ export function admit(holders: readonly Holder[], progress: ProgressOf, stale: R
   }));
 }
 
-/** What one waits for on a slot: its turn, or (`before` undefined) pods that left it. Names of another namespace are not its owner's to read. */
+/**
+ * Returns what an engine waits for on a slot: its turn, or (`before` undefined) pods that left it. Names of another namespace are not its
+ * owner's to read.
+ */
 function waitOf({ namespace }: Owner, item: string, slot: string, before: Tenant | undefined): string {
   if (before === undefined) return `${item} starts when the pods of an engine that left ${slot} are gone`;
   const { owner } = before.holder;

@@ -158,7 +158,7 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
   };
 }
 
-/** Sound slots of nodes that take no pods: whoever is there stays, and none comes. */
+/** Marks the sound slots of nodes that take no pods: an engine that is there stays, and none comes. */
 function closedSlots(slots: readonly PlanSlot[], nodes: readonly Node[]): readonly PlanSlot[] {
   const closed = new Map(nodes.map((node) => [node.metadata.name, closedBy(node)]));
   return slots.map((slot) => {

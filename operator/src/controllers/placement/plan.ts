@@ -9,7 +9,7 @@ import { slicesOfPlugin } from './inventory.ts';
 
 const mostRejections = 64;
 
-/** Whose mode is looked for, and beside whom. */
+/** Search for the mode of an owner, beside the others. */
 interface ModeSearch {
   readonly owner: Owner;
   readonly places: readonly Place[];
@@ -63,7 +63,7 @@ function modeOf(search: ModeSearch): ModeChoice & { readonly nodes: readonly str
   return stays.mode === undefined ? { ...choice, nodes } : { ...stays, nodes: stays.mode === 'Reservation' ? stale : [] };
 }
 
-/** What serves, and where. */
+/** Engines that serve, and their places. */
 interface Settled {
   readonly parts: Parts;
   readonly served: Served;
@@ -139,7 +139,7 @@ function shortOf(kept: readonly Place[], found: readonly Place[]): ReadonlySet<s
   return new Set(found.filter((place) => !has.has(keyOf(place))).map(({ item }) => item));
 }
 
-/** What there is for engines to sit on. */
+/** Slots that engines may sit on, and the claims in use. */
 interface Site {
   readonly inventory: Inventory;
   readonly used: ReturnType<typeof claimsInUse>;
@@ -178,17 +178,17 @@ function boardOf(
     const { holder } = slot ?? {};
     return holder?.namespace === namespace ? { uuid: slot?.uuid, holder: holder.uid } : { uuid: before?.uuid };
   }
-  // Which board a pod gets is the plugin's own choice.
+  // The board that a pod gets is the plugin's own choice.
   return { uuid: slot?.counted === true ? undefined : (slot?.uuid ?? before?.uuid) };
 }
 
-/** What places for canaries are looked for in. */
+/** Input of the search for places of canaries. */
 interface CanarySearch {
   /** The owner with its canaries alone. */
   readonly owner: Owner;
   /** Canaries that have a place. */
   readonly held: readonly Assignment[];
-  /** What serves; nothing of it moves. */
+  /** Engines that serve; none of them moves. */
   readonly serving: Holder;
   /** Everybody else, and what goes. */
   readonly around: readonly Holder[];
@@ -212,7 +212,7 @@ function groupsOf(wish: Wish, { beside, elsewhere }: CanaryWish, search: CanaryS
   const own = wish.slots ?? (wish.slot === undefined ? undefined : [wish.slot]);
   if (elsewhere && own !== undefined) return [own];
   const same = serving.assignments.filter(({ item }) => item === beside).map((place) => place.slot);
-  // Whoever names a slot names its node: the weights may be there only.
+  // A slot that is named names its node: the weights may be there only.
   const node = own?.[0] === undefined ? undefined : nodeOf(own[0]);
   const any = inventory.slots.filter((known) => node === undefined || known.node === node).map(({ name }) => name);
   return [same, any];

@@ -2,12 +2,12 @@ import type { Assignment, Holder, Inventory, Owner, Place, Wish } from './model/
 import { solve, type Solution } from '../../placement/index.ts';
 import { isLost, ownItem, problemOf, waitingGroups, withRefusals, placesOf } from './problem.ts';
 
-/** Whether pods of an assignment are there, or are being made or ended. */
+/** Reports whether pods of an assignment are there, or are being made or ended. */
 export type Presence = (owner: Owner, assignment: Assignment) => boolean;
 
 /**
- * Where the engines go. When all fit: where the solver puts them. When not, those that have a place keep it and nothing moves,
- * unless a place was lost: then the most important ones are served and the others give way.
+ * Decides the places of the engines. When all fit: where the solver puts them. When not, those that have a place keep it and
+ * nothing moves, unless a place was lost: then the most important ones are served and the others give way.
  */
 function settle(owner: Owner, held: readonly Assignment[], solution: Solution, inventory: Inventory): readonly Place[] {
   const places = placesOf(owner, solution);
@@ -25,7 +25,7 @@ function settle(owner: Owner, held: readonly Assignment[], solution: Solution, i
   return [...[...places.values()].flat(), ...stuck];
 }
 
-/** What an owner has and wants, by what may be done about it. */
+/** Engines that an owner has and wants, by what may be done about them. */
 export interface Parts {
   /** The owner with what serves alone. */
   readonly serving: Owner;
@@ -47,7 +47,7 @@ export function partsOf(owner: Owner, present: Presence): Parts {
   return { serving, held: of(serving), tried, heldCanaries: of(tried), leaving };
 }
 
-/** What there is beside an owner. */
+/** Surroundings of an owner. */
 export interface Around {
   readonly others: readonly Holder[];
   readonly inventory: Inventory;
@@ -60,7 +60,7 @@ interface Attempt {
   readonly complete: boolean;
 }
 
-/** Where what serves goes. */
+/** Places of the engines that serve. */
 export interface Served extends Attempt {
   readonly canaries: readonly Assignment[];
   /** Canaries that make room, and are still there. */
@@ -79,7 +79,7 @@ function grown({ serving, held }: Parts, { slots }: Inventory): Owner | undefine
   return { ...serving, wishes };
 }
 
-/** What an owner has, by whether it is looked for a place of it now. */
+/** Engines that an owner has, by whether a place is looked for now. */
 interface Having {
   readonly held: readonly Assignment[];
   readonly beside: readonly Assignment[];
@@ -97,7 +97,7 @@ function solutionOf(owner: Owner, of: Owner, { held, beside }: Having, { others,
   return withRefusals(among(rest, kept), first, (name) => waiting.has(ownItem(owner, name) ?? ''));
 }
 
-/** What serves comes first: where it does not fit beside canaries, these go, and it takes their place when they are gone. */
+/** Places the serving engines first: where they do not fit beside canaries, these go, and the engines take the place when they are gone. */
 export function serve(owner: Owner, parts: Parts, { others, inventory, present }: Around): Served {
   const { serving, held, heldCanaries, leaving } = parts;
   const attempt = (canaries: readonly Assignment[], of = serving): Attempt => {

@@ -48,7 +48,7 @@ const Network = struct(
   },
 );
 
-/** What an act does to the world that a task can demand a person for. */
+/** Effects of an act on the world for which a task can demand a person. */
 export const approvalKinds = ['Destructive', 'External'] as const;
 export type ApprovalKind = (typeof approvalKinds)[number];
 
@@ -63,7 +63,7 @@ export type Approvals = Static<typeof Approvals>;
 export const policyProfiles = ['Default', 'Strict', 'Permissive', 'Privileged'] as const;
 export type PolicyProfile = (typeof policyProfiles)[number];
 
-/** What a pool lets its tasks name that lists none. */
+/** Profiles that tasks may name in a pool that lists none. */
 export const usualPolicyProfiles: readonly PolicyProfile[] = ['Default', 'Strict'];
 
 /** `spec.policy`. */

@@ -34,7 +34,7 @@ export const maxAnswerBytes = 1024;
 /** Ids of messages that `status.run.messagesTaken` keeps: more than can wait at once. */
 export const maxMessagesTaken = 8;
 
-/** Why a task waits for a person. */
+/** Reasons that a task waits for a person. */
 export const approvalSubjects = ['Act', 'Question', 'Review'] as const;
 export type ApprovalSubject = (typeof approvalSubjects)[number];
 

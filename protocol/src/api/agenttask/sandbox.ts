@@ -100,7 +100,7 @@ function toleration(path: string) {
   );
 }
 
-/** What pools and tasks say of a sandbox. */
+/** Returns the fields of a sandbox that pools and tasks have in common. */
 function commonFields(path: string) {
   return {
     image: optional(
@@ -112,7 +112,7 @@ function commonFields(path: string) {
   };
 }
 
-/** What a sandbox looks like, as a pool defines it. `path` is the field's name in messages. Where pods run and what they carry is the pool's alone. */
+/** Returns the schema of a pool's sandbox. `path` names the field in messages. The pool alone sets where pods run and what they carry. */
 export function sandboxTemplate(path: string) {
   return struct('The sandbox pod.', {
     ...commonFields(path),

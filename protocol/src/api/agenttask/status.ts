@@ -26,7 +26,7 @@ import { spentFields, usageFields } from './usage.ts';
 /** Attempts that `status.attempts` shows; the oldest give way. */
 export const maxShownAttempts = 16;
 
-/** `AgentTask.status.assignment`: the operator's word to exactly one worker. */
+/** `AgentTask.status.assignment`: the operator's order to exactly one worker. */
 export const Assignment = struct(
   'The worker that runs the task.',
   {

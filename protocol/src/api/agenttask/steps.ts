@@ -48,10 +48,10 @@ export const SetupStep = struct('One command that prepares the workspace; it mus
 });
 export type SetupStep = Static<typeof SetupStep>;
 
-/** How results of a check are read. */
+/** Formats in which results of a check are read. */
 export const checkFormats = ['Auto', 'Exit', 'JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest'] as const;
 
-/** What proves that a goal is reached. */
+/** Kinds of proof that a goal is reached. */
 export const checkTypes = ['Command', 'Artifact', 'Review'] as const;
 export type CheckType = (typeof checkTypes)[number];
 

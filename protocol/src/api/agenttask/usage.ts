@@ -8,12 +8,12 @@ const spent = {
   toolCalls: counter('Commands and edits.'),
 };
 
-/** What budgets and caps count; replaced as a whole. */
+/** Returns the schema of what budgets and caps count; replaced as a whole. */
 export function spentFields(description: string) {
   return struct(description, spent, { atomic: true });
 }
 
-/** What was used; replaced as a whole. */
+/** Returns the schema of what was used; replaced as a whole. */
 export function usageFields(description: string) {
   return struct(
     description,

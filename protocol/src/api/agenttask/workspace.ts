@@ -3,7 +3,7 @@ import { integer, labelName, listByKey, optional, reference, relativePath, rule,
 
 const url = 'spec.workspace.git.url';
 
-/** Address of a repository. Credentials never lie in it: they would be readable by everybody who may read the task. */
+/** Address of a repository. It never holds credentials: everybody who may read the task could read them. */
 const gitUrl = withRules(
   text('Address of the repository: https://host/path.', { max: 2048, min: 1 }),
   rule("self.startsWith('https://')", `${url} must use https; write it like https://host/path`),
@@ -53,7 +53,7 @@ const Inline = struct('Files that are part of this object.', {
   }),
 });
 
-/** What the agent works on. */
+/** Files that the agent works on. */
 export const Workspace = union(
   'The files that the agent starts from. Snapshot 0 is taken when they are in place and set up.',
   'spec.workspace',

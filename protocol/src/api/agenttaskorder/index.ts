@@ -24,7 +24,7 @@ import {
   type Rule,
 } from '../schema/index.ts';
 
-/** What can be ordered. */
+/** Types of orders. */
 export const orderTypes = ['Approve', 'Reject', 'Answer', 'Message', 'Cancel'] as const;
 /** Characters of `spec.message`. */
 export const maxOrderMessage = 1024;

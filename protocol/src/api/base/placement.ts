@@ -51,10 +51,10 @@ export function gpuMemory(path: string) {
   );
 }
 
-/** How engines get at their GPUs, the best first. */
+/** Ways in which engines get at their GPUs, the best first. */
 export const placementModes = ['DRA', 'Reservation', 'WholeGPU'] as const;
 
-/** Why an engine is not on a slot. */
+/** Reasons that an engine is not on a slot. */
 export const obstacleReasons = [
   'NotEnoughMemory',
   'Unhealthy',
@@ -89,7 +89,7 @@ const RejectionState = struct('A place that an engine did not get.', {
   shortByBytes: optional(integer('Bytes that the slot lacks beside its tenants.', 1, maxSafeInteger)),
 });
 
-/** Where the engines of a pool or a model are. */
+/** Places of the engines of a pool or a model. */
 export const PlanStatus = struct(
   'Places of engines on GPUs. The condition PlacementFeasible says which better modes could not be used, and why.',
   {

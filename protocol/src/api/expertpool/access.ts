@@ -128,7 +128,7 @@ const Spending = struct(
 /** `spec.limits.spending`. */
 export type PoolSpending = Static<typeof Spending>;
 
-/** What is capped needs a bound for tasks that name none: what an attempt may spend is set aside before it begins. */
+/** Rules by which a capped unit needs a bound for tasks that name none: what an attempt may spend is set aside before it begins. */
 export const spendingRules = (['tokens', 'cost'] as const).map((unit) => {
   const spending = 'self.limits.spending';
   const capped = `(has(${spending}.${unit}) || (has(${spending}.perNamespace) && has(${spending}.perNamespace.${unit})))`;

@@ -92,7 +92,7 @@ const own = union(
 
 type BehindApi = { [T in 'OpenAI' | 'Anthropic']: { type: T; api: ChatEndpoint } }['OpenAI' | 'Anthropic'];
 
-/** What answers. The two types behind an API share a member. */
+/** The engine that answers. The two types behind an API share a member. */
 export const Engine = Type.Unsafe<Exclude<Static<typeof own>, { type: BehindApi['type'] }> | BehindApi>({
   ...own,
   properties: { ...(own as unknown as { readonly properties: TProperties }).properties, api: Type.Optional(Api) },

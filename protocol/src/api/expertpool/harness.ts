@@ -9,7 +9,7 @@ const path = 'spec.experts[].engine.harness';
 export const harnessApis = ['Chat', 'Messages', 'Responses', 'None'] as const;
 export type HarnessApi = (typeof harnessApis)[number];
 
-/** What a word of the command or a value of the environment may hold. */
+/** Templates that a word of the command or a value of the environment may hold. */
 export const harnessTemplates = ['{{goal}}', '{{goalFile}}', '{{checks}}', '{{model}}', '{{endpoint}}', '{{key}}'] as const;
 
 function words(field: string) {

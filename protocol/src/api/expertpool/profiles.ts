@@ -27,7 +27,7 @@ export type Profile = Static<typeof Profile>;
 /** `spec.profiles`. */
 export const profiles = listByKey('Ways to compute; default: one called default.', 'name', Profile, { max: 16 });
 
-/** What a pool without a profile of that name computes with. */
+/** Parameters with which a pool without a profile of that name computes. */
 export const defaultCompute: Compute = {
   entropyFastNats: '2.5',
   margin: '1.5',

@@ -7,7 +7,7 @@ import { ageColumn, type Kind } from '../crd/definition.ts';
 import type { Resource } from '../base/meta.ts';
 import { atomicList, choice, labelName, objectName, optional, setOf, struct } from '../schema/index.ts';
 
-/** What a namespace can allow a pool of another one. */
+/** Rights that a namespace can give a pool of another one. */
 export const poolRights = ['Warm', 'Default', 'PodMetadata', 'PriorityClass', 'Tolerations'] as const;
 export type PoolRight = (typeof poolRights)[number];
 

@@ -7,7 +7,7 @@ type Owner = 'ExpertPool' | 'EnergyModel';
 interface Metric {
   /** The one side on which a gate of the metric has a bound. */
   readonly bound: Bound;
-  /** What holds where the gate names no bound and no samples. */
+  /** Bound and samples that hold where the gate names none. */
   readonly value: string;
   readonly minSamples: number;
   /** Kinds whose rollouts have it; absent: both. */

@@ -58,7 +58,7 @@ const Prometheus = struct('The server that answers the gates of the metric Query
   }),
 });
 
-/** What holds where `spec.shadow` is left out. */
+/** Values that hold where `spec.shadow` is left out. */
 export const defaultShadow = { percent: 20, seconds: 1800, minSamples: 200 } as const;
 
 const Shadow = struct('Copies of requests for a revision whose answers are compared and not used, before tasks work with it.', {

@@ -126,7 +126,7 @@ export function resourceQuantity(description: string): TUnsafe<string | number> 
   });
 }
 
-/** What an object schema may carry besides its properties. */
+/** Members that an object schema may carry besides its properties. */
 export interface StructOptions {
   readonly rules?: readonly Rule[];
   /** Left out, the object is there all the same, with the defaults of its members. */
@@ -236,7 +236,7 @@ export const HostPort = struct('A host, by its exact name, and a port.', {
   port: integer('TCP port.', 1, 65_535, 443),
 });
 
-/** Whether a CEL string expression is a path that stays below the folder it starts in. */
+/** Returns the CEL test of whether a string expression is a path that stays below the folder it starts in. */
 export function isRelativePath(expression: string): string {
   return `${expression}.split('/').all(part, part != '' && part != '.' && part != '..')`;
 }

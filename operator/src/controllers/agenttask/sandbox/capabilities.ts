@@ -4,23 +4,23 @@ import { type IsolationLevel, isolationLevels } from '@agentfleet/protocol/keepe
 import { type Caches, NodeAbilities } from '../../../runtime/context.ts';
 import type { Node, RuntimeClass } from '../../../runtime/resources.ts';
 
-/** What the cluster can run sandboxes on, as of one moment. */
+/** Nodes and runtimes that the cluster can run sandboxes on, as of one moment. */
 export interface ClusterCapabilities {
   readonly nodes: readonly Node[];
   readonly runtimeClasses: readonly RuntimeClass[];
   /** Labels of the namespaces, by name. */
   readonly namespaces?: ReadonlyMap<string, Readonly<Record<string, string>>>;
-  /** What was decided before; without it each decision stands alone. */
+  /** Earlier decisions; without them each decision stands alone. */
   readonly abilities?: NodeAbilities;
 }
 
-/** What a sandbox demands of a node, apart from room. */
+/** Demands of a sandbox on a node, apart from room. */
 export interface SandboxNeeds {
   readonly runtimeClassName?: string | undefined;
   readonly nodeSelector?: Readonly<Record<string, string>> | undefined;
 }
 
-/** How many of the nodes that a sandbox may run on can do something; `Unknown` when none of them reports. */
+/** Share of able nodes among those that a sandbox may run on; `Unknown` when none of them reports. */
 export type Share = 'All' | 'Some' | 'None' | 'Unknown';
 
 /** The RuntimeClass of a sandbox; null when it names one that does not exist, undefined when it names none. */
@@ -33,14 +33,14 @@ export function runtimeClassOf(
 }
 
 /**
- * Which nodes can give a sandbox users of its own. Each kubelet reports it for every handler of its container runtime;
+ * Returns the share of nodes that can give a sandbox users of its own. Each kubelet reports it for every handler of its container runtime;
  * one that reports nothing is too old, and does not count as one that can. Pure.
  */
 export function userNamespaces(capabilities: ClusterCapabilities, needs: SandboxNeeds): Share {
   return share(eligible(capabilities, needs), givesUsers(capabilities, needs));
 }
 
-/** Whether a node can give a sandbox users of its own; undefined when it does not report. */
+/** Returns a function that reports whether a node can give a sandbox users of its own; undefined when the node does not report. */
 function givesUsers(capabilities: ClusterCapabilities, needs: SandboxNeeds): (node: Node) => boolean | undefined {
   const handler = runtimeClassOf(capabilities, needs)?.handler ?? '';
   return ({ status }) => {
@@ -51,7 +51,7 @@ function givesUsers(capabilities: ClusterCapabilities, needs: SandboxNeeds): (no
   };
 }
 
-/** Whether so many nodes have users for sandboxes that the others are left out. A node that does not report has no say. */
+/** Reports whether so many nodes have users for sandboxes that the others are left out. A node that does not report does not count. */
 function mostGiveUsers(capabilities: ClusterCapabilities, needs: SandboxNeeds): boolean {
   const answers = eligible(capabilities, needs)
     .map(givesUsers(capabilities, needs))
@@ -69,7 +69,7 @@ export interface NodeChoice {
 
 const hostname = 'kubernetes.io/hostname';
 
-/** Where such a sandbox may run: the shorter of two lists; undefined where every node can, or none reports. Pure. */
+/** Returns the nodes that such a sandbox may run on: the shorter of two lists; undefined where every node can, or none reports. Pure. */
 export function nodesWithUsers(capabilities: ClusterCapabilities, needs: SandboxNeeds): NodeChoice | undefined {
   const nodes = eligible(capabilities, needs);
   const gives = givesUsers(capabilities, needs);
@@ -80,7 +80,7 @@ export function nodesWithUsers(capabilities: ClusterCapabilities, needs: Sandbox
   return others.length <= those.length ? { operator: 'NotIn', values: others } : { operator: 'In', values: those };
 }
 
-/** Which nodes have a runtime behind the handler of a RuntimeClass. Pure. */
+/** Returns the share of nodes that have a runtime behind the handler of a RuntimeClass. Pure. */
 export function handlerOffered(capabilities: ClusterCapabilities, needs: SandboxNeeds, handler: string): Share {
   return share(eligible(capabilities, needs), ({ status }) => {
     const handlers = status?.runtimeHandlers;
@@ -102,8 +102,8 @@ function share(nodes: readonly Node[], can: (node: Node) => boolean | undefined)
 }
 
 /**
- * Whether a sandbox is made with `hostUsers: false`. A RuntimeClass takes the place of what the floor demands. The same
- * ground gives the same answer.
+ * Reports whether a sandbox is made with `hostUsers: false`. A RuntimeClass takes the place of what the floor demands. The same input gives
+ * the same answer again.
  */
 export function hasOwnUsers(
   mode: 'Auto' | 'Always' | 'Never',
@@ -121,9 +121,9 @@ export function userMode(sandbox: ExpertPool['spec']['sandbox']): 'Auto' | 'Alwa
 }
 
 /**
- * Whether every node that a sandbox may run on can mount an image as a volume and run programs from it. Kubelets from 1.36
- * on always can, and so can the API server then, which is never older; containerd from 2.1 on lets programs of such a
- * volume run, of other runtimes we do not know it. Pure.
+ * Reports whether every node that a sandbox may run on can mount an image as a volume and run programs from it. Kubelets from 1.36 on
+ * always can, and so can the API server then, which is never older; containerd from 2.1 on lets programs of such a volume run, of other
+ * runtimes it is not known. Pure.
  */
 export function imageVolumes(capabilities: ClusterCapabilities, needs: SandboxNeeds): boolean {
   if (needs.runtimeClassName !== undefined) return false;
@@ -161,7 +161,7 @@ export function capabilitiesOf({
   };
 }
 
-/** Whether nothing changed that decisions look at; kubelets write their Node every few minutes. */
+/** Reports whether nothing changed that decisions look at; kubelets write their Node every few minutes. */
 export function sameAbility(old: Node, node: Node): boolean {
   const abilityOf = ({ metadata, status }: Node): string => JSON.stringify([metadata.labels, status?.runtimeHandlers, status?.nodeInfo]);
   return abilityOf(old) === abilityOf(node);
@@ -176,8 +176,8 @@ export function mergedTemplate({ spec }: AgentTask, pool: ExpertPool): SandboxTe
 const guestKernels = /^(runsc|gvisor|kata)/;
 
 /**
- * Why the pool does not let a task have its RuntimeClass, in words that name field and cure; undefined when it does. Image,
- * resources, sizes and storage are every task's own; a RuntimeClass of gVisor or Kata always is. Pure.
+ * Returns the reason for which the pool does not let a task have its RuntimeClass, in words that name field and cure; undefined when it
+ * does. Image, resources, sizes and storage are every task's own; a RuntimeClass of gVisor or Kata always is. Pure.
  */
 export function sandboxNotAllowed({ spec }: AgentTask, pool: ExpertPool, capabilities: ClusterCapabilities): string | undefined {
   const { runtimeClassName } = spec.sandbox ?? {};

@@ -75,7 +75,7 @@ export class Rollouts {
       .filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid) === true);
   }
 
-  /** What the garbage collector deletes has no container that would take its time. */
+  /** Ends a pod that the garbage collector deletes: it has no container that would take its time. */
   async #end(pod: Pod): Promise<void> {
     if (pod.metadata.deletionTimestamp === undefined || pod.metadata.labels?.[labels.component] === 'sandbox') return;
     await tell(this.#pods.delete(pod.metadata, { gracePeriodSeconds: 0 }));
