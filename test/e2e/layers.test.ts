@@ -1,7 +1,7 @@
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { ReplayFile } from '@agentfleet/protocol/inference';
 import { expect, test } from 'vitest';
-import { brokenPromises, condition, useFleet } from './fleet.ts';
+import { applyRecording, brokenPromises, condition, recorded, useFleet } from './fleet.ts';
 import type { Repository } from './repositories.ts';
 
 /**
@@ -33,14 +33,11 @@ git clone -q --bare . ${remote} && git remote add origin ${remote} && git fetch 
 const fleet = useFleet('layers', {
   podSecurity: 'privileged',
   pool: {
-    experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'Replay', replay: { configMap: { name: 'recorded' } } } }],
+    experts: [recorded],
     sandbox: { snapshotEngine: 'Overlay' },
     policy: { profiles: ['Default', 'Permissive'] },
   },
-  before: async ({ kubectl, namespace }) => {
-    const metadata = { name: 'recorded', namespace };
-    await kubectl.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { 'proposals.json': JSON.stringify(recording) } });
-  },
+  before: (made) => applyRecording(made, recording),
 });
 
 /** Returns the tree by other programs than the keeper's: names, kinds, modes, times, contents; and the content of the remote. */

@@ -168,8 +168,11 @@ export class LoopBed implements AsyncDisposable {
 export const nothing = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
 const fillDefaults: ValidateFunction = validators<ValidateFunction>(new Ajv(ajvOptions)).AgentTask;
 
-export function taskOf(spec: Partial<AgentTaskSpec>): AgentTask {
-  const metadata = { name: 'task', namespace: 'team', uid: 'uid-of-task' };
+/** A task with the API's defaults. */
+export function taskOf(
+  spec: Partial<AgentTaskSpec>,
+  metadata: AgentTask['metadata'] = { name: 'task', namespace: 'team', uid: 'uid-of-task' },
+): AgentTask {
   const task = { apiVersion: 'agentfleet.dev/v1alpha1', kind: 'AgentTask', metadata, spec: structuredClone(spec) };
   if (!fillDefaults(task)) throw new Error(`not a task: ${JSON.stringify(fillDefaults.errors)}`);
   return task as unknown as AgentTask;
