@@ -2,22 +2,14 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import type { ReplayFile } from '@agentfleet/protocol/inference';
 import { expect, test } from 'vitest';
 import { applyRecording, brokenPromises, condition, recorded, useFleet } from './fleet.ts';
+import { wrongSign } from '../loop/tasks.ts';
 import type { Repository } from './repositories.ts';
 
 /**
  * A pool with layers and rules that ask before reaching out: a task pushes after a person's yes, fails, and leaves neither
  * the tree nor the remote as its agent made them.
  */
-const repository: Repository = {
-  files: [
-    { path: 'calc.py', content: 'def add(a, b):\n    return a - b\n' },
-    {
-      path: 'test_calc.py',
-      content:
-        'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
-    },
-  ],
-};
+const repository: Repository = { files: Object.entries(wrongSign.files).map(([path, content]) => ({ path, content })) };
 const goal = 'Repair it and push.';
 const commands = ["sed -i 's/a - b/a + b/' calc.py", 'git commit -qam repaired', 'git push origin main'];
 const acts = commands.map((command) => ({ tool: 'Shell', command }) as const);
