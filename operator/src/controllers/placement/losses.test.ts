@@ -251,6 +251,18 @@ describe('an engine of a cordoned node', () => {
     expect(feasible(back)).toMatchObject({ status: 'True', reason: 'Placed' });
   });
 
+  test.each([
+    ['ReadWriteOnce', 'hf://o/m@v1', 'dgx-1'],
+    ['ReadWriteMany', 'hf://o/m@v1', 'dgx-2'],
+    ['ReadWriteOnce', 'oci://registry.example.com/m', 'dgx-2'],
+  ])('with a cache of %s and weights %s is on %s then', (accessMode, uri, node) => {
+    const before = rest([{ ...core, artifact: { uri } }], {}, { modelCache: { size: '1Gi', accessMode } });
+    const after = without(before, [cordoned('dgx-1')], 'core dgx-1');
+    expect(nodesOf(after)).toEqual([`core ${node}`]);
+    expect(feasible(after)?.reason).toBe(node === 'dgx-1' ? 'NodeCordoned' : 'Placed');
+    expect(feasible(without(after, [], 'core dgx-1'))?.reason).toBe('Placed');
+  });
+
   test('that waits keeps no newcomer from a free place', () => {
     const before = rest([onGpu('core', 'Generalist', '30Gi', 'dgx-1/gpu0')]);
     const grown = gpuPool('p', [onGpu('core', 'Generalist', '30Gi', 'dgx-1/gpu0'), onGpu('late', 'Specialist', '2Gi')]);

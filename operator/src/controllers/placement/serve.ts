@@ -7,7 +7,7 @@ export type Presence = (owner: Owner, assignment: Assignment) => boolean;
 
 /**
  * An owner with what is known of its engines on cordoned nodes: one whose pods run there stays, unless its spec names another place or it
- * asks for more; one whose pods are gone is drained. Pure.
+ * asks for more; one whose pods are gone is drained, and has no other place if its weights are bound to the node. Pure.
  */
 export function onCordoned(owner: Owner, { slots }: Inventory, runs: Presence): Owner {
   const cordoned = new Set(slots.filter(isCordoned).map(({ name }) => name));
@@ -15,11 +15,14 @@ export function onCordoned(owner: Owner, { slots }: Inventory, runs: Presence): 
     (owner.plan?.assignments ?? []).flatMap((place) => (cordoned.has(place.slot) ? [[place.item, place] as const] : [])),
   );
   if (held.size === 0) return owner;
+  const slotsOf = (item: string): readonly string[] =>
+    (owner.plan?.assignments ?? []).flatMap((place) => (place.item === item ? [place.slot] : []));
   const wishes = owner.wishes.map((wish): Wish => {
     const place = held.get(wish.item);
     if (place === undefined) return wish;
-    if (!runs(owner, place)) return { ...wish, drained: true };
     const free = wish.slot === undefined && wish.slots === undefined;
+    const gone = { ...wish, drained: true };
+    if (!runs(owner, place)) return wish.bound === true && free ? { ...gone, among: slotsOf(wish.item) } : gone;
     return free && 'bytes' in wish.demand && wish.demand.bytes <= place.bytes ? { ...wish, stays: true } : wish;
   });
   return { ...owner, wishes };

@@ -136,6 +136,8 @@ export interface Wish {
   readonly stays?: boolean;
   /** Whether its pods are gone from the cordoned node on which it has its place: it goes elsewhere, or waits for the node. */
   readonly drained?: boolean;
+  /** Whether its weights are on a volume that one node mounts at a time: it leaves no node for being drained. */
+  readonly bound?: boolean;
   /** Set for one that is tried: it comes last and moves no other. */
   readonly canary?: CanaryWish;
   /** Bytes that it needs beyond the estimate, as its engine reports: kept free where there is room. */
