@@ -6,7 +6,7 @@ import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
 import { bindingsToKeep, inventoryOf } from './inventory.ts';
 import { inOrder, isConcerned, modelOwner, poolOwner, type Revisions } from './owners.ts';
 import { planOwner } from './plan.ts';
-import type { Presence } from './serve.ts';
+import { onCordoned, type Presence } from './serve.ts';
 import { holderChanges, probeChanges, wantedHolders, type HolderChanges, type ProbeChanges } from './reserve/index.ts';
 import { bookNews, writeProbes } from './slots.ts';
 import { placementWords } from './conditions.ts';
@@ -24,7 +24,9 @@ export interface PlacementSnapshot {
   readonly claims: readonly KubeObject[];
   readonly progress: ProgressOf;
   readonly present: Presence;
-  /** Engines on GPUs, as the cluster shows them. */
+  /** Whether pods of an engine that have not ended are on the node of its slot. */
+  readonly runs: Presence;
+  /** Who is on GPUs as the cluster shows it. */
   readonly occupants?: readonly Occupant[];
   /** Uids of pods that hold GPUs for engines that are still there. */
   readonly inUse: ReadonlySet<string>;
@@ -123,14 +125,24 @@ function unknownEngines(pool: ExpertPool, revisions: Revisions): readonly (reado
   return unknown ? pool.spec.experts.filter(needsGpu).map(({ name }) => [`${key} ${name}`, unknownNeeds] as const) : [];
 }
 
-/** Engines without a place, or without one that is known to do, by owner and item, each with the words of its owner's condition. Pure. */
-export function unplacedEngines(
-  { pools, models, cluster, revisions, present }: PlacementSnapshot,
-  now: number,
-): ReadonlyMap<string, string> {
-  const owners = inOrder([...pools.map((pool) => poolOwner(pool, revisions)), ...models.map(modelOwner)].filter(isConcerned));
+interface Outcomes {
+  readonly owners: readonly Owner[];
+  readonly inventory: Inventory;
+  readonly outcomes: readonly Outcome[];
+}
+
+/** What becomes of everybody's engines. */
+function outcomesOf({ pools, models, cluster, revisions, present, runs }: PlacementSnapshot, now: number): Outcomes {
   const inventory = inventoryOf(cluster, now);
-  const outcomes = planAll(onWhatIsLeft(owners, inventory), inventory, present);
+  const concerned = [...pools.map((pool) => poolOwner(pool, revisions)), ...models.map(modelOwner)].filter(isConcerned);
+  const owners = inOrder(concerned).map((owner) => onCordoned(owner, inventory, runs));
+  return { owners, inventory, outcomes: planAll(onWhatIsLeft(owners, inventory), inventory, present) };
+}
+
+/** Engines without a place, or without one that is known to do, by owner and item, each with the words of its owner's condition. Pure. */
+export function unplacedEngines(snapshot: PlacementSnapshot, now: number): ReadonlyMap<string, string> {
+  const { pools, revisions } = snapshot;
+  const { inventory, outcomes } = outcomesOf(snapshot, now);
   return new Map([
     ...pools.flatMap((pool) => unknownEngines(pool, revisions)),
     ...outcomes.flatMap(({ owner, ...outcome }) => {
@@ -142,10 +154,8 @@ export function unplacedEngines(
 
 /** Decides the places of all owners' engines. Pure: equal snapshots give equal decisions. `now` is wall time in ms. */
 export function decidePlacement(snapshot: PlacementSnapshot, now: number): PlacementDecision {
-  const { pools, models, cluster, claims: present } = snapshot;
-  const owners = inOrder([...pools.map((pool) => poolOwner(pool, snapshot.revisions)), ...models.map(modelOwner)].filter(isConcerned));
-  const inventory = inventoryOf(cluster, now);
-  const outcomes = planAll(onWhatIsLeft(owners, inventory), inventory, snapshot.present);
+  const { cluster, claims: present } = snapshot;
+  const { owners, inventory, outcomes } = outcomesOf(snapshot, now);
   const planned = outcomes.map(({ owner, plan, ending }): Holder => ({
     owner,
     assignments: plan.assignments,

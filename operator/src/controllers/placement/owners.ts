@@ -1,5 +1,6 @@
 import type { Owner, Wish, Demand } from './model/index.ts';
 import {
+  adaptersOn,
   namedSlots,
   needsGpu,
   shardsOf,
@@ -9,6 +10,7 @@ import {
   imageOf,
   recordedArms,
   serverHash,
+  weightsOf,
 } from '../../operands/index.ts';
 import type { EnergyModel, Expert, ExpertPool } from '@agentfleet/protocol/api';
 import {
@@ -83,6 +85,13 @@ function spanOf(expert: Expert): Pick<Wish, 'shards' | 'slots'> {
   return shards === 1 ? {} : { shards, ...(slots === undefined ? {} : { slots }) };
 }
 
+/** Of an engine that reads the pool's volume of weights, when one node at a time mounts it. */
+function boundOf(pool: ExpertPool, expert: Expert): Pick<Wish, 'bound'> {
+  const { modelCache, experts } = pool.spec;
+  const isFetched = weightsOf(pool, [expert, ...adaptersOn(experts, expert.name)]).some(({ fetched }) => fetched);
+  return isFetched && modelCache?.accessMode !== 'ReadWriteMany' ? { bound: true } : {};
+}
+
 function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish[] {
   const apart = new Map((pool.spec.placement?.antiAffinity ?? []).map(({ expert, from }) => [expert, from]));
   const servers = all.filter(({ expert }) => needsGpu(expert));
@@ -101,6 +110,7 @@ function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish
       replicas: expert.replicas,
       slot: resources?.slot,
       ...spanOf(expert),
+      ...boundOf(own, expert),
       ...(revision === undefined ? {} : { stays: true }),
       ...canaryOf(server),
       ...moreOf(pool, server),

@@ -2,7 +2,7 @@ import type { Assignment, Holder, Inventory, Owner, OwnerPlan, Place, PlanSlot, 
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { chooseMode, type Mode, type ModeChoice, type ModeFacts, solve } from '../../placement/index.ts';
 import { claimNameOf, claimsInUse, hasClasses } from './claims.ts';
-import { isLost, withLedger, lacksHolder, admittedAsOne, inOrderOfItems, rejectionsOf, problemOf, placesOf } from './problem.ts';
+import { lostTo, withLedger, lacksHolder, admittedAsOne, inOrderOfItems, rejectionsOf, problemOf, placesOf } from './problem.ts';
 import { injectionOf } from './reserve/index.ts';
 import { partsOf, serve, type Parts, type Presence, type Served } from './serve.ts';
 import { slicesOfPlugin } from './inventory.ts';
@@ -84,7 +84,7 @@ function tryCanaries(owner: Owner, { parts, served, kept }: Settled, { others, i
     serving: { owner: parts.serving, assignments: kept.map((place) => ({ ...place, admitted: false })) },
     around: [...others, { owner, assignments: [...parts.leaving, ...served.evicted] }],
     inventory,
-    mayCome: served.complete && mode !== undefined && served.evicted.length === 0,
+    mayCome: served.lacking.size === 0 && mode !== undefined && served.evicted.length === 0,
     alone: mode === 'WholeGPU',
   });
 }
@@ -118,14 +118,14 @@ export function planOwner(owner: Owner, others: readonly Holder[], seen: Invento
   const refused = rejectionsOf(serving, served.solution, others, inventory);
   const placed = new Set(kept.map(({ item }) => item));
   const short = shortOf(kept, served.places);
-  const faulty = new Set(inventory.slots.filter(isLost).map(({ name }) => name));
+  const isGone = lostTo(serving, inventory);
   return {
     plan: statusOf(inForce, assignments, [...refused, ...tried.rejected]),
     skipped,
     unplaced: serving.wishes
       .map(({ item }) => item)
       .filter((item) => !placed.has(item) || short.has(item) || refused.some((conditionValue) => conditionValue.item === item)),
-    stuck: assignments.filter(({ slot, item }) => faulty.has(slot) && placed.has(item)),
+    stuck: assignments.filter((place) => isGone(place) && placed.has(place.item)),
     modeLack: mode === undefined && serving.wishes.length > 0 && served.places.length > 0 ? skipped.at(-1)?.reason : undefined,
     ending: new Set([...leaving, ...ends].map(({ item }) => item)),
     asks: nodes,

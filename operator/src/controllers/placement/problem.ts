@@ -10,11 +10,25 @@ export const nameOf = (owner: Owner, item: string): string => `${owner.key}${bet
 /** A slot of which its driver has not published enough to say that it is there. */
 const isPending = ({ fault }: PlanSlot): boolean => fault?.reason === 'SlotPending';
 
-/** Reports whether a slot has the tenants that it had, and gets none: it is pending, or its node takes no pods. */
-const isClosed = (slot: PlanSlot): boolean => isPending(slot) || slot.fault?.reason === 'NodeUnschedulable';
+/** Whether its node is cordoned: an engine whose pods are gone from there may have another place. */
+export const isCordoned = ({ fault }: PlanSlot): boolean => fault?.reason === 'NodeCordoned';
+
+/** Whether its node takes no pods, for whatever reason. */
+export const isShut = (slot: PlanSlot): boolean => isCordoned(slot) || slot.fault?.reason === 'NodeUnschedulable';
+
+/** Whether it has the tenants that it had, and gets none: it is pending, or its node takes no pods. */
+const isClosed = (slot: PlanSlot): boolean => isPending(slot) || isShut(slot);
 
 /** Reports whether engines cannot stay on a slot. One that is closed is not lost where the ledger has its size. */
 export const isLost = (slot: PlanSlot): boolean => slot.fault !== undefined && !(isClosed(slot) && slot.usableBytes > 0);
+
+/** Which places are lost to their engines: on slots that cannot be used, and of those that a cordoned node lost its pods of. Pure. */
+export function lostTo({ wishes }: Owner, { slots }: Inventory): (place: Pick<Place, 'item' | 'slot'>) => boolean {
+  const lost = new Set(slots.filter(isLost).map(({ name }) => name));
+  const cordoned = new Set(slots.filter(isCordoned).map(({ name }) => name));
+  const drained = new Set(wishes.flatMap((wish) => (wish.drained === true ? [wish.item] : [])));
+  return ({ item, slot }) => lost.has(slot) || (drained.has(item) && cordoned.has(slot));
+}
 
 /** The inventory with the sizes that plans record of slots that are pending. Pure. */
 export function withLedger(inventory: Inventory, assignments: readonly Assignment[]): Inventory {
@@ -93,11 +107,15 @@ type Held = ReadonlyMap<string, readonly string[]>;
 const asked = ({ item }: Wish): Assignment => ({ item, slot: '', bytes: 1, admitted: false });
 
 /** Slots that an engine may be on; undefined: all. */
-function slotsOf({ item, slot, slots, shards = 1, among, stays }: Wish, held: Held, inventory: Inventory): readonly string[] | undefined {
+function slotsOf(
+  { item, slot, slots, shards = 1, among, stays, drained }: Wish,
+  held: Held,
+  inventory: Inventory,
+): readonly string[] | undefined {
   if (among !== undefined) return among;
   const places = held.get(item) ?? [];
   const sound = (place: string): boolean => inventory.slots.some((slot) => slot.name === place && !isLost(slot));
-  if (stays === true && places.length === shards && places.every(sound)) return places;
+  if (stays === true && drained !== true && places.length === shards && places.every(sound)) return places;
   return slots ?? (slot === undefined ? undefined : [slot]);
 }
 
@@ -110,13 +128,14 @@ function openSlots(slots: readonly string[] | undefined, own: readonly string[],
 
 /** The slots that one may be on, and how many of them it spans. */
 function spanOf(
-  { shards = 1, item }: Wish,
+  { shards = 1, item, drained = false }: Wish,
   among: readonly string[] | undefined,
   held: Held,
   { nvlink }: Owner,
   inventory: Inventory,
 ): Partial<Item> {
-  const slots = openSlots(shards > 1 ? joinable(among, inventory, nvlink) : among, held.get(item) ?? [], inventory);
+  const own = drained ? [] : (held.get(item) ?? []);
+  const slots = openSlots(shards > 1 ? joinable(among, inventory, nvlink) : among, own, inventory);
   return { ...(shards > 1 ? { shards } : {}), ...(slots === undefined ? {} : { slots }) };
 }
 

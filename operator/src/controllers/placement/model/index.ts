@@ -55,7 +55,15 @@ export interface PlanSlot {
   readonly fault:
     | {
         readonly reason:
-          'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'SlotPartitioned' | 'SlotPending' | 'SlotNotHeld' | 'NodeUnschedulable' | 'Conflict';
+          | 'SlotTainted'
+          | 'SlotGone'
+          | 'SlotRebound'
+          | 'SlotPartitioned'
+          | 'SlotPending'
+          | 'SlotNotHeld'
+          | 'NodeCordoned'
+          | 'NodeUnschedulable'
+          | 'Conflict';
         readonly message: string;
       }
     | undefined;
@@ -126,6 +134,10 @@ export interface Wish {
   readonly among?: readonly string[];
   /** Whether it stays on a sound slot for as long as it has one, whatever the spec names: where a revision came up. */
   readonly stays?: boolean;
+  /** Whether its pods are gone from the cordoned node on which it has its place: it goes elsewhere, or waits for the node. */
+  readonly drained?: boolean;
+  /** Whether its weights are on a volume that one node mounts at a time: it leaves no node for being drained. */
+  readonly bound?: boolean;
   /** Set for one that is tried: it comes last and moves no other. */
   readonly canary?: CanaryWish;
   /** Bytes that it needs beyond the estimate, as its engine reports: kept free where there is room. */
