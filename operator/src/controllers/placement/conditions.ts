@@ -47,7 +47,7 @@ function faultWords({ reason, message }: NonNullable<PlanSlot['fault']>): Pick<C
   return { reason: reason === 'Conflict' ? 'PlacementConflict' : reason, message };
 }
 
-/** Who did not get a place, why, and what helps. */
+/** Reports the engines that did not get a place, the reason, and the cure. */
 function refused(owner: Owner, { plan, unplaced }: OwnerPlan, { slots }: Inventory): ConditionValue {
   const rejected = plan.rejected ?? [];
   const reason = order.find((known) => rejected.some((conditionValue) => conditionValue.reason === known)) ?? 'NotAllowed';

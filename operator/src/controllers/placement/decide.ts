@@ -26,7 +26,7 @@ export interface PlacementSnapshot {
   readonly present: Presence;
   /** Whether pods of an engine that have not ended are on the node of its slot. */
   readonly runs: Presence;
-  /** Who is on GPUs as the cluster shows it. */
+  /** Engines on GPUs, as the cluster shows them. */
   readonly occupants?: readonly Occupant[];
   /** Uids of pods that hold GPUs for engines that are still there. */
   readonly inUse: ReadonlySet<string>;

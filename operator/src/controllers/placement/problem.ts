@@ -16,7 +16,7 @@ export const isCordoned = ({ fault }: PlanSlot): boolean => fault?.reason === 'N
 /** Whether its node takes no pods, for whatever reason. */
 export const isShut = (slot: PlanSlot): boolean => isCordoned(slot) || slot.fault?.reason === 'NodeUnschedulable';
 
-/** Whether it has the tenants that it had, and gets none: it is pending, or its node takes no pods. */
+/** Reports whether a slot has the tenants that it had, and gets none: it is pending, or its node takes no pods. */
 const isClosed = (slot: PlanSlot): boolean => isPending(slot) || isShut(slot);
 
 /** Reports whether engines cannot stay on a slot. One that is closed is not lost where the ledger has its size. */

@@ -33,8 +33,8 @@ type Places = ReadonlyMap<string, readonly Place[]>;
 const isAt = (places: Places, { item, slot }: Assignment): boolean => places.get(item)?.some((place) => place.slot === slot) === true;
 
 /**
- * Where the engines go. When all fit: where the solver puts them. When not, those that have a place keep it and nothing moves,
- * unless a place was lost: then the most important ones are served and the others give way.
+ * Decides the places of the engines. When all fit: where the solver puts them. When not, those that have a place keep it and
+ * nothing moves, unless a place was lost: then the most important ones are served and the others give way.
  */
 function settle(owner: Owner, held: readonly Assignment[], solution: Solution, inventory: Inventory): readonly Place[] {
   const places = placesOf(owner, solution);
