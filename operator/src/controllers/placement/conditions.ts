@@ -54,7 +54,7 @@ function refused(owner: Owner, { plan, unplaced }: OwnerPlan, { slots }: Invento
   const chosen = rejected.filter((conditionValue) => conditionValue.reason === reason);
   const closed = slots.find((slot) => isShut(slot) && chosen.some((rejection) => rejection.slot === slot.name))?.fault;
   if (reason === 'Unhealthy' && closed !== undefined) return { status: 'False', ...faultWords(closed) };
-  const lacks = owner.wishes.flatMap(({ demand }) =>
+  const lacks = owner.requests.flatMap(({ demand }) =>
     'lack' in demand && (demand.reason ?? 'SizeUnknown') === reason ? [demand.lack] : [],
   );
   const places = chosen.slice(0, longestList).map(({ item, slot, shortByBytes }) => {
@@ -63,7 +63,7 @@ function refused(owner: Owner, { plan, unplaced }: OwnerPlan, { slots }: Invento
   });
   const more = chosen.length > longestList ? ` and ${chosen.length - longestList} more` : '';
   const what = lacks.length > 0 ? lacks.join('; ') : `${places.join('; ')}${more}; ${cures[reason]}`;
-  const held = owner.wishes.length > unplaced.length || plan.assignments.length > 0 ? '; those that have a place keep it' : '';
+  const held = owner.requests.length > unplaced.length || plan.assignments.length > 0 ? '; those that have a place keep it' : '';
   return { status: 'False', reason, message: `${what}${held}` };
 }
 
@@ -74,7 +74,7 @@ function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): Condi
   if (first !== undefined && fault !== undefined) {
     return { status: 'False', ...faultWords(fault), message: `${first.slot}: ${fault.message}` };
   }
-  const waiting = owner.wishes.filter(({ item }) => unplaced.includes(item));
+  const waiting = owner.requests.filter(({ item }) => unplaced.includes(item));
   const named = namedIn(waiting).flatMap((slot) => inventory.slots.find(({ name }) => name === slot)?.fault ?? []);
   const [bad] = named;
   if (unplaced.length > 0 && bad !== undefined) {
@@ -121,14 +121,14 @@ function placed(outcome: OwnerPlan, inventory: Inventory): ConditionValue {
 
 /** Two stacks that hand out the GPUs of a node that this owner names or sits on. */
 function conflict(owner: Owner, { plan, unplaced }: OwnerPlan, { conflicts }: Inventory): ConditionValue {
-  const nodes = new Set([...namedIn(owner.wishes), ...plan.assignments.map(({ slot }) => slot)].map(nodeOf));
+  const nodes = new Set([...namedIn(owner.requests), ...plan.assignments.map(({ slot }) => slot)].map(nodeOf));
   const found = [...conflicts].find(([node]) => nodes.has(node) || unplaced.length > 0);
   if (found === undefined) return { status: 'False', reason: 'NoConflict', message: 'one stack hands out the GPUs' };
   return { status: 'True', reason: 'TwoStacks', message: found[1] };
 }
 
-function namedIn(wishes: Owner['wishes']): readonly string[] {
-  return wishes.flatMap(({ slot, slots = [] }) => [...slots, ...(slot === undefined ? [] : [slot])]);
+function namedIn(requests: Owner['requests']): readonly string[] {
+  return requests.flatMap(({ slot, slots = [] }) => [...slots, ...(slot === undefined ? [] : [slot])]);
 }
 
 function nodeOf(slot: string): string {
@@ -137,7 +137,7 @@ function nodeOf(slot: string): string {
 
 /** The state of a plan as a condition. Pure. */
 export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inventory): readonly NewCondition[] {
-  if (owner.wishes.length === 0) return [];
+  if (owner.requests.length === 0) return [];
   const observedGeneration = owner.object.metadata.generation ?? 0;
   const conditionValue = feasible(owner, outcome, inventory);
   const sharing = sharingCondition(owner, outcome, inventory);

@@ -85,7 +85,7 @@ function planAll(owners: readonly Owner[], inventory: Inventory, present: Presen
     if (isFixed(owner)) return { owner, ...nobody, plan: owner.plan ?? nobody.plan };
     const others = [...holders.values()].filter((holder) => holder.owner.key !== owner.key);
     const outcome =
-      owner.wishes.length + (owner.plan?.assignments.length ?? 0) === 0 ? nobody : planOwner(owner, others, inventory, present);
+      owner.requests.length + (owner.plan?.assignments.length ?? 0) === 0 ? nobody : planOwner(owner, others, inventory, present);
     const planned = { ...owner, plan: outcome.plan };
     holders.set(owner.key, { owner: planned, assignments: outcome.plan.assignments, mode: outcome.plan.mode });
     return { owner, ...outcome };
@@ -98,7 +98,7 @@ function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inv
   // Tools read nothing in a status whose conditions lack Ready: its own controller comes first.
   const known = findCondition(owner.object.status?.conditions, 'Ready') !== undefined;
   const written = conditions.length === 0 || !known ? {} : { conditions };
-  if (owner.wishes.length + holder.assignments.length === 0) return written;
+  if (owner.requests.length + holder.assignments.length === 0) return written;
   return { plan: { ...outcome.plan, assignments: [...holder.assignments] }, ...written };
 }
 
@@ -196,7 +196,7 @@ function slotsNamed(owners: readonly Owner[], { pools, models, claims }: Placeme
     ...specs.flatMap(({ resources }) => resources?.slot ?? []),
     ...pools.flatMap(({ spec }) => spec.experts.flatMap((expert) => namedSlots(expert) ?? [])),
     // Revisions that serve or are tried may name others than the spec.
-    ...owners.flatMap(({ wishes }) => wishes.flatMap(({ slot = [], slots = [] }) => [slot, slots].flat())),
+    ...owners.flatMap(({ requests }) => requests.flatMap(({ slot = [], slots = [] }) => [slot, slots].flat())),
     ...owners.flatMap(({ plan }) => (plan?.assignments ?? []).map(({ slot }) => slot)),
     ...claims.flatMap(({ metadata }) => metadata.annotations?.[slotLabel] ?? []),
   ];
@@ -208,8 +208,8 @@ function sorted({ conditions = [], ...rest }: PlacementStatus): PlacementStatus 
 }
 
 /** Returns the importance of an engine; one that is no longer asked for has the least. */
-function worth({ wishes }: Owner, { item }: Assignment): number {
-  const rank = wishes.find((wish) => wish.item === item)?.rank;
+function worth({ requests }: Owner, { item }: Assignment): number {
+  const rank = requests.find((request) => request.item === item)?.rank;
   return rank === undefined ? -1 : ranks.indexOf(rank);
 }
 
@@ -304,8 +304,8 @@ function tenantsOf(holder: Holder): readonly Tenant[] {
 }
 
 function orderOf({ holder, item }: Tenant): string {
-  const wish = holder.owner.wishes.find((known) => known.item === item);
-  const importance = ranks.length - ranks.indexOf(wish?.rank ?? 'Canary');
+  const request = holder.owner.requests.find((known) => known.item === item);
+  const importance = ranks.length - ranks.indexOf(request?.rank ?? 'Canary');
   return `${String(importance).padStart(2, '0')} ${holder.owner.key} ${item}`;
 }
 

@@ -206,8 +206,8 @@ function pluginSliceNodes(nodes: readonly Node[]): ReadonlyMap<string, string> {
 }
 
 /** The reason for engines that name a MIG slice of such a node, or that find no GPU at all; undefined: it does not concern them. */
-export function slicesOfPlugin({ wishes }: Owner, slots: readonly PlanSlot[], inventory: Inventory): string | undefined {
-  const named = wishes.flatMap(({ slot = '' }) => (parseSlotName(slot)?.slice === undefined ? [] : [nodeOfSlot(slot)]));
+export function slicesOfPlugin({ requests }: Owner, slots: readonly PlanSlot[], inventory: Inventory): string | undefined {
+  const named = requests.flatMap(({ slot = '' }) => (parseSlotName(slot)?.slice === undefined ? [] : [nodeOfSlot(slot)]));
   const node = named.find((name) => inventory.pluginSlices.has(name));
   if (node !== undefined) return inventory.pluginSlices.get(node);
   return slots.length === 0 && inventory.slots.length === 0 ? [...inventory.pluginSlices.values()][0] : undefined;

@@ -167,7 +167,7 @@ export function observePlacement({ context, gpus, records, absences }: Placement
   const deploymentsOf = (owner: Owner, { item }: Assignment): readonly Deployment[] =>
     caches.deployments.lister.list({ namespace: owner.namespace }).filter(isOf(owner, item));
   const progress = (owner: Owner, assignment: Assignment): Progress => {
-    const wanted = owner.wishes.find(({ item }) => item === assignment.item)?.replicas;
+    const wanted = owner.requests.find(({ item }) => item === assignment.item)?.replicas;
     const all = deploymentsOf(owner, assignment);
     return worst(all.map((deployment) => progressOf(deployment, assignment, wanted ?? deployment.spec?.replicas ?? 1)));
   };

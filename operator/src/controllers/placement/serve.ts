@@ -1,4 +1,4 @@
-import type { Assignment, Holder, Inventory, Owner, Place, Wish } from './model/index.ts';
+import type { Assignment, Holder, Inventory, Owner, Place, PlacementRequest } from './model/index.ts';
 import { ranks, solve, type Solution } from '../../placement/index.ts';
 import { isCordoned, lostTo, ownItem, problemOf, waitingGroups, withRefusals, placesOf } from './problem.ts';
 
@@ -17,15 +17,15 @@ export function onCordoned(owner: Owner, { slots }: Inventory, runs: Presence): 
   if (held.size === 0) return owner;
   const slotsOf = (item: string): readonly string[] =>
     (owner.plan?.assignments ?? []).flatMap((place) => (place.item === item ? [place.slot] : []));
-  const wishes = owner.wishes.map((wish): Wish => {
-    const place = held.get(wish.item);
-    if (place === undefined) return wish;
-    const free = wish.slot === undefined && wish.slots === undefined;
-    const gone = { ...wish, drained: true };
-    if (!runs(owner, place)) return wish.bound === true && free ? { ...gone, among: slotsOf(wish.item) } : gone;
-    return free && 'bytes' in wish.demand && wish.demand.bytes <= place.bytes ? { ...wish, stays: true } : wish;
+  const requests = owner.requests.map((request): PlacementRequest => {
+    const place = held.get(request.item);
+    if (place === undefined) return request;
+    const free = request.slot === undefined && request.slots === undefined;
+    const gone = { ...request, drained: true };
+    if (!runs(owner, place)) return request.bound === true && free ? { ...gone, among: slotsOf(request.item) } : gone;
+    return free && 'bytes' in request.demand && request.demand.bytes <= place.bytes ? { ...request, stays: true } : request;
   });
-  return { ...owner, wishes };
+  return { ...owner, requests };
 }
 
 type Places = ReadonlyMap<string, readonly Place[]>;
@@ -38,7 +38,7 @@ const isAt = (places: Places, { item, slot }: Assignment): boolean => places.get
  */
 function settle(owner: Owner, held: readonly Assignment[], solution: Solution, inventory: Inventory): readonly Place[] {
   const places = placesOf(owner, solution);
-  const own = owner.wishes.map(({ item }) => item);
+  const own = owner.requests.map(({ item }) => item);
   const complete = own.every((item) => places.has(item));
   if (complete) return [...places.values()].flat();
   const gone = held.filter(lostTo(owner, inventory));
@@ -65,11 +65,11 @@ export interface Parts {
 
 /** Sorts what an owner has. */
 export function partsOf(owner: Owner, present: Presence): Parts {
-  const serving = { ...owner, wishes: owner.wishes.filter(({ canary }) => canary === undefined) };
-  const tried = { ...owner, wishes: owner.wishes.filter(({ canary }) => canary !== undefined) };
+  const serving = { ...owner, requests: owner.requests.filter(({ canary }) => canary === undefined) };
+  const tried = { ...owner, requests: owner.requests.filter(({ canary }) => canary !== undefined) };
   const all = owner.plan?.assignments ?? [];
-  const of = ({ wishes }: Owner): readonly Assignment[] => all.filter(({ item }) => wishes.some((wish) => wish.item === item));
-  const known = new Set(owner.wishes.map(({ item }) => item));
+  const of = ({ requests }: Owner): readonly Assignment[] => all.filter(({ item }) => requests.some((request) => request.item === item));
+  const known = new Set(owner.requests.map(({ item }) => item));
   const leaving = all.filter((assignment) => !known.has(assignment.item) && present(owner, assignment));
   return { serving, held: of(serving), tried, heldCanaries: of(tried), leaving };
 }
@@ -99,12 +99,12 @@ export interface Served extends Attempt {
 function grown({ serving, held }: Parts, { slots }: Inventory): Owner | undefined {
   const counted = new Set(slots.filter(({ sharedByBytes }) => sharedByBytes).map(({ name }) => name));
   const growing = new Set(held.filter(({ slot }) => !counted.has(slot)).map(({ item }) => item));
-  const needs = ({ item, more = 0, demand }: Wish): boolean => more > 0 && growing.has(item) && 'bytes' in demand;
-  if (!serving.wishes.some(needs)) return undefined;
-  const wishes = serving.wishes.map((wish): Wish =>
-    needs(wish) && 'bytes' in wish.demand ? { ...wish, demand: { bytes: wish.demand.bytes + (wish.more ?? 0) } } : wish,
+  const needs = ({ item, more = 0, demand }: PlacementRequest): boolean => more > 0 && growing.has(item) && 'bytes' in demand;
+  if (!serving.requests.some(needs)) return undefined;
+  const requests = serving.requests.map((request): PlacementRequest =>
+    needs(request) && 'bytes' in request.demand ? { ...request, demand: { bytes: request.demand.bytes + (request.more ?? 0) } } : request,
   );
-  return { ...serving, wishes };
+  return { ...serving, requests };
 }
 
 /** Engines that an owner has, by whether a place is looked for now. */
@@ -117,29 +117,29 @@ interface Having {
 function waitingForNodes(of: Owner, held: readonly Assignment[], found: Places, inventory: Inventory): ReadonlySet<string> {
   const gone = new Set(held.filter(lostTo(of, inventory)).map(({ item }) => item));
   const sound = new Set(held.flatMap(({ item }) => (gone.has(item) ? [] : [item])));
-  const pushed = of.wishes.filter(({ item }) => sound.has(item) && !found.has(item)).map(({ rank }) => ranks.indexOf(rank));
-  const waits = ({ item, rank }: Wish): boolean => !found.has(item) || pushed.some((other) => other >= ranks.indexOf(rank));
-  return new Set(of.wishes.flatMap((wish) => (wish.drained === true && waits(wish) ? [wish.item] : [])));
+  const pushed = of.requests.filter(({ item }) => sound.has(item) && !found.has(item)).map(({ rank }) => ranks.indexOf(rank));
+  const waits = ({ item, rank }: PlacementRequest): boolean => !found.has(item) || pushed.some((other) => other >= ranks.indexOf(rank));
+  return new Set(of.requests.flatMap((request) => (request.drained === true && waits(request) ? [request.item] : [])));
 }
 
 /**
- * Places for the wishes of `of`, which has those of `owner` that serve. What waits for a GPU of its own, or for its node, is in no
+ * Places for the requests of `of`, which has those of `owner` that serve. What waits for a GPU of its own, or for its node, is in no
  * other's way and keeps the others.
  */
 function solutionOf(owner: Owner, of: Owner, { held, beside }: Having, { others, inventory }: Omit<Around, 'present'>): Solution {
-  const among = (wishing: Owner, more: readonly Assignment[]): Solution =>
-    solve(problemOf(wishing, held, [...others, { owner, assignments: [...beside, ...more] }], inventory));
+  const among = (asking: Owner, more: readonly Assignment[]): Solution =>
+    solve(problemOf(asking, held, [...others, { owner, assignments: [...beside, ...more] }], inventory));
   const first = among(of, []);
   const found = placesOf(of, first);
   const idle = waitingForNodes(of, held, found, inventory);
   if (idle.size > 0) {
-    const wishes = of.wishes.map((wish) => (idle.has(wish.item) ? { ...wish, drained: false } : wish));
-    const next = solutionOf(owner, { ...of, wishes }, { held, beside }, { others, inventory });
+    const requests = of.requests.map((request) => (idle.has(request.item) ? { ...request, drained: false } : request));
+    const next = solutionOf(owner, { ...of, requests }, { held, beside }, { others, inventory });
     return withRefusals(next, first, (name) => idle.has(ownItem(owner, name) ?? '') && !next.unplaced.includes(name));
   }
   const waiting = waitingGroups(held, found, inventory);
   if (waiting.size === 0) return first;
-  const rest = { ...of, wishes: of.wishes.filter(({ item }) => !waiting.has(item)) };
+  const rest = { ...of, requests: of.requests.filter(({ item }) => !waiting.has(item)) };
   const kept = held.filter(({ item }) => waiting.has(item));
   return withRefusals(among(rest, kept), first, (name) => waiting.has(ownItem(owner, name) ?? ''));
 }
@@ -152,7 +152,7 @@ export function serve(owner: Owner, parts: Parts, { others, inventory, present }
     const solution = solutionOf(owner, of, { held, beside: [...leaving, ...canaries] }, { others, inventory });
     const found = placesOf(of, solution);
     const waiting = held.filter((place) => isGone(place) && isAt(found, place)).map(({ item }) => item);
-    const lacking = new Set([...of.wishes.map(({ item }) => item).filter((item) => !found.has(item)), ...waiting]);
+    const lacking = new Set([...of.requests.map(({ item }) => item).filter((item) => !found.has(item)), ...waiting]);
     return { solution, places: settle(of, held, solution, inventory), lacking };
   };
   const more = grown(parts, inventory);

@@ -112,7 +112,7 @@ export interface Inventory {
 }
 
 /** Place that an engine may have that is tried beside the one that serves. */
-export interface CanaryWish {
+export interface CanaryRequest {
   /** Item of the one that serves; undefined when it has none. */
   readonly beside: string | undefined;
   /** Whether the spec names another place for it than for the one that serves: then it goes nowhere else. */
@@ -120,7 +120,7 @@ export interface CanaryWish {
 }
 
 /** An engine that is to sit on a GPU. */
-export interface Wish {
+export interface PlacementRequest {
   readonly item: string;
   readonly demand: Demand;
   /** Its pods. */
@@ -139,7 +139,7 @@ export interface Wish {
   /** Whether its weights are on a volume that one node mounts at a time: it leaves no node for being drained. */
   readonly bound?: boolean;
   /** Set for one that is tried: it comes last and moves no other. */
-  readonly canary?: CanaryWish;
+  readonly canary?: CanaryRequest;
   /** Bytes that it needs beyond the estimate, as its engine reports: kept free where there is room. */
   readonly more?: number;
   readonly rank: Rank;
@@ -158,7 +158,7 @@ export interface Owner {
   readonly object: KubeObject & { readonly status?: ExpertPool['status'] | EnergyModel['status'] };
   readonly namespace: string;
   readonly name: string;
-  readonly wishes: readonly Wish[];
+  readonly requests: readonly PlacementRequest[];
   readonly traffic: readonly Traffic[];
   readonly mode: Mode | 'Auto';
   readonly nvlink: NvlinkRule;
