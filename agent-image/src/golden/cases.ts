@@ -1,8 +1,10 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { asError } from '@agentfleet/kube';
 import { energyHeads, Features, FocusFile, generateBounds, Localisation, scoreBounds } from '@agentfleet/protocol/inference';
 import { Type, type Static } from 'typebox';
 import { Value } from 'typebox/value';
+import { jsonIn } from '../base/responses.ts';
 
 const id = Type.String({ minLength: 1, maxLength: 100, pattern: '^[A-Za-z0-9._:-]+$' });
 
@@ -96,7 +98,7 @@ function casesOf(name: string, text: string): readonly (ActCase | ProposalCase)[
 }
 
 function caseOf(line: string, where: string): ActCase | ProposalCase {
-  const value = parsed(line);
+  const value = jsonIn(line);
   if (typeof value !== 'object' || value === null) throw new GoldenFault(`${where}: it is no JSON object`);
   const schema = 'propose' in value ? ProposalCase : ActCase;
   if (!Value.Check(schema, value)) {
@@ -112,14 +114,6 @@ function checkExpectation({ expect: { contains, matches } }: ProposalCase, where
   try {
     if (matches !== undefined) ''.search(new RegExp(matches, 'mu'));
   } catch (error) {
-    throw new GoldenFault(`${where}: expect.matches: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
+    throw new GoldenFault(`${where}: expect.matches: ${asError(error).message}`);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Stores of artifacts: an S3 bucket or a mounted volume, behind one interface. May import protocol, kube and the
+ * Stores of artifacts: an S3 bucket or a mounted volume, behind one interface. May import `base`, protocol, kube and the
  * keeper's client.
  */
 export { type ArtifactStore, type StoredArtifact, type StoredEntry, StoreFailure } from './store.ts';

@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { bytesWithin } from '../base/responses.ts';
 
 /** A file that was stored. */
 export interface StoredArtifact {
@@ -129,20 +130,15 @@ async function spoolContent(from: Readable, spool: string, signal?: AbortSignal)
 }
 
 function assertSize(bytes: number): void {
-  if (bytes <= maxArtifactBytes) return;
-  throw new StoreFailure('TooLarge', `the artifact has ${bytes} bytes or more, ${maxArtifactBytes} are allowed`);
+  if (bytes > maxArtifactBytes) throw tooLarge(bytes);
 }
 
+const tooLarge = (bytes: number): StoreFailure =>
+  new StoreFailure('TooLarge', `the artifact has ${bytes} bytes or more, ${maxArtifactBytes} are allowed`);
+
 /** Collects a stored artifact. @throws StoreFailure `TooLarge` */
-export async function collect(from: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of from) {
-    bytes += chunk.length;
-    assertSize(bytes);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+export function collect(from: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  return bytesWithin(maxArtifactBytes, from, tooLarge);
 }
 
 /** Folder of unfinished files in a volume; no key begins with it, in no store. */

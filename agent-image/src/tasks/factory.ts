@@ -27,13 +27,13 @@ import { AttemptFailure } from '../base/failure.ts';
 import type { AttemptEngine, Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../base/config.ts';
 import { Durability, Shelves, Sweeper, type DurabilityOptions } from '../durable/index.ts';
-import type { ExpertsClient } from '../experts/index.ts';
+import { InferenceClient, type ExpertsClient } from '../experts/index.ts';
 import type { WorkerMetrics } from '../http/metrics.ts';
 import { computeOf, PoolDecisionModels, type FleetOptions } from '../decision/index.ts';
 import { ChatModelsClient, type ChatModels } from '../models/index.ts';
 import { baseOf, Reporter, runFilter } from '../report/index.ts';
 import { resources } from '../base/resources.ts';
-import { CopyClient, Lane, Mirror, mirroredExperts } from '../shadow/index.ts';
+import { Lane, Mirror, mirroredExperts } from '../shadow/index.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import { SandboxLink } from './sandbox/connect.ts';
 import { AssignmentRunner } from './assignmentRunner.ts';
@@ -68,14 +68,14 @@ export class AssignmentRunnerFactory {
   /** Features that verifiers read; see `FleetOptions.reads`. */
   readonly #reads: NonNullable<FleetOptions['reads']> = new Map();
   readonly #lane = new Lane();
-  readonly #copies: CopyClient;
+  readonly #copies: InferenceClient;
 
   constructor(options: AssignmentRunnerFactoryOptions) {
     this.#options = options;
     const { config, clock, log, transport, bearer } = options;
     this.#shelves = new Shelves(clock);
     this.#sweeper = new Sweeper({ worker: config.pod.name, clock, log });
-    this.#copies = new CopyClient({ clock, bearer });
+    this.#copies = new InferenceClient({ clock, bearer });
     const client = new ResourceClient(transport, resources.serviceAccounts);
     this.#tokens = new TokenSource({
       client,
