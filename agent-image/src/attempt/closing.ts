@@ -99,13 +99,9 @@ export async function close(context: AttemptContext, ledger: Ledger, outcome: Ou
     ...ledger.progress?.end(outcome.result),
   });
   const outer = context.signal.aborted ? new AbortController().signal : context.signal;
-  const limit = outcome.result === 'Succeeded' ? null : deadline(context.clock, lateMs, outer);
+  using limit = outcome.result === 'Succeeded' ? null : deadline(context.clock, lateMs, outer);
   const keeping: Keeping = { context, signal: limit?.signal ?? outer };
-  try {
-    return await closeWithin(keeping, ledger, outcome);
-  } finally {
-    limit?.dispose();
-  }
+  return await closeWithin(keeping, ledger, outcome);
 }
 
 async function closeWithin(keeping: Keeping, ledger: Ledger, outcome: Outcome): Promise<Outcome> {

@@ -50,7 +50,7 @@ const accept = 'text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.5';
  * @throws PageFault
  */
 export async function getPage(url: string, options: PageOptions): Promise<Page> {
-  const limit = deadline(options.clock, options.seconds * 1000, options.signal);
+  using limit = deadline(options.clock, options.seconds * 1000, options.signal);
   const agent = new Agent({ connect: connectorOf(options, limit.signal), connections: 1 });
   try {
     return await follow(url, agent, options, limit.signal);
@@ -59,7 +59,6 @@ export async function getPage(url: string, options: PageOptions): Promise<Page> 
     if (limit.signal.aborted) throw new PageFault(`there was no whole answer within ${options.seconds} s`, { cause: error });
     throw error instanceof PageFault ? error : new PageFault(reasonOf(error), { cause: error });
   } finally {
-    limit.dispose();
     await agent.destroy();
   }
 }

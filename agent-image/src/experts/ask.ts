@@ -77,7 +77,7 @@ export class InferenceClient {
   async ask<C extends Capability>(question: Question<C>, signal: AbortSignal): Promise<Asked<C>> {
     const { to, capability, timeoutMillis } = question;
     const called = `${capability === 'Score' ? 'verifier' : 'expert'} ${to.name}`;
-    const limit = deadline(this.#options.clock, timeoutMillis, signal);
+    using limit = deadline(this.#options.clock, timeoutMillis, signal);
     try {
       const posted = await this.#post(question, limit.signal);
       return posted.status === 200 ? { value: this.#answer(question, called, posted.text) } : refusalOf(to.name, posted);
@@ -86,8 +86,6 @@ export class InferenceClient {
       const why = limit.expired() ? `no answer within ${timeoutMillis} ms` : asError(error).message;
       const message = `${called} at ${to.url}: ${why}; check its pod`;
       return { failure: new AttemptFailure('Infrastructure', 'ExpertUnreachable', message, { cause: error }), why, retryMs: 0 };
-    } finally {
-      limit.dispose();
     }
   }
 

@@ -69,24 +69,20 @@ export class PartsClient {
     const leftOut = this.#circuit.leftOut(key);
     if (leftOut !== null) return { absent: leftOut };
     const question = { to, ...asked };
-    const limit = deadline(this.#clock, timeoutMillis, signal);
-    try {
-      let tried = await this.#client.ask(question, limit.signal);
-      if ('failure' in tried && tried.retryMs !== undefined) {
-        await sleep(this.#clock, Math.max(betweenMs, tried.retryMs), limit.signal);
-        if (!limit.signal.aborted) tried = await this.#client.ask(question, limit.signal);
-      }
-      signal.throwIfAborted();
-      if ('value' in tried) {
-        this.#circuit.answered(key);
-        return { answer: tried.value };
-      }
-      const absent = limit.expired() ? `no answer within ${timeoutMillis} ms` : tried.why;
-      this.#circuit.failed(key, absent);
-      this.#log.warn('a part of the fleet gave no answer', { part: to.name, capability, error: absent });
-      return { absent };
-    } finally {
-      limit.dispose();
+    using limit = deadline(this.#clock, timeoutMillis, signal);
+    let tried = await this.#client.ask(question, limit.signal);
+    if ('failure' in tried && tried.retryMs !== undefined) {
+      await sleep(this.#clock, Math.max(betweenMs, tried.retryMs), limit.signal);
+      if (!limit.signal.aborted) tried = await this.#client.ask(question, limit.signal);
     }
+    signal.throwIfAborted();
+    if ('value' in tried) {
+      this.#circuit.answered(key);
+      return { answer: tried.value };
+    }
+    const absent = limit.expired() ? `no answer within ${timeoutMillis} ms` : tried.why;
+    this.#circuit.failed(key, absent);
+    this.#log.warn('a part of the fleet gave no answer', { part: to.name, capability, error: absent });
+    return { absent };
   }
 }

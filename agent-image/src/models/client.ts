@@ -166,7 +166,7 @@ export class ChatModelsClient implements ChatModels {
   }
 
   async forward(expert: ExpertEndpoint, request: ForwardedRequest, signal: AbortSignal): Promise<ForwardedAnswer> {
-    const limit = deadline(this.#options.clock, tryMs, signal);
+    using limit = deadline(this.#options.clock, tryMs, signal);
     try {
       const within = AbortSignal.any([signal, limit.signal]); // its body continues after the time limit
       const answer = await this.#send(expert, request, within);
@@ -178,8 +178,6 @@ export class ChatModelsClient implements ChatModels {
     } catch (error) {
       signal.throwIfAborted();
       throw error instanceof AttemptFailure ? error : unreachable(expert, limit.expired() ? null : error);
-    } finally {
-      limit.dispose();
     }
   }
 
@@ -208,7 +206,7 @@ export class ChatModelsClient implements ChatModels {
   }
 
   async #try(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<Tried> {
-    const limit = deadline(this.#options.clock, tryMs, signal);
+    using limit = deadline(this.#options.clock, tryMs, signal);
     let began = false;
     let answer: unknown;
     try {
@@ -224,8 +222,6 @@ export class ChatModelsClient implements ChatModels {
       const billed = began ? (reportedUsage(answer) ?? unreadUsage(request)) : null;
       if (error instanceof AttemptFailure) return { code: null, billed, failure: error, retryMs: undefined };
       return { code: null, billed, failure: unreachable(expert, limit.expired() ? null : error), retryMs: 0 };
-    } finally {
-      limit.dispose();
     }
   }
 

@@ -105,15 +105,13 @@ export class S3Client {
 
   async #try(wanted: S3Request, signal: AbortSignal | undefined): Promise<Try<S3Answer>> {
     const { clock } = this.#options;
-    const limit = deadline(clock, tryMs, signal);
+    using limit = deadline(clock, tryMs, signal);
     try {
       return await this.#send(wanted, await this.#credential(), limit.signal);
     } catch (error) {
       if (error instanceof StoreFailure) return { failure: error, retryMs: error.code === 'Unavailable' ? 0 : undefined };
       const why = limit.expired() ? `not done within ${tryMs / 1000} s` : reasonOf(error);
       return { failure: new StoreFailure('Unavailable', `${wanted.what}: ${why}`, { cause: error }), retryMs: 0 };
-    } finally {
-      limit.dispose();
     }
   }
 

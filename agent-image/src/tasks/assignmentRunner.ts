@@ -3,6 +3,7 @@ import { type AgentTask, type Approval, type TaskMessage, maxMessagesTaken, type
 import type { AttemptContext, AttemptEngine, Experts, Outcome, Report, Restored, DecisionModels } from '../attempt/ports.ts';
 import { type Reporter, noUsage, usedSoFar, withinAssignment, withWallSeconds } from '../report/index.ts';
 import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random } from '@agentfleet/kube';
+import { Waiters } from '../base/waiters.ts';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { ChatModels } from '../models/index.ts';
 import type { Mirror } from '../shadow/index.ts';
@@ -15,7 +16,7 @@ import { type Sandbox, type SandboxLink, floorOf, tooWeak, reportedWall, watchWa
 /** The newest known state of one task, and a way to wait for the next one. */
 export class Newest {
   #task: AgentTask;
-  readonly #waiters = new Set<() => void>();
+  readonly #changed = new Waiters();
 
   constructor(task: AgentTask) {
     this.#task = task;
@@ -23,8 +24,7 @@ export class Newest {
 
   see(task: AgentTask): void {
     this.#task = task;
-    for (const resolve of this.#waiters) resolve();
-    this.#waiters.clear();
+    this.#changed.wake();
   }
 
   get task(): AgentTask {
@@ -40,13 +40,8 @@ export class Newest {
   }
 
   /** Resolves at the next change, or when the signal is aborted; never rejects. */
-  async changed(signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiters.add(resolve);
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    await promise;
-    this.#waiters.delete(resolve);
+  changed(signal: AbortSignal): Promise<void> {
+    return this.#changed.next(signal);
   }
 }
 
@@ -215,7 +210,7 @@ export class AssignmentRunner {
 
   /** Nothing runs here: an engine that is called with a signal whose reason is already Stop stores trace and patch. */
   async #stopEngine(task: AgentTask, stop: AbortSignal, began: number): Promise<Outcome | undefined> {
-    const limit = deadline(this.#options.clock, stopMs, stop);
+    using limit = deadline(this.#options.clock, stopMs, stop);
     try {
       const sandbox = await this.#open(limit.signal);
       await this.#endCommand(sandbox, limit.signal);
@@ -224,8 +219,6 @@ export class AssignmentRunner {
       if (stop.aborted || isSuperseded(error)) throw error;
       if (error !== 'Stop') this.#options.log.warn('stopped without trace and patch', { error: asError(error).message });
       return undefined;
-    } finally {
-      limit.dispose();
     }
   }
 

@@ -2,6 +2,7 @@ import type { AgentTask, Run, OpenSandbox } from '@agentfleet/protocol/api';
 import { isolationLevels, type IsolationLevel, type KeeperInfo, execBounds, keeperPort } from '@agentfleet/protocol/keeper';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../../base/failure.ts';
+import { Waiters } from '../../base/waiters.ts';
 import { Agent } from 'undici';
 import { asError, Backoff, sleep, type Clock, type Random, type TokenSource, findCondition, type Log } from '@agentfleet/kube';
 import { KeeperClient } from '@agentfleet/keeper/client';
@@ -46,7 +47,7 @@ export function tooWeak(
 export class SandboxPod {
   readonly name: string;
   readonly #lost = new AbortController();
-  readonly #waiters = new Set<() => void>();
+  readonly #waiters = new Waiters();
   #open: OpenSandbox | undefined;
 
   constructor(name: string) {
@@ -67,8 +68,7 @@ export class SandboxPod {
     }
     if (reported === undefined || status?.assignment?.sandbox !== this.name) return;
     this.#open = reported;
-    for (const resolve of this.#waiters) resolve();
-    this.#waiters.clear();
+    this.#waiters.wake();
   }
 
   /** Resolves when the pod is ready and has an address. Rejects with the signal's reason. */
@@ -76,10 +76,7 @@ export class SandboxPod {
     for (;;) {
       signal.throwIfAborted();
       if (this.#open !== undefined) return this.#open;
-      await new Promise<void>((resolve) => {
-        this.#waiters.add(resolve);
-        signal.addEventListener('abort', () => resolve(), { once: true });
-      });
+      await this.#waiters.next(signal);
     }
   }
 }
