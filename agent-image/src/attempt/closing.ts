@@ -4,6 +4,7 @@ import { countTests, parseResults } from '../checks/index.ts';
 import { shownId } from './baseline.ts';
 import type { Ran, Baseline, JudgedCheck, Proof } from './checkRun.ts';
 import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
+import { shortened } from '../base/text.ts';
 import type { Outcome, AttemptContext, Report } from './ports.ts';
 import { deadline } from '@agentfleet/kube';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
@@ -62,8 +63,7 @@ function outcome(cls: NonNullable<Outcome['class']>, reason: Reason, message: st
 
 /** By code points, so that no character is cut in two. */
 export function bounded(message: string): string {
-  const points = Array.from(message);
-  return points.length <= maxMessage ? message : `${points.slice(0, maxMessage - 1).join('')}…`;
+  return shortened(message, maxMessage);
 }
 
 /** What an attempt has come to know, filled as its phases end; read when it ends, however it ends. */

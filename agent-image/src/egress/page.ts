@@ -4,6 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import { callbackify } from 'node:util';
 import { deadline, type Clock } from '@agentfleet/kube';
 import { Agent, fetch, type buildConnector, type RequestInit } from 'undici';
+import { reasonOf } from '../base/failure.ts';
 import type { Dialer } from './dial.ts';
 import { HostList, type HostPort } from './hosts.ts';
 
@@ -170,11 +171,4 @@ async function connected(
     socket.destroy();
     throw error;
   }
-}
-
-/** Returns the innermost cause: `fetch failed` explains nothing. */
-export function reasonOf(error: unknown): string {
-  let at = error;
-  while (at instanceof Error && at.cause instanceof Error) at = at.cause;
-  return at instanceof Error ? at.message : String(at);
 }

@@ -6,8 +6,8 @@ import type { Bearer } from '@agentfleet/protocol/tokens';
 import { handOn, inSpan, outgoingHeaders, spanHeader, spanOfHeader } from '@agentfleet/protocol/tracing';
 import { request as send, type Dispatcher } from 'undici';
 import { AttemptFailure } from '../base/failure.ts';
-import type { Try } from '../base/retry.ts';
-import { jsonIn, retryAfterMs, textWithin } from '../base/responses.ts';
+import { type Try, retryAfterMs, textWithin } from '../base/requests.ts';
+import { jsonIn } from '../base/text.ts';
 import { answerReader, type Capability, type Exchanges } from './answers.ts';
 
 /** Meaning of an expert's refusal for the attempt, and its reason; Retry: another try may be answered. */

@@ -3,7 +3,7 @@ import { AttemptFailure } from '../base/failure.ts';
 import type { Log, Random } from '@agentfleet/kube';
 import type { GenerateRequest } from '@agentfleet/protocol/inference';
 import type { Experts } from '../attempt/ports.ts';
-import { retried } from '../base/retry.ts';
+import { retried } from '../base/requests.ts';
 import type { Capability, Exchanges } from './answers.ts';
 import { InferenceClient, type AskOptions, type Question } from './ask.ts';
 import { PartsClient } from './parts.ts';

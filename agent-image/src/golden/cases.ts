@@ -4,7 +4,7 @@ import { asError } from '@agentfleet/kube';
 import { energyHeads, Features, FocusFile, generateBounds, Localisation, scoreBounds } from '@agentfleet/protocol/inference';
 import { Type, type Static } from 'typebox';
 import { Value } from 'typebox/value';
-import { jsonIn } from '../base/responses.ts';
+import { jsonIn } from '../base/text.ts';
 
 const id = Type.String({ minLength: 1, maxLength: 100, pattern: '^[A-Za-z0-9._:-]+$' });
 

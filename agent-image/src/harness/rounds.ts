@@ -1,10 +1,10 @@
-import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { judgeEffects } from '../attempt/acts.ts';
 import { holds, proveAgain, type Proof } from '../attempt/checkRun.ts';
 import { createGate, type Gate } from '../attempt/gate.ts';
 import type { Outcome } from '../attempt/ports.ts';
 import type { HarnessAt } from '../attempt/scope.ts';
 import { AttemptFailure } from '../base/failure.ts';
+import { noteIn } from '../base/notes.ts';
 import { ActServer } from './acts.ts';
 import { serveModelEndpoint, type ModelEndpoint } from './endpoint/index.ts';
 import { runProgram, type Program, type ProgramRun } from './program.ts';
@@ -67,9 +67,9 @@ async function openEndpoint({ scope, harness: { api, model }, models }: HarnessA
 async function findStanding({ scope, prepared }: HarnessAt): Promise<Standing> {
   const { session, context } = scope;
   let found: Standing = { rounds: 0, snapshot: prepared.start.id, said: null, failure: null };
-  await session.events(({ type, body }: AuditRecord) => {
-    const { kind, data } = body as { readonly kind?: unknown; readonly data?: Readonly<Record<string, unknown>> };
-    if (type !== 'Noted' || kind !== roundNote || data?.['attempt'] !== context.assignment.attempt) return;
+  await session.events((record) => {
+    const { kind, data } = noteIn(record);
+    if (kind !== roundNote || data['attempt'] !== context.assignment.attempt) return;
     const { round, snapshot, said, reason } = data;
     if (typeof round !== 'number' || typeof snapshot !== 'string' || typeof said !== 'string') return;
     const failure = reason === 'HarnessRefused' ? refusedFor(said) : stillFails(round, said);

@@ -8,9 +8,9 @@ import {
   type ChatRequest,
   type TokenUsage,
 } from '@agentfleet/protocol/chat';
-import { AttemptFailure } from '../base/failure.ts';
-import { jsonIn, retryAfterMs, textWithin } from '../base/responses.ts';
-import { retried, type Try } from '../base/retry.ts';
+import { AttemptFailure, reasonOf } from '../base/failure.ts';
+import { type Try, retried, retryAfterMs, textWithin } from '../base/requests.ts';
+import { jsonIn } from '../base/text.ts';
 import { Ajv } from 'ajv';
 import { inSpan, outgoingHeaders } from '@agentfleet/protocol/tracing';
 import { Agent, fetch, type Dispatcher } from 'undici';
@@ -287,18 +287,11 @@ export class ChatModelsClient implements ChatModels {
 
 /** @param error null: no answer came in time */
 function unreachable({ name, url }: ExpertEndpoint, error: unknown): AttemptFailure {
-  const what = error === null ? `no answer within ${tryMs / 1000} s` : causeOf(error);
+  const what = error === null ? `no answer within ${tryMs / 1000} s` : reasonOf(error);
   const message = `the gateway of expert ${name} at ${url}: ${what}; look at the pods of the pool's gateway`;
   return new AttemptFailure('Infrastructure', 'ModelUnreachable', message, { cause: error });
 }
 
 function tooLong({ name }: ExpertEndpoint): UselessAnswer {
   return new UselessAnswer('ModelMalformed', `expert ${name} answered more than ${maxAnswerBytes} bytes; lower its maxOutputTokens`);
-}
-
-/** The innermost words of an error of a connection. */
-function causeOf(error: unknown): string {
-  let at = asError(error);
-  for (let depth = 0; depth < 8 && at.cause instanceof Error; depth += 1) at = at.cause;
-  return at.message || at.name;
 }

@@ -2,7 +2,7 @@ import type { ConversationMessage, TokenUsage, ToolCall, ToolDefinition } from '
 import { fieldsOf, textOf } from '@agentfleet/protocol/text';
 import { WireUsage, type ChatCompletion, type WireMessage, type WireTool } from '@agentfleet/protocol/chat';
 import { Ajv } from 'ajv';
-import { jsonIn } from '../base/responses.ts';
+import { jsonIn } from '../base/text.ts';
 import type { ModelProposal, ModelRequest } from './models.ts';
 
 type Assistant = Extract<ConversationMessage, { readonly role: 'Assistant' }>;

@@ -1,6 +1,6 @@
 import type { ConversationMessage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
 import { fieldsOf, textOf } from '@agentfleet/protocol/text';
-import { jsonIn } from '../base/responses.ts';
+import { jsonIn } from '../base/text.ts';
 import { fenced } from './fence.ts';
 import type { ModelProposal } from './models.ts';
 

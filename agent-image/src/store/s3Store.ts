@@ -11,9 +11,9 @@ import {
 } from './store.ts';
 import { AwsV4Signer } from 'aws4fetch';
 import { EnvHttpProxyAgent, request as send, type Dispatcher } from 'undici';
-import { asError, deadline, type Clock, type Random } from '@agentfleet/kube';
-import { retryAfterMs } from '../base/responses.ts';
-import { retried, type Try } from '../base/retry.ts';
+import { deadline, type Clock, type Random } from '@agentfleet/kube';
+import { reasonOf } from '../base/failure.ts';
+import { type Try, retried, retryAfterMs } from '../base/requests.ts';
 import { refusalOf, readPage } from './xml.ts';
 import { createHash } from 'node:crypto';
 import { WebIdentity, type WebIdentitySettings } from './webIdentity.ts';
@@ -155,14 +155,6 @@ export class S3Client {
     });
     return Object.fromEntries((await signer.sign()).headers);
   }
-}
-
-/** Connection errors of undici carry the reason as their cause, sometimes several of them without a message. */
-function reasonOf(error: unknown): string {
-  const { message, cause } = asError(error);
-  const inner = cause === undefined ? '' : asError(cause).message;
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
-  return [message, inner, code].find((words) => words !== '') ?? 'the connection failed';
 }
 
 /** Reads the error in an answer, cut to the length of any error of S3. */

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bytesWithin } from '../base/responses.ts';
+import { bytesWithin } from '../base/requests.ts';
 
 /** A file that was stored. */
 export interface StoredArtifact {

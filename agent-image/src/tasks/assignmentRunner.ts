@@ -3,6 +3,7 @@ import { type AgentTask, type Approval, type TaskMessage, maxMessagesTaken, type
 import type { AttemptContext, AttemptEngine, Experts, Outcome, Report, Restored, DecisionModels } from '../attempt/ports.ts';
 import { type Reporter, noUsage, usedSoFar, withinAssignment, withWallSeconds } from '../report/index.ts';
 import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random } from '@agentfleet/kube';
+import { isSuperseded } from '../base/failure.ts';
 import { Waiters } from '../base/waiters.ts';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { ChatModels } from '../models/index.ts';
@@ -10,7 +11,7 @@ import type { Mirror } from '../shadow/index.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import { Copies, type CopiesOptions } from './copies.ts';
 import { rollbackTarget } from './decide.ts';
-import { isSuperseded, outcomeOf } from './sandbox/failures.ts';
+import { outcomeOf } from './sandbox/failures.ts';
 import { type Sandbox, type SandboxLink, floorOf, tooWeak, reportedWall, watchWall } from './sandbox/connect.ts';
 
 /** The newest known state of one task, and a way to wait for the next one. */

@@ -1,9 +1,8 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
-import { retryWhileUnavailable } from '../base/failure.ts';
+import { isSuperseded, retryWhileUnavailable } from '../base/failure.ts';
 import type { Durability, Written } from '../durable/index.ts';
 import type { Reporter } from '../report/index.ts';
-import { isSuperseded } from './sandbox/failures.ts';
 import type { Sandbox } from './sandbox/connect.ts';
 
 export interface CopiesOptions {

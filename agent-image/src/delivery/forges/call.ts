@@ -1,7 +1,7 @@
-import { AttemptFailure } from '../../base/failure.ts';
-import { Forbidden, originFetch, reasonOf, type Dialer } from '../../egress/index.ts';
+import { AttemptFailure, causesOf, reasonOf } from '../../base/failure.ts';
+import { Forbidden, originFetch, type Dialer } from '../../egress/index.ts';
 import { fieldsOf, listOf, textOf } from '@agentfleet/protocol/text';
-import { jsonIn } from '../../base/responses.ts';
+import { jsonIn } from '../../base/text.ts';
 import { scrub } from '../../workspace/index.ts';
 
 /** One answer of a forge's API. */
@@ -124,8 +124,8 @@ const usualWaitMs = 60_000;
 
 function unreachable(what: string, error: unknown, secrets: readonly string[]): AttemptFailure {
   const why = scrub(reasonOf(error), secrets);
-  for (let at: unknown = error; at instanceof Error; at = at.cause)
-    if (at instanceof Forbidden) return new AttemptFailure('InvalidInput', 'HostNotAllowed', `${what}: ${at.message}`);
+  const forbidden = causesOf(error).find((one) => one instanceof Forbidden);
+  if (forbidden !== undefined) return new AttemptFailure('InvalidInput', 'HostNotAllowed', `${what}: ${forbidden.message}`);
   if (/certificate|self.signed|unable to verify|issuer/i.test(why)) {
     const cure = "put the authority of the server into the ConfigMap agentfleet-ca of the pool's namespace";
     return new AttemptFailure('Infrastructure', 'TLSFailed', `${what}: the certificate is not trusted (${why}); ${cure}`);

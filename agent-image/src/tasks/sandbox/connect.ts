@@ -1,12 +1,11 @@
 import type { AgentTask, Run, OpenSandbox } from '@agentfleet/protocol/api';
 import { isolationLevels, type IsolationLevel, type KeeperInfo, execBounds, keeperPort } from '@agentfleet/protocol/keeper';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
-import { AttemptFailure } from '../../base/failure.ts';
+import { AttemptFailure, isSuperseded } from '../../base/failure.ts';
 import { Waiters } from '../../base/waiters.ts';
 import { Agent } from 'undici';
 import { asError, Backoff, sleep, type Clock, type Random, type TokenSource, findCondition, type Log } from '@agentfleet/kube';
 import { KeeperClient } from '@agentfleet/keeper/client';
-import { isSuperseded } from './failures.ts';
 
 /** Returns the stronger demand of pool and task. */
 export function floorOf(pool: Pick<PoolBrief, 'minIsolation'>, task: Pick<AgentTask, 'spec'>): IsolationLevel {
