@@ -2,7 +2,7 @@ import { noteIn } from '../base/notes.ts';
 import type { NormalCommand } from '../rails/index.ts';
 import { gitPush } from './gitPush.ts';
 import { kubectl } from './kubectl.ts';
-import { line } from './quote.ts';
+import { line } from '../base/text.ts';
 import type { EffectPlan, Probe, Way, Answer } from './types.ts';
 import {
   effectNotes,

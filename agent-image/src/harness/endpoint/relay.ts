@@ -19,6 +19,7 @@ const maxBytes = 16 * 1024 * 1024;
 export const idleMs = 300_000;
 /** A low value: an estimate should rather be too high than too low. */
 const bytesPerToken = 3;
+const nothing: TokenUsage = { input: 0, cachedInput: 0, output: 0, estimated: false };
 
 interface RefusalOptions {
   readonly headers?: Readonly<Record<string, string>>;
@@ -82,7 +83,7 @@ export async function relay(relaying: Relaying, exchange: Exchange, sentBytes: B
   const promptTokens = Math.min(Math.ceil(bytes / bytesPerToken), expert.chat.contextTokens);
   const n = Math.min(64, Math.max(1, count(body['n'])));
   const reserved = await ledger.reserve({ promptTokens, maxOutputTokens: Math.min(bound, expert.chat.maxOutputTokens), n });
-  const outcome = new Outcome(ledger, reserved, promptTokens);
+  const outcome = outcomeOf(ledger, reserved, promptTokens);
   try {
     const bounded = { ...sent, ...(body['stream'] === true && api.metered), [api.bounds[0]]: reserved.maxOutputTokens };
     const answer = await send(relaying, exchange, reserved.request, bounded);
@@ -97,44 +98,29 @@ export async function relay(relaying: Relaying, exchange: Exchange, sentBytes: B
   }
 }
 
-/** Result of a reservation; the first call decides. */
-class Outcome {
-  readonly #ledger: Ledger;
-  readonly #reserved: Reserved;
-  readonly #promptTokens: number;
-  #settled = false;
+type Outcome = ReturnType<typeof outcomeOf>;
 
-  constructor(ledger: Ledger, reserved: Reserved, promptTokens: number) {
-    this.#ledger = ledger;
-    this.#reserved = reserved;
-    this.#promptTokens = promptTokens;
-  }
-
-  async answered(answer: Answered): Promise<void> {
-    if (this.#begin()) await this.#ledger.settle(this.#reserved, answer);
-  }
-
-  /** The answer was cut off: the prompt and the received part are charged. */
-  async cutOff({ proposals, usage, model }: Answered): Promise<void> {
-    const output = Math.ceil(JSON.stringify(proposals).length / bytesPerToken);
-    const estimate: TokenUsage = { input: this.#promptTokens, cachedInput: 0, output, estimated: true };
-    await this.answered({ proposals, usage: usage ?? estimate, model });
-  }
-
-  /** @param billed for answers of no use; null: nothing */
-  async released(billed: TokenUsage | null): Promise<void> {
-    if (this.#begin()) await this.#ledger.release(this.#reserved, billed);
-  }
-
-  async lost(): Promise<void> {
-    await this.answered({ proposals: [], usage: null, model: '' });
-  }
-
-  #begin(): boolean {
-    const isFirst = !this.#settled;
-    this.#settled = true;
-    return isFirst;
-  }
+/** Settles a reservation; the first call decides. */
+function outcomeOf(ledger: Ledger, reserved: Reserved, promptTokens: number) {
+  let isSettled = false;
+  const answered = async (answer: Answered): Promise<void> => {
+    if (isSettled) return;
+    isSettled = true;
+    await ledger.settle(reserved, answer);
+  };
+  return {
+    answered,
+    /** The answer was cut off: the prompt and the received part are charged. */
+    cutOff: ({ proposals, usage, model }: Answered): Promise<void> => {
+      const output = Math.ceil(JSON.stringify(proposals).length / bytesPerToken);
+      const estimate: TokenUsage = { input: promptTokens, cachedInput: 0, output, estimated: true };
+      return answered({ proposals, usage: usage ?? estimate, model });
+    },
+    /** The request was refused. @param billed for answers of no use; null: nothing */
+    released: (billed: TokenUsage | null): Promise<void> => answered({ proposals: [], usage: billed ?? nothing, model: '' }),
+    /** Nothing is known of the answer. */
+    lost: (): Promise<void> => answered({ proposals: [], usage: null, model: '' }),
+  };
 }
 
 /** Returns whether a program of the Chat API asks for the usage of a stream; it is requested in any case, to be charged. */
