@@ -164,6 +164,9 @@ export interface Envelope {
   readonly body: string;
 }
 
+/** Names of the packs and manifests of a checkpoint. */
+export type Names = Pick<Envelope, 'packs' | 'manifests'>;
+
 export async function encodeCheckpoint(
   sealer: Sealer,
   key: string,

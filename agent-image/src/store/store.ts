@@ -37,23 +37,10 @@ export interface ArtifactStore {
 }
 
 /**
- * Why a store failed, independent of its kind. `Unavailable`: it did not answer, or asked for a later retry, for as
- * long as we tried.
+ * Why a store failed, independent of its kind, and the usual cure. `Unavailable`: it did not answer, or asked for a later
+ * retry, for as long as we tried.
  */
-export type StoreFailureCode =
-  | 'Changed'
-  | 'Corrupt'
-  | 'Credential'
-  | 'Denied'
-  | 'Full'
-  | 'InvalidKey'
-  | 'NoBucket'
-  | 'NotFound'
-  | 'Refused'
-  | 'TooLarge'
-  | 'Unavailable';
-
-const cures: Readonly<Record<StoreFailureCode, string>> = {
+const cures = {
   Changed: 'begin anew: it was replaced meanwhile',
   Corrupt: 'store it again; when it comes back, look at the disks of the store',
   Credential: 'correct the Secret of the credential: access key id, a colon, secret key',
@@ -65,7 +52,8 @@ const cures: Readonly<Record<StoreFailureCode, string>> = {
   Refused: 'check endpoint, region and forcePathStyle in spec.storage of the pool',
   TooLarge: 'store less at a time',
   Unavailable: 'check that the store runs and that the worker may reach it',
-};
+} as const;
+export type StoreFailureCode = keyof typeof cures;
 
 /** A refusal of a store. The message names fault and place and holds no secret. */
 export class StoreFailure extends Error {

@@ -111,28 +111,18 @@ const settleMs = 120_000;
 const retries = { baseMs: 100, factor: 1.6, capMs: 2000, jitter: 0.2, resetMs: 60_000 };
 
 /** The way to one sandbox; opened at most once, closed with the assignment. */
-export class SandboxLink {
+export class SandboxLink extends SandboxPod {
   readonly #options: ConnectorOptions;
   readonly #ref: SandboxRef;
   readonly #dispatcher: Agent;
-  readonly #pod: SandboxPod;
   #audience: string | undefined;
 
   constructor(options: ConnectorOptions, ref: SandboxRef) {
+    super(ref.name);
     this.#options = options;
     this.#ref = ref;
     const silence = 3 * execBounds.keepaliveSeconds * 1000; // three missed keepalives: the peer is gone
     this.#dispatcher = new Agent({ connect: { timeout: 5000 }, bodyTimeout: silence, headersTimeout: 120_000, keepAliveTimeout: 10_000 });
-    this.#pod = new SandboxPod(ref.name);
-  }
-
-  get lost(): AbortSignal {
-    return this.#pod.lost;
-  }
-
-  /** Updates from a newer state of the task, which has the sandbox's address. */
-  see(task: AgentTask): void {
-    this.#pod.see(task);
   }
 
   /**
@@ -141,7 +131,7 @@ export class SandboxLink {
    */
   async open(signal: AbortSignal): Promise<Sandbox> {
     const { tokens, port = keeperPort } = this.#options;
-    const { address, uid } = await this.#pod.ready(signal);
+    const { address, uid } = await this.ready(signal);
     this.#audience = uid;
     const host = address.includes(':') ? `[${address}]` : address;
     const keeper = new KeeperClient({
