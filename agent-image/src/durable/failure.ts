@@ -1,5 +1,5 @@
 /**
- * Why a durable copy could not be used, and the cure. `Missing`, `Damaged`: this copy is useless, an older one may not be.
+ * Reason why a durable copy could not be used, and the cure. `Missing`, `Damaged`: this copy is useless, an older one may not be.
  * `WrongKey`: the blobs were encrypted with another key, or not at all.
  */
 const cures = {

@@ -109,7 +109,7 @@ const schemas: Readonly<Record<Capability, TObject>> = {
 
 /** Checks beyond the schema: an answer must match its request, in its order. Returns the fault, or null. */
 const fits: { readonly [C in Capability]: (response: Exchanges[C]['response'], request: Exchanges[C]['request']) => string | null } = {
-  // Which files a candidate edits is for gate 1 to judge: one bad candidate must not end the attempt.
+  // Gate 1 judges which files a candidate edits: one bad candidate must not end the attempt.
   Generate: () => null,
   Control: ({ experts }, request) => {
     const names = experts.map(({ name }) => name);

@@ -19,7 +19,7 @@ class Circuit {
     this.#clock = clock;
   }
 
-  /** Why a server is left out now; null when it may be asked. */
+  /** Returns the reason why a server is left out now; null when it may be asked. */
   leftOut(key: string): string | null {
     const state = this.#states.get(key);
     if (state === undefined || state.failures < failuresToOpen) return null;

@@ -26,7 +26,7 @@ interface ActsFound {
   readonly heads: readonly GoldenHead[];
 }
 
-/** How long a verifier may take over one batch, ms. */
+/** Longest time for the answer of a verifier to one batch, ms. */
 const timeoutMillis = 30_000;
 
 /** Bins of equal count in which probabilities are compared with outcomes. */

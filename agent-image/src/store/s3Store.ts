@@ -51,7 +51,7 @@ interface S3ClientOptions {
   readonly ca?: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** How long a request that failed is tried again, ms. */
+  /** Longest time for which a request that failed is retried, ms. */
   readonly maxWaitMs: number;
 }
 

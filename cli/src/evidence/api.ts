@@ -7,7 +7,7 @@ import { resultsApi, resultsPath, type ConversationEntry, type ResultsPart } fro
 import { isUnknownResource } from '../base/explain.ts';
 import { CliError, exitCodes } from '../base/failure.ts';
 
-/** How a stream begins and ends. */
+/** Beginning and end of a stream. */
 interface StreamOptions {
   readonly since?: number;
   readonly follow?: boolean;
@@ -61,7 +61,7 @@ export class ResultsApi {
         }
       } catch (error) {
         broken += 1;
-        // What was never heard of is refused at once.
+        // An error before the first entry is thrown at once.
         if (!follow || !heard || isLasting(error) || broken > mostBroken) throw error;
         more = await sleep(systemClock, firstPauseMs * 2 ** (broken - 1), this.#signal);
       }
@@ -92,12 +92,12 @@ export class ResultsApi {
 /** Connections that break one after another, and the first pause before another one, ms: a minute in all. */
 const [mostBroken, firstPauseMs] = [6, 1_000];
 
-/** Whether asking again is in vain. */
+/** Reports whether another try is in vain. */
 function isLasting(error: unknown): boolean {
   return error instanceof CliError && error.exitCode !== exitCodes.unavailable;
 }
 
-/** How storage is read without the API. */
+/** Ways to read storage without the API. */
 const fallback = 'or read the storage itself: --endpoint and --credential-file, or --file with a copy';
 
 /** The same for the user: what of the results API does not work. */

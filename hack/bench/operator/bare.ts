@@ -5,7 +5,7 @@ import { hasCondition } from './tracker.ts';
 
 const pods = defineResource({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
 
-/** Nobody: the pods of the sandboxes themselves, made by the client. What a control plane takes for them, nobody undercuts. */
+/** Returns bare pods as a subject: the pods of the sandboxes themselves, made by the client. No control plane takes less for them. */
 export function bareSubject(): Subject {
   const subject: Subject = {
     name: 'no controller: bare pods',

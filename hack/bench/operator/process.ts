@@ -35,7 +35,7 @@ export class Measured {
   readonly pid: number;
   readonly log: string;
 
-  /** Starts it; what it says goes to the file `log`. */
+  /** Starts it; its output goes to the file `log`. */
   constructor(
     command: string,
     args: readonly string[],
@@ -72,7 +72,7 @@ export class Measured {
   }
 }
 
-/** A port of this machine that nobody listens on. */
+/** Returns a port of this machine on which no process listens. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

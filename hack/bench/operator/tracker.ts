@@ -17,7 +17,7 @@ interface Conditioned {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
-/** What was seen of one object, monotonic ms of this process. */
+/** Times at which changes of one object were seen, monotonic ms of this process. */
 export interface Timeline {
   created: number;
   podCreated?: number;
@@ -25,7 +25,7 @@ export interface Timeline {
   ready?: number;
 }
 
-/** Whether an object has a condition that is True. Pure. */
+/** Reports whether an object has a condition that is True. Pure. */
 export function hasCondition(object: object, type: string): boolean {
   return (object as Conditioned).status?.conditions?.some((one) => one.type === type && one.status === 'True') === true;
 }

@@ -34,8 +34,8 @@ interface ServingOptions {
 }
 
 /**
- * The certificate that all replicas share, and the word to the API server which authority to believe. A new one is made in the
- * last third of its life; the API server knows its authority before any replica uses it.
+ * The certificate that all replicas share, and the announcement to the API server of the authority to trust. A new one is made
+ * in the last third of its life; the API server knows its authority before any replica uses it.
  */
 export class ServingCertificate {
   readonly #options: ServingOptions;
@@ -101,5 +101,5 @@ function issuedOf({ data = {} }: Secret): Issued | undefined {
   return bundleOf(issued.authority, 1).length === 0 ? undefined : issued;
 }
 
-/** Why something could not be read, for one line of a log. */
+/** Returns the reason why something could not be read, for one line of a log. */
 export const wordsOf = (error: unknown): string => asError(error).message;

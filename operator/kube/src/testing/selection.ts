@@ -21,7 +21,7 @@ function fieldSelection(kind: KindDefinition, query: string): Selection {
   return (object) => checks.every((check) => check(object));
 }
 
-/** What the selectors and the namespace of a request choose. Throws a 400 for what it cannot read. */
+/** Returns the selection of the selectors and the namespace of a request. Throws a 400 for a selector that it cannot read. */
 export function selectionOf(kind: KindDefinition, namespace: string | undefined, query: URLSearchParams): Selection {
   let requirements: ReturnType<typeof parseSelector>;
   try {

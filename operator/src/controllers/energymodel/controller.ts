@@ -45,7 +45,7 @@ function modelStatusWriter({ transport, caches, events }: OperatorContext) {
   caches.energyModels.addHandler({ onDelete: (model) => applier.forget(keyOf(model)) });
   return async ({ apiVersion, kind, metadata, status: present }: EnergyModel, status: EnergyModelStatus, signal: AbortSignal) => {
     const { name, namespace = '', uid } = metadata;
-    // Where a rollout moves, what it was decided by must be what stands there.
+    // A move of the rollout is written only over the version of the status that it was decided from.
     const version = rolloutMoved(present, status) ? metadata.resourceVersion : undefined;
     // The uid: a model of the same name that was made since is another one.
     const { written } = await applier.apply({ apiVersion, kind, metadata: { name, namespace, uid }, status }, signal, undefined, version);
@@ -55,7 +55,7 @@ function modelStatusWriter({ transport, caches, events }: OperatorContext) {
   };
 }
 
-/** What this controller needs beside the context. */
+/** Dependencies of this controller besides the context. */
 interface EnergyModelOptions {
   readonly children: ChildCaches;
   readonly writer: ChildWriter;
@@ -102,7 +102,7 @@ function sourcesOf(context: OperatorContext, children: ChildCaches): readonly So
   ];
 }
 
-/** Somebody changed the model since it was read: what its rollout is to do is decided again, ms. */
+/** Time until a rollout is decided again where its model was changed since it was read, ms. */
 const conflictMs = 100;
 
 /** Keeps the pods of EnergyModels, and their status. */

@@ -25,23 +25,23 @@ export function holdCounts(desired: ExpertPoolStatus, present: ExpertPoolStatus 
   return canonical(held) === canonical(present) ? { status: held, waitMs: countsEveryMs - sinceMs } : whole;
 }
 
-/** What Events are made from. */
+/** Part of a status that Events are made from. */
 export interface WithConditions {
   readonly conditions?: readonly Condition[];
 }
 
-/** What people should hear of a change of the condition Ready; undefined when it did not change. Pure. */
+/** Returns the Event about a change of the condition Ready; undefined when it did not change. Pure. */
 export function readyEvent(present: WithConditions | undefined, next: WithConditions): NewEvent | undefined {
   const conditionOf = (status: WithConditions | undefined): Condition | undefined => findCondition(status?.conditions, 'Ready');
   const [old, ready] = [conditionOf(present), conditionOf(next)];
   if (ready === undefined || (old?.status === ready.status && old.reason === ready.reason)) return undefined;
   const stalled = findCondition(next.conditions, 'Stalled') !== undefined;
-  // What is under way is reported by the conditions; people hear of its end, and of a pool that stops to be ready.
+  // The conditions report what is under way; Events report its end, and a pool that stops to be ready.
   if (ready.status !== 'True' && !stalled && old?.status !== 'True') return undefined;
   return { type: ready.status === 'True' ? 'Normal' : 'Warning', reason: ready.reason, action: 'Reconcile', note: ready.message };
 }
 
-/** What people should hear of a pool that is ready: what it goes on without, and the end of that. Pure. */
+/** Returns the Event about a pool that is ready: what it goes on without, and the end of that. Pure. */
 export function degradedEvent(present: WithConditions | undefined, next: WithConditions): NewEvent | undefined {
   const [old, now] = [findCondition(present?.conditions, 'Degraded'), findCondition(next.conditions, 'Degraded')];
   if (findCondition(next.conditions, 'Ready')?.status !== 'True' || old?.reason === now?.reason) return undefined;
@@ -49,7 +49,7 @@ export function degradedEvent(present: WithConditions | undefined, next: WithCon
   return { type: 'Normal', reason: 'Complete' satisfies Reason, action: 'Reconcile', note: 'nothing is missing any more' };
 }
 
-/** What people should hear of an engine whose memory is not what was reckoned; undefined when they heard it. Pure. */
+/** Returns the Event about an engine whose memory is not what was estimated; undefined when it was reported before. Pure. */
 export function driftEvent(present: WithConditions | undefined, next: WithConditions): NewEvent | undefined {
   const [old, now] = [findCondition(present?.conditions, 'EstimateDrift'), findCondition(next.conditions, 'EstimateDrift')];
   if (now?.status !== 'True' || old?.status === 'True') return undefined;
@@ -78,7 +78,7 @@ export class PoolStatusWriter {
 
   /** Ms after which to look again because counts were held back; undefined when all is written. */
   async write(pool: ExpertPool, desired: ExpertPoolStatus, signal: AbortSignal): Promise<number | undefined> {
-    // Where a rollout moves, what it was decided by must be what stands there.
+    // A move of the rollout is written only over the version of the status that it was decided from.
     const version = rolloutMoved(pool.status, desired) ? pool.metadata.resourceVersion : undefined;
     const { clock, events } = this.#context;
     const key = keyOf(pool);

@@ -30,7 +30,7 @@ function guardRevisions(world: World): void {
   });
 }
 
-/** Where what serves is; it never moves. */
+/** Returns the slot of an item that serves; it never moves. */
 const placeOf = (world: World, item: string): string | undefined =>
   pools(world)[0]?.status?.plan?.assignments.find((place) => place.item === item)?.slot;
 

@@ -45,7 +45,7 @@ const expectAnswer = (world: World, decision: string): void => {
   expect(world.orders()[0]?.metadata.ownerReferences).toMatchObject([{ kind: 'AgentTask', name: 'one' }]);
 };
 
-/** How tasks are ended, answered and deleted from outside. */
+/** Tasks that are ended, answered and deleted from outside. */
 export const endings: readonly Scenario[] = [
   cancelled('Stop', (world) => expectEnd(world.task('one'), { phase: 'Cancelled' }, ['Cancelled'])),
   cancelled('Rollback', (world) =>

@@ -52,7 +52,7 @@ async function withModel(world: World): Promise<void> {
   await new ResourceClient<EnergyModel>(world.transport, resources.energyModels).create(newModel());
 }
 
-/** What pools consist of, and what stands for them elsewhere. */
+/** Kinds that pools consist of, and kinds that stand for them elsewhere. */
 const kinds = [resources.deployments, resources.services, resources.networkPolicies, resources.roleBindings, resources.serviceAccounts];
 
 /** Pools and models: how they come, change and go. */
