@@ -78,9 +78,10 @@ export async function openCasEngine(options: CasOptions): Promise<SnapshotEngine
 
 /**
  * Snapshots by content: each file's bytes once in an append-only log, each snapshot a manifest.
- * A snapshot exists from the moment its manifest is renamed into place, after its objects are durable.
+ * A snapshot exists from the moment its manifest is renamed into place, after its objects are durable. An engine that also moves the
+ * tree by other means extends {@link takeNow} and {@link restoreNow}, which run one after another.
  */
-class CasEngine implements SnapshotEngine {
+export class CasEngine implements SnapshotEngine {
   readonly #roots: readonly RootBytes[];
   readonly #layout: StoreLayout;
   readonly #files: SnapshotFiles;
@@ -129,7 +130,7 @@ class CasEngine implements SnapshotEngine {
 
   take(options: TakeOptions = {}): Promise<SnapshotRecord> {
     return this.#run(async () => {
-      const record = await this.#takeOrFree(options);
+      const record = await this.takeNow(options);
       if (this.#collector.due) this.#collectSoon();
       if (record.addedObjects > SAVE_AFTER) void this.#serial.run(async () => this.#scanner.save());
       return record;
@@ -137,7 +138,7 @@ class CasEngine implements SnapshotEngine {
   }
 
   restore(id: string): Promise<RestoreReport> {
-    return this.#run(() => this.#restore(id));
+    return this.#run(() => this.restoreNow(id));
   }
 
   scan(): Promise<Manifest> {
@@ -218,7 +219,7 @@ class CasEngine implements SnapshotEngine {
   }
 
   /** A snapshot for which the store has no room is tried once more when a collection has made some. */
-  async #takeOrFree(options: TakeOptions): Promise<SnapshotRecord> {
+  protected async takeNow(options: TakeOptions): Promise<SnapshotRecord> {
     try {
       return await this.#take(options);
     } catch (error) {
@@ -253,7 +254,7 @@ class CasEngine implements SnapshotEngine {
     }
   }
 
-  async #restore(id: string): Promise<RestoreReport> {
+  protected async restoreNow(id: string): Promise<RestoreReport> {
     const started = performance.now();
     this.#files.check(id);
     const slices = new Slices();
