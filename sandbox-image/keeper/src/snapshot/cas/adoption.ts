@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { Adoption } from '../records/engine.ts';
 import { isFull, SnapshotError } from '../base/errors.ts';
-import { readStored, replaceStored } from '../base/stored.ts';
+import { readStored, replaceStored } from '../objects/stored.ts';
 import { digestOf, hashOf, parseManifest, type Manifest } from '../base/manifest.ts';
 import type { Incoming, ObjectStore } from '../objects/objectStore.ts';
 import type { Base, SnapshotFiles } from '../records/snapshotFiles.ts';

@@ -20,7 +20,7 @@ import { applyPlan, checkContents, resetXattrs, restoreFailure } from '../restor
 import { planRestore, prune } from '../restore/plan.ts';
 import { RootMap, Staging } from '../restore/staging.ts';
 import { Serial, Slices } from '../base/slices.ts';
-import { readStored } from '../base/stored.ts';
+import { readStored } from '../objects/stored.ts';
 import { makeBundle } from '../revert/bundle.ts';
 import { checkRoots, openLayout, type StoreLayout } from '../objects/storeLayout.ts';
 

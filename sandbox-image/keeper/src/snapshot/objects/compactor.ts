@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { isFull } from '../base/errors.ts';
 import type { Slices } from '../base/slices.ts';
-import { syncDirectory } from '../base/stored.ts';
+import { syncDirectory } from './stored.ts';
 import { isZero } from './holes.ts';
 import {
   HEADER_BYTES,

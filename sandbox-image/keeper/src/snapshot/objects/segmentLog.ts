@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { SnapshotError } from '../base/errors.ts';
 import { hexOf } from '../base/manifest.ts';
-import { readStored, replaceStored, syncDirectory } from '../base/stored.ts';
+import { readStored, replaceStored, syncDirectory } from './stored.ts';
 
 /** The calls that can run out of space or fail to sync; tests plant faults here. */
 export type SegmentFs = Pick<typeof fs, 'writeSync' | 'fdatasync'>;

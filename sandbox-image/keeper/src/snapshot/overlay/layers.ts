@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { errnoOf, SnapshotError } from '../base/errors.ts';
 import { sysPath, type BytePath, bytesOf } from '../base/pathBytes.ts';
-import { readStored } from '../base/stored.ts';
+import { readStored } from '../objects/stored.ts';
 import type { LayeredRoot, Mounter } from './mounter.ts';
 
 /** Mounted layers: numbers of `lower` from the top to the bottom. */

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { chmodAt } from '../base/atPath.ts';
 import { errnoOf } from '../base/errors.ts';
-import { readStored } from '../base/stored.ts';
+import { readStored } from '../objects/stored.ts';
 import { sysPath, type BytePath } from '../base/pathBytes.ts';
 
 /** Read and search permission for the owner of a folder. */

@@ -3,7 +3,7 @@ import { StatCursor } from './statCursor.ts';
 import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import { errnoOf, isFull } from '../base/errors.ts';
-import { readStored } from '../base/stored.ts';
+import { readStored } from '../objects/stored.ts';
 import { parseLine } from '../base/manifest.ts';
 import { parentOf, sysPath, type BytePath } from '../base/pathBytes.ts';
 import { makeNode, reviveNode, type TreeNode } from './node.ts';

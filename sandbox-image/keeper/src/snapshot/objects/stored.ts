@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { dirname } from 'node:path';
-import { errnoOf } from './errors.ts';
+import { errnoOf } from '../base/errors.ts';
 
 /** Reads a file of the store; null when it is not there. */
 export function readStored(path: string, encoding: 'utf8' | 'latin1' = 'utf8'): string | null {
