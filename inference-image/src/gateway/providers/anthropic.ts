@@ -1,13 +1,14 @@
 import { Anthropic } from '@anthropic-ai/sdk';
-import type { ChatCompletion, WireMessage, WireUsage } from '@agentfleet/protocol/chat';
-import type { AnthropicState } from './anthropicState.ts';
+import type { ChatCompletion } from '@agentfleet/protocol/chat';
+import { anthropicAnswer, anthropicState, finishOf, stopOf, usageOfMessage } from './anthropicAnswer.ts';
 import { anthropicRequest, inputOf } from './anthropicRequest.ts';
 import { malformed, reportedFailure } from './failure.ts';
 import type { Ask, Chunk, Provider } from './provider.ts';
-import type { ContentBlock, Message, RawMessageStreamEvent, StopReason, Usage } from '@anthropic-ai/sdk/resources/messages';
+import type { ContentBlock, RawMessageStreamEvent, StopReason } from '@anthropic-ai/sdk/resources/messages';
 import { chunkOf } from './chunks.ts';
 
 type Open = { block: ContentBlock; json: string };
+type Counts = NonNullable<Parameters<typeof usageOfMessage>[0]>;
 
 /** Converts events of the Messages API to chunks of the chat API; the model's state comes with the last one. */
 class AnthropicStream {
@@ -129,65 +130,4 @@ function clientOf({ url, key, fetch, model }: Ask): Anthropic {
     fetch,
     ...(key === null && { defaultHeaders: { authorization: null } }),
   });
-}
-
-/** A message of the Messages API as an answer of the chat API; its blocks go with it. Pure. */
-function anthropicAnswer(answer: Message, model: string): ChatCompletion {
-  const { id, content, stop_reason: reason, stop_sequence: sequence, usage } = answer;
-  const reported = usageOfMessage(usage);
-  const ended = { finish_reason: finishOf(reason), ...stopOf(reason, sequence) };
-  return {
-    id,
-    model,
-    choices: [{ index: 0, message: messageOf(content, model), ...ended, logprobs: null }],
-    ...(reported !== null && { usage: reported }),
-  };
-}
-
-function messageOf(content: readonly ContentBlock[], model: string): WireMessage {
-  const text = content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
-  const calls = content.flatMap((block) =>
-    block.type === 'tool_use'
-      ? [{ id: block.id, type: 'function' as const, function: { name: block.name, arguments: JSON.stringify(block.input ?? {}) } }]
-      : [],
-  );
-  return {
-    role: 'assistant',
-    content: text === '' ? null : text,
-    ...(calls.length > 0 && { tool_calls: calls }),
-    provider_state: anthropicState(content, model),
-  };
-}
-
-/** Returns the model's state for its message. */
-function anthropicState(content: readonly ContentBlock[], model: string): AnthropicState {
-  return { engine: 'Anthropic', model, content };
-}
-
-/** Why an answer ended, in the words of the chat API. Pure. */
-function finishOf(reason: StopReason | null): string {
-  if (reason === 'tool_use') return 'tool_calls';
-  if (reason === 'max_tokens' || reason === 'model_context_window_exceeded') return 'length';
-  return reason === 'refusal' ? 'content_filter' : 'stop';
-}
-
-/** The sequence that ended an answer, as `stop_reason` of a choice, where servers of the chat API report it too. Pure. */
-function stopOf(reason: StopReason | null, sequence: string | null): { readonly stop_reason?: string } {
-  return reason === 'stop_sequence' && typeof sequence === 'string' ? { stop_reason: sequence } : {};
-}
-
-type Counts = Pick<Usage, 'input_tokens' | 'output_tokens'> &
-  Partial<Pick<Usage, 'cache_creation_input_tokens' | 'cache_read_input_tokens'>>;
-
-/** The API counts tokens read from and written to its cache separately from the input. Null: it reports nothing. Pure. */
-function usageOfMessage(usage: Counts | null | undefined): WireUsage | null {
-  if (typeof usage?.input_tokens !== 'number' || typeof usage.output_tokens !== 'number') return null;
-  const { input_tokens: fresh, output_tokens: output, cache_creation_input_tokens: written, cache_read_input_tokens: read } = usage;
-  const prompt = fresh + (written ?? 0) + (read ?? 0);
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: output,
-    total_tokens: prompt + output,
-    prompt_tokens_details: { cached_tokens: read ?? 0, ...(typeof written === 'number' && { cache_write_tokens: written }) },
-  };
 }
