@@ -20,21 +20,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 
 type Free = KubeObject & Readonly<Record<string, unknown>>;
 
-const accounts = defineResource<Free>({ group: '', version: 'v1', plural: 'serviceaccounts', kind: 'ServiceAccount', namespaced: true });
-const bindings = defineResource<Free>({
-  group: 'rbac.authorization.k8s.io',
-  version: 'v1',
-  plural: 'clusterrolebindings',
-  kind: 'ClusterRoleBinding',
-  namespaced: false,
-});
-const flows = defineResource<Free>({
-  group: 'flowcontrol.apiserver.k8s.io',
-  version: 'v1',
-  plural: 'flowschemas',
-  kind: 'FlowSchema',
-  namespaced: false,
-});
+const bindings = defineResource<Free>('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding', 'clusterrolebindings', false);
+const flows = defineResource<Free>('flowcontrol.apiserver.k8s.io/v1', 'FlowSchema', 'flowschemas', false);
 
 const lifeSeconds = 86_400;
 const by = { fieldManager: 'bench' };
@@ -62,14 +49,12 @@ async function grant({ transport, system: namespace }: Place, name: string): Pro
 async function mountAccount(place: Place): Promise<{ readonly env: Record<string, string>; withdraw(): Promise<void> }> {
   const { transport, system: namespace } = place;
   const name = 'agentfleet-operator';
-  await new ResourceClient(transport, accounts).apply({ metadata: { name, namespace } }, by);
+  await new ResourceClient(transport, resources.serviceAccounts).apply({ metadata: { name, namespace } }, by);
   await grant(place, name);
   const wish = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: lifeSeconds } };
-  const given = await new ResourceClient(transport, accounts).createSubresource<{ readonly status: { readonly token: string } }>(
-    { name, namespace },
-    'token',
-    wish,
-  );
+  const given = await new ResourceClient(transport, resources.serviceAccounts).createSubresource<{
+    readonly status: { readonly token: string };
+  }>({ name, namespace }, 'token', wish);
   const { tls } = await (await kubeconfigConfig({ file: place.kubeconfig })).credentials(false);
   const folder = join(place.logs, `${namespace}-account`);
   await mkdir(folder, { recursive: true });

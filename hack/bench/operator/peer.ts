@@ -9,10 +9,10 @@ import { hasCondition } from './tracker.ts';
 
 const version = 'v1beta1';
 const extensions = 'extensions.agents.x-k8s.io';
-const sandboxes = defineResource({ group: 'agents.x-k8s.io', version, plural: 'sandboxes', kind: 'Sandbox', namespaced: true });
-const templates = defineResource({ group: extensions, version, plural: 'sandboxtemplates', kind: 'SandboxTemplate', namespaced: true });
-const pools = defineResource({ group: extensions, version, plural: 'sandboxwarmpools', kind: 'SandboxWarmPool', namespaced: true });
-const claims = defineResource({ group: extensions, version, plural: 'sandboxclaims', kind: 'SandboxClaim', namespaced: true });
+const sandboxes = defineResource(`agents.x-k8s.io/${version}`, 'Sandbox', 'sandboxes');
+const templates = defineResource(`${extensions}/${version}`, 'SandboxTemplate', 'sandboxtemplates');
+const pools = defineResource(`${extensions}/${version}`, 'SandboxWarmPool', 'sandboxwarmpools');
+const claims = defineResource(`${extensions}/${version}`, 'SandboxClaim', 'sandboxclaims');
 
 const warmPool = 'bench';
 

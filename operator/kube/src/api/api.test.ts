@@ -59,7 +59,7 @@ describe('names and paths', () => {
   });
 
   it('a namespaced object is not addressed without its namespace', () => {
-    const pods = defineResource({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
+    const pods = defineResource('v1', 'Pod', 'pods');
     expect(collectionPath(pods)).toBe('/api/v1/pods');
     expect(objectPath(pods, { namespace: 'n', name: 'a' }, 'status')).toBe('/api/v1/namespaces/n/pods/a/status');
     expect(() => objectPath(pods, { name: 'a' })).toThrow(TypeError);
