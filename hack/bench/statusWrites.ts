@@ -25,7 +25,7 @@ import { podTemplate } from './operator/peer.ts';
 import { poll } from './operator/poll.ts';
 import { metricOf } from './operator/process.ts';
 import { finishedTask } from './operator/scale/population.ts';
-import { hasCondition } from './operator/tracker.ts';
+import { hasCondition } from '../cluster/base/api.ts';
 import type { Row } from './report/table.ts';
 
 /** Blocks of each kind, after one that warms up and does not count. */

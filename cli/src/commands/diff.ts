@@ -1,7 +1,7 @@
 import { obtainIntact, type ArtifactFlags } from '../evidence/artifact.ts';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
-import { printableLines } from '../text/printable.ts';
+import { printableLines } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 import { save } from './results.ts';
 

@@ -2,7 +2,7 @@ import { expertPools } from '../base/connection.ts';
 import { events, isApiError, ResourceClient, type KubeEvent } from '@agentfleet/kube';
 import { reasons, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import { ageOf } from '../text/format.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 
 type Condition = NonNullable<NonNullable<AgentTask['status']>['conditions']>[number];

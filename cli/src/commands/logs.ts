@@ -4,7 +4,7 @@ import { ResultsApi } from '../evidence/api.ts';
 import type { ArtifactFlags } from '../evidence/artifact.ts';
 import { readLogOf } from '../evidence/log.ts';
 import { conversationLines, timelineLines, timelineOf } from '../timeline/index.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 import { eventsOf } from './explain.ts';
 import { Polling } from './polling.ts';

@@ -2,7 +2,7 @@ import { callerName, findCondition, ResourceClient } from '@agentfleet/kube';
 import type { AgentTaskOrder, AgentTaskOrderSpec, AgentTask } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
 import { agentTaskOrders, energyModels, expertPools } from '../base/connection.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import { type CommandContext, taskOf } from './command.ts';
 import { Polling } from './polling.ts';
 

@@ -5,7 +5,7 @@ import { artifactOf, obtainIntact, type ArtifactFlags } from '../evidence/artifa
 import { CliError, exitCodes } from '../base/failure.ts';
 import { duration, table } from '../text/format.ts';
 import { objectLines, type Format } from '../text/output.ts';
-import { printable, printableLines } from '../text/printable.ts';
+import { printable, printableLines } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 
 /** Writes a file as a whole or not at all. @throws CliError when it cannot be written */

@@ -1,7 +1,7 @@
 import { resources } from '@agentfleet/operator/resources';
 import { podTemplate } from './peer.ts';
 import type { Subject } from './subject.ts';
-import { hasCondition } from './tracker.ts';
+import { hasCondition } from '../../cluster/base/api.ts';
 
 /** Nobody: the pods of the sandboxes themselves, made by the client. What a control plane takes for them, nobody undercuts. */
 export function bareSubject(): Subject {

@@ -10,7 +10,7 @@ import { buildFamilies, goFacts, moduleDir } from '../../cluster/build/binaries.
 import { family, familyVersion } from '../../cluster/build/families.ts';
 import { down, up } from '../../cluster/index.ts';
 import { poll } from './poll.ts';
-import { hasCondition } from './tracker.ts';
+import { hasCondition } from '../../cluster/base/api.ts';
 
 interface Stage extends KubeObject {
   readonly spec: object;

@@ -11,10 +11,11 @@ import {
 } from '@agentfleet/kube';
 import { resources } from '@agentfleet/operator/resources';
 import { labels, workerLease } from '@agentfleet/protocol/pool';
+import { freePort } from '../../cluster/base/ports.ts';
 import { operatorBundle as imageBundle } from '../../images/parts.ts';
-import { freePort, Measured, metricOf } from './process.ts';
+import { Measured, metricOf } from './process.ts';
 import type { Place, Running, Subject, Wishes } from './subject.ts';
-import { hasCondition } from './tracker.ts';
+import { hasCondition } from '../../cluster/base/api.ts';
 import { poll } from './poll.ts';
 import { mkdir, writeFile } from 'node:fs/promises';
 

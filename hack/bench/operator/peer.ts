@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { defineResource, ResourceClient, type KubeObject } from '@agentfleet/kube';
 import { keeperPort, labels, sandboxPod } from '@agentfleet/operator/sandbox';
+import { freePort } from '../../cluster/base/ports.ts';
 import { images, leads } from './ours.ts';
 import { poll } from './poll.ts';
-import { freePort, Measured } from './process.ts';
+import { Measured } from './process.ts';
 import type { Place, Running, Subject, Wishes } from './subject.ts';
-import { hasCondition } from './tracker.ts';
+import { hasCondition } from '../../cluster/base/api.ts';
 
 const version = 'v1beta1';
 const extensions = 'extensions.agents.x-k8s.io';

@@ -8,9 +8,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { freePort } from '../../../cluster/base/ports.ts';
 import { imageEnv, imageFlags, images, operatorBundle } from '../ours.ts';
 import { poll } from '../poll.ts';
-import { freePort, Measured, metricOf } from '../process.ts';
+import { Measured, metricOf } from '../process.ts';
 import { makeIdentity } from './identity.ts';
 import { namespaces } from './population.ts';
 
