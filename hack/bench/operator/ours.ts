@@ -87,6 +87,24 @@ export const imageFlags = '--disable-sigusr1 --liftoff-only --max-semi-space-siz
 /** The environment that the image gives it beside its version. */
 export const imageEnv = { NODE_ENV: 'production', MALLOC_ARENA_MAX: '1' } as const;
 
+/** The environment of a process, which nobody needs a token to measure. */
+export const operatorEnv = (
+  namespace: string,
+  index: number,
+  ports: { readonly metricsPort: number; readonly probesPort: number },
+): Readonly<Record<string, string>> => ({
+  POD_NAMESPACE: namespace,
+  POD_NAME: `operator-${index}`,
+  AGENTFLEET_AGENT_IMAGE: images.agent,
+  AGENTFLEET_INFERENCE_IMAGE: 'none.invalid/inference:1',
+  AGENTFLEET_SANDBOX_IMAGE: images.sandbox,
+  AGENTFLEET_TOOLS_IMAGE: images.tools,
+  AGENTFLEET_METRICS_PORT: String(ports.metricsPort),
+  AGENTFLEET_AUTHENTICATION: 'None',
+  AGENTFLEET_PROBES_PORT: String(ports.probesPort),
+  ...imageEnv,
+});
+
 function poolManifest(namespace: string, { objects, warm }: Wishes): Pick<KubeObject, 'metadata'> & { readonly spec: object } {
   return {
     metadata: { name: pool, namespace },
@@ -147,19 +165,7 @@ async function startProcess(
   { profile, nodeFlags, env: more }: OurOptions & { readonly env: Readonly<Record<string, string>> },
 ): Promise<Process> {
   const [metricsPort, probesPort] = [await freePort(), await freePort()];
-  const env = {
-    POD_NAMESPACE: place.system,
-    POD_NAME: `operator-${index}`,
-    AGENTFLEET_AGENT_IMAGE: images.agent,
-    AGENTFLEET_INFERENCE_IMAGE: 'none.invalid/inference:1',
-    AGENTFLEET_SANDBOX_IMAGE: images.sandbox,
-    AGENTFLEET_TOOLS_IMAGE: images.tools,
-    AGENTFLEET_METRICS_PORT: String(metricsPort),
-    AGENTFLEET_AUTHENTICATION: 'None',
-    AGENTFLEET_PROBES_PORT: String(probesPort),
-    ...imageEnv,
-    ...more,
-  };
+  const env = { ...operatorEnv(place.system, index, { metricsPort, probesPort }), ...more };
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
   const args = ['--disable-warning=ExperimentalWarning', ...nodeFlags, ...profiling, await operatorBundle()];
   const log = join(place.logs, `${place.namespace}-operator-${index}.log`);
