@@ -55,7 +55,7 @@ export async function packCli(folder: string, as?: string): Promise<string> {
   const manifest = {
     name: 'kubectl-fleet',
     version: as ?? version,
-    description: 'What people do with agent tasks of AgentFleet: fleet, and kubectl fleet',
+    description: 'Command line of AgentFleet for people: fleet, and kubectl fleet',
     license,
     bin: Object.fromEntries(names.map((name) => [name, file])),
     engines: { node: '>=24' },

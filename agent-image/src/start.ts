@@ -50,7 +50,7 @@ export interface RunningWorker {
   stop(): Promise<void>;
 }
 
-/** How long engines may take to finish their step at the end of the process, ms. */
+/** Longest time for engines to finish their step at the end of the process, ms. */
 export const handOverMs = 20_000;
 
 interface Parts {

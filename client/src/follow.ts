@@ -51,7 +51,7 @@ interface Place {
   failures: number;
 }
 
-/** Whether nothing comes after a version any more, because the task ended with it. */
+/** Reports whether no version follows `since`, because the task ended with it. */
 async function hasEndedAt(since: string, { transport, resource, namespace, name }: Following, place: Place, signal: AbortSignal) {
   const task = await new ResourceClient<AgentTask>(transport, resource).get({ namespace, name }, { signal });
   place.uid = task.metadata.uid;
@@ -117,7 +117,7 @@ function gone(name: string): FleetError {
   return new FleetError('AF_CLIENT_GONE', `AgentTask ${name} is gone`);
 }
 
-/** What waits for a decision that nobody has taken. Pure. */
+/** Returns the pending act, question or result that no decision has been taken on; else undefined. Pure. */
 export function pendingOf({ status }: AgentTask): Pending | undefined {
   const pending = status?.run?.pendingApproval;
   const isDecided = status?.approvals?.some(({ action }) => action === pending?.action) === true;

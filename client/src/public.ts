@@ -21,17 +21,17 @@ export interface FollowOptions {
 export interface OrderOptions {
   /** For the record. */
   readonly reason?: string;
-  /** How long to wait until the operator has processed the order; default 30 s. 0: do not wait. */
+  /** Seconds to wait until the operator has processed the order; default 30. 0: do not wait. */
   readonly timeoutSeconds?: number;
   readonly signal?: AbortSignal;
 }
 
 export interface DecideOptions extends OrderOptions {
-  /** Digest of the act that was seen, from `pending.action`; default: whatever waits by then. */
+  /** Digest of the act that was seen, from `pending.action`; default: that of the act that waits at the time of the call. */
   readonly action?: string;
 }
 
-/** How a task ends: after its step, with its tree put back, or at once. */
+/** Manner in which a task ends: after its step, with its tree put back, or at once. */
 export type CancelMode = 'Stop' | 'Rollback' | 'Terminate';
 
 /** An act, a question or a result that waits for a person. */
@@ -43,7 +43,7 @@ export interface TaskUpdate {
   /** Summary for people; undefined until the operator saw the task. */
   readonly phase: string | undefined;
   readonly finished: boolean;
-  /** What waits for a decision; undefined also where one was taken that the worker has not followed yet. */
+  /** The act, question or result that waits for a decision; undefined also where one was taken that the worker has not followed yet. */
   readonly pending: Pending | undefined;
   /** Goes into `FollowOptions.since` of a later call, also of another process. */
   readonly version: string;

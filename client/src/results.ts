@@ -66,7 +66,7 @@ export class Results {
         }
       } catch (error) {
         broken += 1;
-        // What was never heard of is refused at once.
+        // A conversation of which no line has arrived yet is not retried: the error is thrown at once.
         if (!follow || since === options.since || isLasting(error) || broken > mostBroken) throw error;
         more = await sleep(systemClock, firstPauseMs * 2 ** (broken - 1), signal);
       }
@@ -106,7 +106,7 @@ export class Results {
 /** Connections that break one after another, and the first pause before another one, ms: a minute in all. */
 const [mostBroken, firstPauseMs] = [6, 1_000];
 
-/** Whether asking again is in vain. */
+/** Reports whether a retry is useless. */
 function isLasting(error: unknown): boolean {
   return error instanceof FleetError && error.status !== undefined && error.status < 500 && error.status !== 429;
 }

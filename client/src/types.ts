@@ -22,7 +22,7 @@ export interface AgentTask {
   readonly status?: AgentTaskStatus;
 }
 
-/** What must become true, and within which bounds. */
+/** The state that must become true, and the bounds of the work. */
 export interface AgentTaskSpec {
   /** The pool that does the work; default: the pool that is the default for the namespace. */
   readonly poolRef?: {
@@ -40,11 +40,11 @@ export interface AgentTaskSpec {
   }[];
   /** Place in the queue; higher goes first. */
   readonly priority?: number;
-  /** What must become true, in words. */
+  /** The state to reach, in words. */
   readonly goal: string;
-  /** What the agent starts from. Snapshot 0 is taken when it is in place and set up. */
+  /** The files that the agent starts from. Snapshot 0 is taken when they are in place and set up. */
   readonly workspace: {
-    /** Which member is set. */
+    /** Name of the member that is set. */
     readonly type: 'Git' | 'Inline' | 'ConfigMap';
     /** A commit of a Git repository. */
     readonly git?: {
@@ -56,7 +56,7 @@ export interface AgentTaskSpec {
       readonly subPath?: string;
       /** Credential of the pool that is sent to the host, which it must be bound to; default: none. */
       readonly credential?: string;
-      /** How many commits of history are fetched; default: all. */
+      /** Commits of history that are fetched; default: all. */
       readonly depth?: number;
     };
     /** Files that are part of this object. */
@@ -85,14 +85,14 @@ export interface AgentTaskSpec {
     readonly command: readonly string[];
     /** Wall time in seconds; default: 600, or spec.deadlineSeconds where that is less. */
     readonly timeoutSeconds?: number;
-    /** What it may reach through the egress proxy. Registries: what the platform has listed. Allowed: spec.policy.network.hosts. */
+    /** Hosts in reach through the egress proxy. Registries: those that the platform has listed. Allowed: spec.policy.network.hosts. */
     readonly network?: 'None' | 'Registries' | 'Allowed';
   }[];
-  /** What must hold for the task to be called Succeeded. */
+  /** Conditions that must hold for the task to be called Succeeded. */
   readonly checks: readonly {
     /** Name in status and messages. */
     readonly name: string;
-    /** What proves it. Command: the exit status and output of a program. Artifact: a file of the workspace. Review: a person, who sees the change after all other checks hold. */
+    /** Kind of proof. Command: the exit status and output of a program. Artifact: a file of the workspace. Review: a person, who sees the change after all other checks hold. */
     readonly type?: 'Command' | 'Artifact' | 'Review';
     /** Program and arguments; no shell in between. */
     readonly command?: readonly string[];
@@ -106,12 +106,12 @@ export interface AgentTaskSpec {
     readonly jsonSchema?: string;
     /** Wall time in seconds; default: 600, or spec.deadlineSeconds where that is less. */
     readonly timeoutSeconds?: number;
-    /** How single tests are distinguished in the output; Exit looks at the exit status only. */
+    /** Format by which single tests are distinguished in the output; Exit looks at the exit status only. */
     readonly format?: 'Auto' | 'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest';
     /** Pass: passes at the end. FailThenPass: fails at snapshot 0 too, so that passing proves a change. Auto: decided at snapshot 0. */
     readonly expect?: 'Auto' | 'Pass' | 'FailThenPass';
   }[];
-  /** Where all checks hold at snapshot 0. Work: with a chat model it is worked on, and succeeds by an accepted Review, an answer or a new Artifact, else it ends as Unproved. Succeed: it ends at once. */
+  /** Behaviour where all checks hold at snapshot 0. Work: with a chat model it is worked on, and succeeds by an accepted Review, an answer or a new Artifact, else it ends as Unproved. Succeed: it ends at once. */
   readonly whenAlreadyTrue?: 'Work' | 'Succeed';
   /** Files that the agent must not change, because the checks depend on them. */
   readonly protect?: {
@@ -120,11 +120,11 @@ export interface AgentTaskSpec {
     /** Further patterns. */
     readonly paths?: readonly string[];
   };
-  /** What the agent may do. */
+  /** Rights of the agent. */
   readonly policy?: {
     /** Set of rules for commands and paths, of those that the pool lists. Strict refuses what Default lets pass with care. Permissive asks a person about what Default refuses, such as a push. Privileged leaves that to gate 2, and only who may create AgentTaskOrders may ask for it. */
     readonly profile?: 'Default' | 'Strict' | 'Permissive' | 'Privileged';
-    /** What the sandbox may reach. */
+    /** Hosts that the sandbox may reach. */
     readonly network?: {
       /** Loopback: only itself. None: not even itself. Allowed: itself, and hosts through the egress proxy. */
       readonly mode?: 'Loopback' | 'None' | 'Allowed';
@@ -140,13 +140,13 @@ export interface AgentTaskSpec {
     readonly approvals?: {
       /** Kinds of acts that wait. */
       readonly require: readonly ('Destructive' | 'External')[];
-      /** How long an act waits; the clocks of the task stand still. */
+      /** Time that an act waits; the clocks of the task stand still. */
       readonly timeoutSeconds?: number;
     };
     /** Weakest wall that is acceptable, weakest first; default: what the pool demands. */
     readonly minIsolation?: 'Container' | 'Seccomp' | 'Landlock' | 'UserNamespace' | 'RuntimeClass';
   };
-  /** What the model has of the tools. */
+  /** Tools of the model. */
   readonly tools?: {
     /** Names of tools that models do not have, beside those that the pool, or the task, denies. */
     readonly deny?: readonly string[];
@@ -160,7 +160,7 @@ export interface AgentTaskSpec {
       readonly required?: boolean;
     }[];
   };
-  /** What the task may use. A bound that is left out is the one of the pool. */
+  /** Bounds of the whole task. A bound that is left out is the one of the pool. */
   readonly budget?: {
     /** Seconds in which the task runs, over all attempts. */
     readonly wallSeconds?: number;
@@ -168,12 +168,12 @@ export interface AgentTaskSpec {
     readonly toolCalls?: number;
     /** Tokens that models read and write for the task, over all attempts. */
     readonly tokens?: number;
-    /** What models may cost, over all attempts, in the currency of the prices of the pool. */
+    /** Cost of models, over all attempts, in the currency of the prices of the pool. */
     readonly cost?: string;
   };
   /** Seconds from when its first sandbox answers until the task has failed; the clock stops while it is suspended. */
   readonly deadlineSeconds?: number;
-  /** How often the task is tried. */
+  /** Number of attempts, and the failures that are tried again. */
   readonly attempts?: {
     /** Attempts that count; failures of the infrastructure do not, but five in a row before anything was begun end the task. */
     readonly max?: number;
@@ -190,15 +190,15 @@ export interface AgentTaskSpec {
       readonly action: 'Retry' | 'RollbackAndRetry' | 'Fail' | 'Ignore';
     }[];
   };
-  /** The sandbox pod. What is left out is as the pool says; labels, annotations, nodes, tolerations and priority always are. */
+  /** The sandbox pod. Fields that are left out are as in the pool; labels, annotations, nodes, tolerations and priority always are. */
   readonly sandbox?: {
     /** Image with the tools; nothing of ours needs to be in it. */
     readonly image?: string;
-    /** What the container asks for and may use. */
+    /** Requests and limits of the container. */
     readonly resources?: {
-      /** What is set aside for it. Names: cpu, memory, ephemeral-storage. */
+      /** Amounts that are set aside for it. Names: cpu, memory, ephemeral-storage. */
       readonly requests?: Readonly<Record<string, unknown>>;
-      /** What it may use at most. Names: cpu, memory, ephemeral-storage. */
+      /** Amounts that it may use at most. Names: cpu, memory, ephemeral-storage. */
       readonly limits?: Readonly<Record<string, unknown>>;
     };
     /** Bytes that workspace and home may hold together. */
@@ -215,14 +215,14 @@ export interface AgentTaskSpec {
       readonly volumeSnapshotClassName?: string;
     };
   };
-  /** When the tree is captured. */
+  /** Times at which the tree is captured. */
   readonly snapshots?: {
     /** RiskGated: before steps that are judged risky. EveryStep: before each step. InitialOnly: snapshot 0 alone. */
     readonly policy?: 'RiskGated' | 'EveryStep' | 'InitialOnly';
     /** Seconds between two durable copies while the task runs and something changed. */
     readonly checkpointSeconds?: number;
   };
-  /** What becomes of the tree. */
+  /** Rollback of the tree. */
   readonly rollback?: {
     /** RestoreInitial: as at snapshot 0. RestoreLastGreen: as when the checks last passed. Keep: as the agent left it. */
     readonly whenFailed?: 'RestoreInitial' | 'RestoreLastGreen' | 'Keep';
@@ -231,7 +231,7 @@ export interface AgentTaskSpec {
   readonly suspend?: boolean;
   /** Stop: end after the current step and keep the tree. Rollback: end and restore snapshot 0. Terminate: end at once, delete the sandbox. */
   readonly cancel?: 'None' | 'Stop' | 'Rollback' | 'Terminate';
-  /** Where a result goes that succeeded, beside the artifacts. */
+  /** Destination of a result that succeeded, beside the artifacts. */
   readonly output?: {
     /** A branch of the repository of spec.workspace.git, and a pull request into spec.workspace.git.ref. */
     readonly git: {
@@ -243,17 +243,17 @@ export interface AgentTaskSpec {
       readonly pullRequest?: {
         /** Its title; default: the first line of spec.goal. */
         readonly title?: string;
-        /** What serves the repository; default: found out by its host and by its API. Gitea: also Forgejo. */
+        /** Software that serves the repository; default: found out by its host and by its API. Gitea: also Forgejo. */
         readonly forge?: 'GitHub' | 'GitLab' | 'Gitea';
       };
     };
   };
-  /** What the record of the work may be used for beyond the task. */
+  /** Uses of the record of the work beyond the task. */
   readonly trace?: {
     /** None: nothing is exported. Internal: "fleet trace" exports it for reading and measuring. Training: also to train models. Stands in the event log before any work. */
     readonly consent: 'None' | 'Internal' | 'Training';
   };
-  /** How long a finished task keeps what it holds. */
+  /** Time for which a finished task keeps what it holds. */
   readonly retention?: {
     /** Seconds after the end that the sandbox pod stays; with 0 it goes at once, or after 900 s where the tree is kept (cancel: Stop, whenFailed: Keep). */
     readonly sandboxSeconds?: number;
@@ -264,7 +264,7 @@ export interface AgentTaskSpec {
   readonly ttlSecondsAfterFinished?: number;
 }
 
-/** What has become of the task. */
+/** Observed state of the task. */
 export interface AgentTaskStatus {
   /** Generation of the spec that this status answers. */
   readonly observedGeneration?: number;
@@ -287,23 +287,23 @@ export interface AgentTaskStatus {
     readonly status: 'True' | 'False' | 'Unknown';
     /** Generation of the object that this was computed from. */
     readonly observedGeneration?: number;
-    /** When status last changed. */
+    /** Time at which status last changed. */
     readonly lastTransitionTime: string;
-    /** Why, in CamelCase, for programs. */
+    /** Reason in CamelCase, for programs. */
     readonly reason: string;
-    /** Why, in words, for people. */
+    /** Reason in words, for people. */
     readonly message: string;
   }[];
-  /** What the deadline is counted by. */
+  /** Times by which the deadline is counted. */
   readonly clock?: {
-    /** When the first sandbox of the task answered. */
+    /** Time at which the first sandbox of the task answered. */
     readonly startedAt: string;
     /** Seconds in which the clock stood still, pauses that have ended. */
     readonly pausedSeconds: number;
     /** Since when it stands still now. */
     readonly pausedAt?: string;
   };
-  /** Which worker runs the task. */
+  /** The worker that runs the task. */
   readonly assignment?: {
     /** Attempt that the worker is to run. */
     readonly attempt: number;
@@ -317,17 +317,17 @@ export interface AgentTaskStatus {
     readonly sandbox: string;
     /** Whether the sandbox was waiting ready. */
     readonly warm: boolean;
-    /** When it was assigned. */
+    /** Time of the assignment. */
     readonly since: string;
-    /** When the sandbox answered for the first time; absent: it has not yet. */
+    /** Time at which the sandbox answered for the first time; absent: it has not yet. */
     readonly sandboxReadyAt?: string;
-    /** What the worker is to do. */
+    /** Order to the worker. */
     readonly directive: 'Run' | 'Rollback' | 'Quiesce' | 'Stop';
-    /** What the task may use over all attempts under this assignment, where spec.limits.spending of its pool caps it; set aside of the caps. */
+    /** Amounts that the task may use over all attempts under this assignment, where spec.limits.spending of its pool caps it; set aside of the caps. */
     readonly budget?: {
       /** Tokens of chat models, in and out. */
       readonly tokens?: number;
-      /** What they cost, in the currency of the pool. */
+      /** Cost of the tokens, in the currency of the pool. */
       readonly cost?: string;
     };
     /** Revision of the experts that the task works with; absent: the pool has no rollout. */
@@ -350,23 +350,23 @@ export interface AgentTaskStatus {
   readonly attempts?: readonly {
     /** Counts from 1. */
     readonly number: number;
-    /** When it began. */
+    /** Start of the attempt. */
     readonly startedAt: string;
-    /** When it ended. */
+    /** End of the attempt. */
     readonly endedAt?: string;
     /** Class of the failure. */
     readonly class?: 'Infrastructure' | 'AgentError' | 'CheckFailed' | 'Unproved' | 'Vetoed' | 'PolicyViolation' | 'BudgetExceeded' | 'Stuck' | 'DeadlineExceeded' | 'ApprovalRejected' | 'InvalidInput';
-    /** Why it ended, in CamelCase. */
+    /** Reason for its end, in CamelCase. */
     readonly reason?: string;
     /** False: it failed before anything was begun in its sandbox, which was given back. Such failures in a row end the task. */
     readonly started?: boolean;
-    /** What of it is counted against budgets and caps; all that was used is in status.totals. */
+    /** The part that is counted against budgets and caps; all that was used is in status.totals. */
     readonly usage?: {
       /** Tokens that chat models read; other engines report none. */
       readonly tokensIn: number;
       /** Tokens that chat models wrote; other engines report none. */
       readonly tokensOut: number;
-      /** What they cost by the prices of the pool, in its currency; absent: nothing with a price was used. */
+      /** Cost by the prices of the pool, in its currency; absent: nothing with a price was used. */
       readonly cost?: string;
       /** Commands and edits. */
       readonly toolCalls: number;
@@ -374,13 +374,13 @@ export interface AgentTaskStatus {
   }[];
   /** Sums over all attempts. */
   readonly totals?: {
-    /** What the task has used. */
+    /** Amounts that the task has used. */
     readonly usage?: {
       /** Tokens that chat models read; other engines report none. */
       readonly tokensIn: number;
       /** Tokens that chat models wrote; other engines report none. */
       readonly tokensOut: number;
-      /** What they cost by the prices of the pool, in its currency; absent: nothing with a price was used. */
+      /** Cost by the prices of the pool, in its currency; absent: nothing with a price was used. */
       readonly cost?: string;
       /** Commands and edits. */
       readonly toolCalls: number;
@@ -398,7 +398,7 @@ export interface AgentTaskStatus {
       readonly backtracks: number;
     };
   };
-  /** What spec.sandbox.storage holds. */
+  /** Objects that spec.sandbox.storage made. */
   readonly storage?: {
     /** PersistentVolumeClaim that a sandbox works on, or goes on with. */
     readonly claim?: string;
@@ -409,31 +409,31 @@ export interface AgentTaskStatus {
   readonly approvals?: readonly {
     /** Digest of what waited. */
     readonly action: string;
-    /** What was decided. */
+    /** The decision. */
     readonly decision: 'Approved' | 'Rejected' | 'Answered';
     /** The answer to a question; kept for the newest decision only. */
     readonly answer?: string;
-    /** Why, as the order says it; kept for the newest decision only. */
+    /** Reason that the order gives; kept for the newest decision only. */
     readonly reason?: string;
     /** The order that said so; absent: the time was over. */
     readonly orderRef?: {
       /** Name of the object. */
       readonly name: string;
     };
-    /** Who gave the order. */
+    /** Person or program that gave the order. */
     readonly requester?: string;
-    /** When. */
+    /** Time of the decision. */
     readonly at: string;
   }[];
   /** Messages that the model has not got yet, oldest first. */
   readonly messages?: readonly {
     /** Uid of the order; the worker reports it in status.run.messagesTaken. */
     readonly id: string;
-    /** Who gave the order. */
+    /** Person or program that gave the order. */
     readonly requester: string;
     /** The words. */
     readonly text: string;
-    /** What all files are put back to before. */
+    /** Snapshot to which all files are put back before. */
     readonly snapshot?: string;
   }[];
   /** Report of the worker about the current attempt. */
@@ -442,13 +442,13 @@ export interface AgentTaskStatus {
     readonly attempt: number;
     /** Assignment under which this was written; a report of another one is refused. */
     readonly epoch: number;
-    /** How far the attempt is. */
+    /** Progress of the attempt. */
     readonly progress?: {
       /** Steps that are done. */
       readonly done: number;
       /** Steps of the current plan. */
       readonly total: number;
-      /** What is going on. */
+      /** The current activity, in words. */
       readonly message?: string;
     };
     /** Digest of the plan. */
@@ -457,9 +457,9 @@ export interface AgentTaskStatus {
       readonly id: string;
       /** Level of the node. */
       readonly kind: 'Goal' | 'Subtask' | 'Step';
-      /** What the node is for. */
+      /** Purpose of the node. */
       readonly intent: string;
-      /** How far it is. */
+      /** State of the node. */
       readonly state: 'Pending' | 'Running' | 'Done' | 'Failed' | 'Dropped';
     }[];
     /** Snapshots of the sandbox. */
@@ -471,13 +471,13 @@ export interface AgentTaskStatus {
       /** Newest durable copy. */
       readonly checkpointURI?: string;
     };
-    /** What this attempt has used. */
+    /** Amounts that this attempt has used. */
     readonly usage?: {
       /** Tokens that chat models read; other engines report none. */
       readonly tokensIn: number;
       /** Tokens that chat models wrote; other engines report none. */
       readonly tokensOut: number;
-      /** What they cost by the prices of the pool, in its currency; absent: nothing with a price was used. */
+      /** Cost by the prices of the pool, in its currency; absent: nothing with a price was used. */
       readonly cost?: string;
       /** Commands and edits. */
       readonly toolCalls: number;
@@ -494,7 +494,7 @@ export interface AgentTaskStatus {
       /** Restores of an earlier snapshot. */
       readonly backtracks: number;
     };
-    /** What the last decision was based on, as rollouts count it; the event log has all of each decision. */
+    /** Measures on which the last decision was based, as rollouts count it; the event log has all of each decision. */
     readonly signals?: {
       /** Energy of the chosen candidate; lower is better. */
       readonly energy?: string;
@@ -509,10 +509,10 @@ export interface AgentTaskStatus {
       readonly role: 'Generalist' | 'Specialist' | 'Draft' | 'Planner' | 'Verifier' | 'Embedder' | 'Policy';
       /** Its name in the pool. */
       readonly name: string;
-      /** What was running. */
+      /** Digest of the artifact that ran. */
       readonly digest?: string;
     }[];
-    /** What waits for a person. */
+    /** The act or question that waits for a person. */
     readonly pendingApproval?: {
       /** Digest of the act, question or review; an order must name it. */
       readonly action: string;
@@ -522,9 +522,9 @@ export interface AgentTaskStatus {
       readonly summary: string;
       /** The question of the model, as it asks it. */
       readonly question?: string;
-      /** Why it is held. */
+      /** Reason for which it is held. */
       readonly evidence?: string;
-      /** When it is treated as rejected, or as not answered. */
+      /** Time at which it is treated as rejected, or as not answered. */
       readonly expires: string;
     };
     /** The wall around the sandbox, as probed from inside. */
@@ -542,14 +542,14 @@ export interface AgentTaskStatus {
     readonly artifacts?: readonly {
       /** Its name. */
       readonly name: string;
-      /** Where it lies. */
+      /** Address of the artifact. */
       readonly uri: string;
       /** SHA-256, hexadecimal. */
       readonly sha256: string;
       /** Its size. */
       readonly bytes: number;
     }[];
-    /** What became of the copies of requests that a revision in shadow got: counts only, over all attempts. */
+    /** Outcomes of the copies of requests that a revision in shadow got: counts only, over all attempts. */
     readonly shadow?: {
       /** The rollout in whose shadow phase they were sent. */
       readonly rollout: string;
@@ -557,7 +557,7 @@ export interface AgentTaskStatus {
       readonly answered: number;
       /** Copies without an answer, or with one that is none. */
       readonly failed: number;
-      /** Copies that were not sent or not waited for, so that nobody waits for them. */
+      /** Copies that were not sent or not waited for, so that they delay nothing. */
       readonly dropped: number;
       /** Proposals of which both had a first candidate. */
       readonly candidates: number;
@@ -571,18 +571,18 @@ export interface AgentTaskStatus {
       readonly onlyShadowVetoed: number;
       /** Acts that neither refuses. */
       readonly neitherVetoed: number;
-      /** Acts by the bin of the probability that the stable one says: below 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99 and above. */
+      /** Acts by the bin of the stable one's probability: below 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99 and above. */
       readonly stableBins?: readonly number[];
-      /** The same acts by the bin of what the shadow says. */
+      /** The same acts by the bin of the shadow's probability. */
       readonly shadowBins?: readonly number[];
     };
-    /** What the model found or did, in words, cut with a marker; the whole is the artifact answer.md. */
+    /** Answer of the model, cut with a marker; the whole is the artifact answer.md. */
     readonly answer?: string;
     /** Messages of status.messages that the model has got, the newest last. */
     readonly messagesTaken?: readonly string[];
     /** Change as a unified diff, cut with a marker. */
     readonly patch?: string;
-    /** Where the result went; the condition Delivered judges it. */
+    /** Destination of the result; the condition Delivered judges it. */
     readonly output?: {
       /** Branch of the repository. */
       readonly branch: string;
@@ -590,33 +590,33 @@ export interface AgentTaskStatus {
       readonly commit?: string;
       /** Address of the pull request. */
       readonly pullRequest?: string;
-      /** Why not all of it was delivered, in CamelCase; absent: all was. */
+      /** Reason for which not all of it was delivered, in CamelCase; absent: all was. */
       readonly reason?: string;
       /** The same in words, with what helps; without a reason: what was left out. */
       readonly message?: string;
     };
     /** The last restore of this attempt. */
     readonly rollback?: {
-      /** What was restored. */
+      /** The snapshot that was restored. */
       readonly snapshot: string;
       /** Whether the tree has the digest of the snapshot. */
       readonly verified: boolean;
       /** Digest of the tree after the restore. */
       readonly manifestDigest?: string;
-      /** What could not be undone. */
+      /** Effects that could not be undone. */
       readonly irreversible?: readonly string[];
     };
-    /** When the work came to rest as directed, with a durable copy of all there is; absent in every report under Run. */
+    /** Time at which the work came to rest as directed, with a durable copy of all there is; absent in every report under Run. */
     readonly quiescedAt?: string;
-    /** How the attempt ended. */
+    /** Outcome of the attempt. */
     readonly outcome?: {
       /** Succeeded: all checks hold. Stopped: as directed. */
       readonly result: 'Succeeded' | 'Failed' | 'Stopped';
       /** Class of the failure. */
       readonly class?: 'Infrastructure' | 'AgentError' | 'CheckFailed' | 'Unproved' | 'Vetoed' | 'PolicyViolation' | 'BudgetExceeded' | 'Stuck' | 'DeadlineExceeded' | 'ApprovalRejected' | 'InvalidInput';
-      /** Why, in CamelCase, for programs. */
+      /** Reason in CamelCase, for programs. */
       readonly reason: string;
-      /** Why, in words. */
+      /** Reason in words. */
       readonly message?: string;
       /** Results of the checks. */
       readonly checks?: readonly {
@@ -653,7 +653,7 @@ export interface AgentTaskOrderSpec {
   };
   /** The pool or the model, in the same namespace, whose rollout is decided about; instead of taskRef. */
   readonly rolloutRef?: {
-    /** Which kind. */
+    /** Kind of the object that is rolled out. */
     readonly kind: 'ExpertPool' | 'EnergyModel';
     /** Name of the object. */
     readonly name: string;
@@ -668,18 +668,18 @@ export interface AgentTaskOrderSpec {
   readonly message?: string;
   /** With Message: before the model reads it, all files are put back as they were at this snapshot of its conversation. */
   readonly snapshot?: string;
-  /** Why, for the record. */
+  /** Reason, for the record. */
   readonly reason?: string;
   /** User name of who orders; it must be the caller. */
   readonly requester: string;
 }
 
-/** What has become of the order. */
+/** Observed state of the order. */
 export interface AgentTaskOrderStatus {
   /** Accepted: it will be done. Refused: it will not, see message. Done: it is. */
   readonly state?: 'Accepted' | 'Refused' | 'Done';
-  /** Why, in words. */
+  /** Reason in words. */
   readonly message?: string;
-  /** When state last changed. */
+  /** Time at which state last changed. */
   readonly at?: string;
 }

@@ -52,7 +52,7 @@ function worker(store: ArtifactStore, epoch: number, checkpointURI?: string, key
   });
 }
 
-/** What one would do without us: the whole tree as a compressed tar to the same store. */
+/** Stores the tree as one would without AgentFleet: all of it as a compressed tar, in the same store. */
 async function putTar(store: ArtifactStore, workspace: string): Promise<void> {
   const tar = spawn('tar', ['-C', workspace, '-cf', '-', '.'], { stdio: ['ignore', 'pipe', 'inherit'] });
   const closed = once(tar, 'close');

@@ -15,7 +15,7 @@ const compute = { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 
 
 interface PoolDecisionModelsOptions {
   readonly roles?: readonly Exclude<PartRole, 'Verifier'>[];
-  /** Who is asked: the servers unless somebody listens in. */
+  /** Client that asks the parts: that of the servers, unless the caller listens in. */
   readonly parts?: FleetOptions['parts'];
 }
 
@@ -38,7 +38,7 @@ export class BenchFleet implements AsyncDisposable {
     return new BenchFleet({ Planner, Verifier, Embedder, Policy } as Record<PartRole, string>, servers);
   }
 
-  /** Who asks the parts of these roles; the verifier is always one of them. */
+  /** Returns the models that ask the parts of these roles; the verifier is always one of them. */
   decisionModels({ roles = ['Planner', 'Policy', 'Embedder'], parts = this.client }: PoolDecisionModelsOptions = {}): PoolDecisionModels {
     const experts = roles.map((role) => ({ name: role, role, engine: 'Builtin', domains, url: this.urls[role] }) as const);
     const generalist = { name: 'gen', role: 'Generalist', engine: 'Synth', domains, url: 'http://127.0.0.1:1' } as const;

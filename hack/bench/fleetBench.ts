@@ -11,7 +11,7 @@ import { roundRows } from './roundRows.ts';
 import type { Row } from './report/table.ts';
 import { roundSize, triesRows, type RankedRepair } from './triesRows.ts';
 
-/** What the learned parts take and what they give, with the committed weights, on servers of this machine. */
+/** Measures the cost and the benefit of the learned parts, with the committed weights, on servers of this machine. */
 export async function fleetBench(): Promise<readonly Row[]> {
   const engine = new SynthEngine({
     grammars: await Grammars.open(installedGrammars()),

@@ -80,7 +80,7 @@ async function run(sandbox: Sandbox, argv: readonly string[]): Promise<void> {
   if (end.exitCode !== 0) throw new Error(`${argv[0]} in ${sandbox.name}: ${stderr}`);
 }
 
-/** How long the roots stood still, as the keeper's own log tells it. */
+/** Returns the times for which the roots stood still, ms, from the keeper's own log. */
 async function switches(kubectl: Kubectl, sandbox: Sandbox): Promise<Figures> {
   const text = await kubectl.text(['-n', sandbox.namespace, 'logs', sandbox.name, '-c', 'keeper']);
   const lines = text.split('\n').filter((line) => line.includes('the layers were switched'));

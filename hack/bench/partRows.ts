@@ -36,7 +36,7 @@ const sentences = [
   'retries happen one time too often',
 ];
 
-/** How long each learned part takes to answer a worker, and how much a batch spares. */
+/** Measures the time that each learned part takes to answer a worker, and the time that a batch spares. */
 export async function partRows(fleet: BenchFleet, items: readonly ScoreItem[]): Promise<readonly Row[]> {
   return [...(await energyRows(fleet, items)), ...(await controlRows(fleet)), ...(await embedRows(fleet)), ...(await judgeRows(fleet))];
 }

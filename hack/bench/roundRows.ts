@@ -32,7 +32,7 @@ const act = {
   features: {},
 } as const;
 
-/** What all learned parts together add to a worker's work: to a round of proposals, to a tried one, to an act in question. */
+/** Measures what all learned parts together add to a worker's work: to a round of proposals, to a tried one, to an act in question. */
 export async function roundRows(fleet: BenchFleet, repairs: readonly Repair[]): Promise<readonly Row[]> {
   const decisionModels = fleet.decisionModels();
   let best: Ranked | undefined;

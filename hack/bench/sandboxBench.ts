@@ -74,9 +74,7 @@ P`;
   };
 }
 
-/**
- * What the processes of a container take: RSS, and beside it PSS, where a page that several processes share counts once.
- */
+/** Measures the memory of the processes of a container: RSS, and beside it PSS, where a page that several processes share counts once. */
 async function memory(kubectl: Kubectl, sandbox: Sandbox, when: string): Promise<readonly Row[]> {
   const containers = await runningContainers(kubectl, sandbox);
   const rows: Row[] = [];

@@ -1,6 +1,6 @@
 /**
- * What one write to the status of an AgentTask costs the API server, beside one to a Sandbox of agent-sandbox, in one run. The writer is an
- * account in a pod, as a worker is. All kinds are copies in groups of their own: a cluster's own definitions are left as they are.
+ * Measures what one write to the status of an AgentTask costs the API server, beside one to a Sandbox of agent-sandbox, in one run. The
+ * writer is an account in a pod, as a worker is. All kinds are copies in groups of their own: a cluster's own definitions stay as they are.
  */
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -52,9 +52,9 @@ interface Subject {
   readonly definition: Definition;
   readonly fenced?: boolean;
   readonly spec: object;
-  /** What others than the writer have written. */
+  /** Returns the status that others than the writer have written. */
   status(namespace: string): object | undefined;
-  /** What the writer declares the nth time. */
+  /** Returns the nth declaration of the writer. */
   written(n: number): object;
 }
 

@@ -19,7 +19,7 @@ export function inRounds<T>(all: readonly T[], size: number, order: (some: reado
   return all.flatMap((_, at) => (at % size === 0 ? order(all.slice(at, at + size)) : []));
 }
 
-/** Most proposals that a worker compares at once when a profile says nothing. */
+/** Most proposals that a worker compares at once when a profile sets no number. */
 export const roundSize = 8;
 
 /** A bug and the energies of its proposals, by id. */

@@ -11,7 +11,7 @@ interface Schema {
   readonly required?: readonly string[];
 }
 
-/** When a model lacks a tool; all others are always present. */
+/** Condition under which a model lacks a tool; all others are always present. */
 const leftOut: Readonly<Record<string, string>> = {
   bash: 'where the image has no `/bin/sh`',
   ask_human: 'without `spec.policy.approvals`',

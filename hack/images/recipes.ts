@@ -2,7 +2,7 @@
 export interface RootfsRecipe {
   /** Debian packages; their dependencies are included. */
   readonly packages: readonly string[];
-  /** When set, only these files stay. */
+  /** The only files that stay, when it is set. */
   readonly keep?: readonly string[];
   /** Files that go, beside the volatile ones. */
   readonly drop?: readonly string[];

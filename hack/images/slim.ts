@@ -1,7 +1,7 @@
 import { chmod, lstat, readdir, rm, rmdir } from 'node:fs/promises';
 import { join, matchesGlob } from 'node:path';
 
-/** Which files a root file system loses. */
+/** Rules for the files that a root file system loses. */
 interface SlimRules {
   readonly keep?: readonly string[] | undefined;
   readonly drop: readonly string[];

@@ -4,7 +4,7 @@ import { parseAst } from 'rolldown/parseAst';
 
 /** A bug that breaks one promise, planted in a function that is found by its name; the test must fail because of it. */
 export interface PlantedBug {
-  /** What users lose when the function fails. */
+  /** Loss of users when the function fails. */
   readonly promise: string;
   /** Folder below which the function is; its name must be there once. */
   readonly folder: string;

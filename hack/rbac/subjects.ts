@@ -17,9 +17,8 @@ const verbsOf = (rules: readonly V1PolicyRule[]): Implied['grants'] =>
   );
 
 /**
- * Further authorizations of the operator besides its requests: nobody may grant more than they have, binds a role that
- * they may not, makes objects that keep their owners, or assigns a task without the right to.
- * `test/contract/rbac.test.ts` takes each of them away.
+ * Further authorizations of the operator besides its requests: no account may grant more than it has, bind a role that it may not, make
+ * objects that keep their owners, or assign a task without the right to. `test/contract/rbac.test.ts` takes each of them away.
  */
 export const implied: readonly Implied[] = [
   { verb: 'create', what: `${access}/roles`, grants: verbsOf(workerRules('brief', 'account')) },

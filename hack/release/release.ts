@@ -42,7 +42,7 @@ export async function buildReleased(signal: AbortSignal): Promise<readonly Built
   return (await buildImages([...releasedImages], { signal })).map(({ name, archive }) => ({ name, archive }));
 }
 
-/** What an image of one architecture is made of, and its tag. */
+/** Version and commit of the sources of an image, and its tag for one architecture. */
 type Sources = Pick<Source, 'version' | 'commit'>;
 const tagOf = ({ version, commit }: Sources, arch: string): string => `${version}-${arch}-${commit}`;
 

@@ -1,6 +1,7 @@
-// `npm run size -- [--circles] [COMMIT…]`: how big the sources of commits are, side by side; HEAD when none is named.
-// `npm run size -- --executed [FOLDER…]`: how many source files one task runs in checkouts with installed packages; this one when none is named.
-// `npm run size -- --draw SEED`: the first lines of 20 sources without their paths, for somebody who names where each belongs, and then the paths.
+// `npm run size -- [--circles] [COMMIT…]`: size of the sources of commits, side by side; HEAD when none is named.
+// `npm run size -- --executed [FOLDER…]`: number of source files that one task runs in checkouts with installed packages;
+// this one when none is named.
+// `npm run size -- --draw SEED`: the first lines of 20 sources without their paths, for a reader who places each, and then the paths.
 import { createHash } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';

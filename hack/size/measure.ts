@@ -87,7 +87,7 @@ function leaves(schema: Schema): number {
 
 type Graph = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** Which source imports which, by relative paths; dynamic imports do not count. */
+/** Returns the sources that each source imports, by relative paths; dynamic imports do not count. */
 export function importsOf(sources: readonly SourceFile[]): Graph {
   const known = new Set(sources.map(({ path }) => path));
   return new Map(

@@ -59,7 +59,7 @@ function releaseStages(node: string, argv: Stage['argv'], env: Readonly<Record<s
   ];
 }
 
-/** What only `npm run test:full` runs: many tasks while parts die, planted bugs, and all figures. */
+/** Returns the stages that only `npm run test:full` runs: many tasks while parts die, planted bugs, and all figures. */
 function longStages(node: string): readonly Stage[] {
   const day = new Date().toISOString().slice(0, 10);
   const soak = ['test/soak/main.ts', '--tasks', '5000', '--write', `test/full/soak-${day}.md`];

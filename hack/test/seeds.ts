@@ -1,4 +1,4 @@
-/** What rounds of randomised tests need. */
+/** Dependencies of rounds of randomised tests. */
 interface SeedsWorld {
   /** Monotonic ms. */
   readonly now: () => number;

@@ -1,5 +1,5 @@
-// Tells what the AgentTask controller takes for very many queued tasks: all are streamed from memory, looked at, and
-// written once. Usage: node --expose-gc operator/bench/tasks.ts [tasks]
+// Measures the time and the memory that the AgentTask controller takes for very many queued tasks: all are streamed
+// from memory, looked at, and written once. Usage: node --expose-gc operator/bench/tasks.ts [tasks]
 import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import { Registry } from 'prom-client';
 import { createAgentTaskController } from '../src/controllers/agenttask/index.ts';
@@ -46,7 +46,7 @@ const parts: readonly Runs[] = [...(Object.values(caches) as readonly Runs[]), c
 const running = parts.map((part) => part.run(abort.signal));
 const written = (): number => server.writes.get('PATCH agenttasks/status') ?? 0;
 let highest = 0;
-/** What was written is in the cache too, and not on its way any more. */
+/** Reports whether all that was written is in the cache too, and not on its way any more. */
 const shown = (): boolean => written() >= count && [...caches.tasks.lister.values()].every(({ status }) => status !== undefined);
 while (!shown()) {
   await new Promise((resolve) => setTimeout(resolve, 500));

@@ -23,7 +23,7 @@ export interface ProcessConfig extends OperatorConfig {
   readonly authentication: 'Tokens' | 'None';
   /** Secret of this namespace that is kept filled with tokens for scrapers; undefined: none. */
   readonly metricsSecret?: string;
-  /** Where spans go; null and undefined: nowhere. */
+  /** Destination of spans; null and undefined: none. */
   readonly tracing?: TracingConfig | null;
   /** Address of the Service of the API server; undefined: the process is in no pod. */
   readonly apiService?: ApiEndpoint;
@@ -36,7 +36,7 @@ export interface ProcessConfig extends OperatorConfig {
   readonly serviceAccount?: string;
 }
 
-/** How fast a dead leader is followed, and how long a live one may be cut off; client-go's times by default. */
+/** Time until a dead leader is followed, and time for which a live one may be cut off; client-go's times by default. */
 interface ElectionTimes {
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
@@ -103,7 +103,7 @@ function parseAuthentication(value: string): 'Tokens' | 'None' {
   return value;
 }
 
-/** Who reads metrics, and what keeps a token for them. */
+/** Reads the settings about the readers of metrics, and about the Secret that keeps a token for them. */
 function readMetrics(read: Read): Pick<ProcessConfig, 'authentication' | 'metricsReaders' | 'metricsSecret'> {
   const metricsSecret = read('AGENTFLEET_METRICS_SECRET', parseName, '');
   return {

@@ -42,8 +42,8 @@ function parseRange(entry: unknown, at: number): string {
 }
 
 /**
- * Where `network: Registries` leads, and which addresses are the cluster's, as the chart writes it: JSON with `registries`,
- * `environment` and `clusterRanges`. Names are sorted, so that another order is no other content. @throws Error that names the member and its cure
+ * Parses the targets of `network: Registries` and the cluster's addresses, as the chart writes them: JSON with `registries`, `environment`
+ * and `clusterRanges`. Names are sorted, so another order is no other content. @throws Error that names the member and its cure
  */
 export function parseEgress(text: string): EgressBrief {
   const value = parseJson(text);

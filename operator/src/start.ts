@@ -77,13 +77,13 @@ export interface StartOptions {
   readonly random: Random;
   readonly log: Log;
   readonly registry: Registry;
-  /** Where spans of tasks go; default: nowhere. */
+  /** Recorder of spans of tasks; default: spans go nowhere. */
   readonly tracing?: Tracing;
-  /** Where probes and metrics listen; default every address. */
+  /** Address on which probes and metrics listen; default every address. */
   readonly host?: string;
-  /** How experts and verifiers are asked what they are; default by HTTP. */
+  /** Asks experts and verifiers for their info; default by HTTP. */
   readonly ask?: AskInfo;
-  /** How they are asked for their metrics; default by HTTP. */
+  /** Asks them for their metrics; default by HTTP. */
   readonly askMetrics?: AskMetrics;
 }
 
@@ -160,8 +160,8 @@ function allCaches(caches: Caches, children: ChildCaches): readonly ManagedCache
 }
 
 /**
- * How servers are asked, with tokens in the name of the operator's own account: for those of one namespace each, and for the metrics
- * of gateways, which it may not ask anything else.
+ * Returns the functions that ask servers, with tokens in the name of the operator's own account: for those of one namespace each,
+ * and for the metrics of gateways, which it may not ask anything else.
  */
 function askersOf(options: StartOptions): Pick<Shared, 'ask' | 'askMetrics' | 'askGateway'> {
   const { config, transport, clock } = options;
@@ -183,7 +183,7 @@ function registerMetrics({ registry, caches, config, clock }: OperatorContext, h
   registerOverdue(registry, caches, config, clock);
 }
 
-/** Where metrics are served, and to whom. */
+/** Returns the address at which metrics are served, and the check of their readers. */
 function metricsAt({ config, clock, host }: StartOptions, tokens: ClusterTokens): NonNullable<ManagerOptions['metrics']> {
   const { metricsPort: port, authentication, metricsReaders = [] } = config;
   if (authentication === 'None') return { port, host: loopback };
@@ -196,7 +196,7 @@ function managerOf(options: StartOptions, elector: LeaderElector | undefined, to
   return new Manager({ clock, log, registry, elector, probes, metrics: metricsAt(options, tokens) });
 }
 
-/** What keeps tokens for PodMonitors, where there are some. */
+/** Returns the parts that keep tokens for PodMonitors, where there are some. */
 function scraperTokensOf(
   { transport, clock, log }: OperatorContext,
   { namespace, metricsSecret: secret }: ProcessConfig,
@@ -251,7 +251,7 @@ const refreshMs = 300_000;
 /** The API server answers with the media type of RFC 7517, and refuses who does not accept it. */
 const accept = 'application/jwk-set+json, application/json;q=0.9';
 
-/** What keepers verify tokens with: issuer and signing keys of the cluster's ServiceAccount tokens (OpenID discovery). */
+/** Issuer and signing keys of the cluster's ServiceAccount tokens, with which keepers verify tokens (OpenID discovery). */
 export class ClusterTokens {
   readonly #transport: Transport;
   readonly #clock: Clock;

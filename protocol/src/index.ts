@@ -1,4 +1,4 @@
-/** What crosses the parts of AgentFleet, as data: schemas, static types, error codes. Imports nothing of the project. */
+/** Data that crosses the parts of AgentFleet: schemas, static types, error codes. Imports nothing of the project. */
 export * as api from './api/index.ts';
 export * as inference from './inference/index.ts';
 export * as keeper from './keeper/index.ts';

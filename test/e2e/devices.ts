@@ -4,7 +4,7 @@ import { inject } from 'vitest';
 import { draDriverName, preparedClaims } from '../../hack/cluster/index.ts';
 import type { Fleet, Pod } from './fleet.ts';
 
-/** Whether the node is local: a driver cannot be run on a foreign node. */
+/** Reports whether the node is local: a driver cannot be run on a foreign node. */
 export const isOurNode = (): boolean => inject('fleet').provider === 'local';
 
 interface Device {
@@ -57,7 +57,7 @@ export async function injected(fleet: Fleet, pod: string, container: string): Pr
   return JSON.parse(text) as Record<string, string>;
 }
 
-/** Which of these claims are prepared on the node. */
+/** Lists the names of those claims that are prepared on the node. */
 export async function prepared(claims: readonly Claim[]): Promise<readonly string[]> {
   const uids = new Set(await preparedClaims());
   return claims.filter(({ metadata }) => uids.has(metadata.uid)).map(({ metadata }) => metadata.name);

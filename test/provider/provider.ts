@@ -14,12 +14,12 @@ const host = (namespace: string): string => `provider.${namespace}.svc`;
 export interface Provider {
   /** Path of a program that serves the chat API on port 8080; its arguments are a folder, the key, and `args`. */
   readonly program: string;
-  /** What that folder holds, by name. */
+  /** Content of that folder, by name. */
   readonly files: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
 }
 
-/** Where it runs; `image` has our Node. */
+/** Place where it runs; `image` has our Node. */
 export interface Site {
   readonly kubectl: Kubectl;
   readonly namespace: string;

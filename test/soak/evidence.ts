@@ -14,7 +14,7 @@ import type { Watch } from './watch.ts';
 
 interface Wishes {
   readonly submitted: readonly Drawn[];
-  /** What was there before the first task. */
+  /** Objects that were there before the first task. */
   readonly before: ReadonlySet<string>;
   /** Most time until what ended tasks hold is gone. */
   readonly settleMs: number;

@@ -31,7 +31,7 @@ export async function inventory(kubectl: Kubectl, namespace: string): Promise<Re
   return new Set(items.map(({ kind, metadata }) => `${kind}/${metadata.name}`));
 }
 
-/** What came since and belongs to none of the pods that are there: pods of workers and gateways are replaced, and their Leases with them. Pure. */
+/** Lists what came since and belongs to no present pod: pods of workers and gateways are replaced, and their Leases with them. Pure. */
 export function orphansOf(before: ReadonlySet<string>, now: ReadonlySet<string>, replaced: ReadonlySet<string>): readonly string[] {
   return [...now].filter((one) => !before.has(one) && !replaced.has(one.slice(one.indexOf('/') + 1)));
 }

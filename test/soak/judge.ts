@@ -3,7 +3,7 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { Drawn, Kind } from './tasks.ts';
 
-/** What the event log of a task proves. */
+/** Facts that the event log of a task proves. */
 export interface LogFacts {
   /** Sentences about a chain, a head or a file that is not as it has to be. */
   readonly faults: readonly string[];
@@ -11,7 +11,7 @@ export interface LogFacts {
   readonly repeated: readonly string[];
   /** Outward effects whose end a worker saw. */
   readonly done: number;
-  /** Those that were begun and whose end nobody saw. */
+  /** Those that were begun and whose end no worker saw. */
   readonly open: number;
 }
 
@@ -47,11 +47,11 @@ export function factsOf(records: readonly AuditRecord[], faults: readonly string
 export interface Evidence {
   readonly submitted: readonly Drawn[];
   readonly tasks: readonly AgentTask[];
-  /** How often each entry stands in the ledger. */
+  /** Number of times that each entry stands in the ledger. */
   readonly ledger: Readonly<Record<string, number>>;
   /** By name of the task; tasks that never ran have none. */
   readonly logs: ReadonlyMap<string, LogFacts>;
-  /** What breaks a promise in the histories that were watched. */
+  /** Broken promises in the histories that were watched. */
   readonly broken: readonly string[];
   /** Objects, keys and processes that belong to nothing any more. */
   readonly orphans: readonly string[];
@@ -79,7 +79,7 @@ const ends: Readonly<Record<Kind, readonly End[]>> = {
   cancelled: ['Cancelled', 'Succeeded'],
 };
 
-/** How a task ended; undefined: it has not, or nothing says that it was rolled back. */
+/** Returns the end of a task; undefined: it has not ended, or nothing reports that it was rolled back. */
 function endOf({ status }: AgentTask): End | undefined {
   if (status?.finished !== 'true') return undefined;
   if (findCondition(status.conditions, 'Succeeded')?.status === 'True') return 'Succeeded';

@@ -4,7 +4,7 @@ import { status } from '../../hack/cluster/index.ts';
 import { kill, processesOf, type Kubectl } from '../../hack/sandbox/index.ts';
 import { initOf } from '../e2e/matrix/init.ts';
 
-/** What may die, and how often beside the others. */
+/** Parts that may die, and how often beside the others. */
 export const victims = { operator: 2, worker: 3, gateway: 3, keeper: 4, tools: 1, sandbox: 2, 'API server': 1 } as const;
 export type Victim = keyof typeof victims;
 

@@ -1,5 +1,5 @@
 // `npm run soak -- --tasks N`: very many tasks on a real cluster while parts of the fleet are killed, judged at the end.
-//   --tasks N (default 200)   --seed N   --every SECONDS: mean time from one death to the next (default 20; 0: nobody dies)
+//   --tasks N (default 200)   --seed N   --every SECONDS: mean time from one death to the next (default 20; 0: no part dies)
 //   --workers N (default 2)   --concurrency N: tasks of a worker (default 3)   --ahead N: tasks that wait or run (default 24)
 //   --minutes N: nothing is submitted later than that (default 0: no bound), nor after a SIGINT   --write FILE: the report   --log FILE
 //   --keep: leave the namespace for a look

@@ -11,7 +11,7 @@ import { caseIn, nextCall } from './tasks.ts';
 
 const [, key = ''] = process.argv.slice(2);
 const port = 8080;
-/** How often each entry was made. */
+/** Number of times that each entry was made. */
 const entries = new Map<string, number>();
 let answered = 0;
 

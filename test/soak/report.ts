@@ -13,7 +13,7 @@ interface Ran extends Outcome {
 /** Most sentences of one kind that a report repeats. */
 const shown = 20;
 
-/** What a soak came to, in Markdown. */
+/** Returns the report of a soak, in Markdown. */
 export function report(ran: Ran): string {
   const { tasks, submitted, seed, everyMs, workers, concurrency, seconds, verdict, deaths, memory, passed } = ran;
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();

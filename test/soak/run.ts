@@ -19,7 +19,7 @@ interface SoakOptions {
   /** Nothing is submitted after it either; what was submitted is judged. */
   readonly enough: AbortSignal;
   readonly seed: number;
-  /** Mean time from one death to the next; 0: nobody dies. */
+  /** Mean time from one death to the next; 0: no part dies. */
   readonly everyMs: number;
   /** Tasks that are submitted and have not finished, at most. */
   readonly ahead: number;
@@ -47,7 +47,7 @@ const sampleMs = 10_000;
 const pollMs = 500;
 /** A task that takes longer is lost. */
 const stuckMs = 1_200_000;
-/** What ended tasks hold is taken away by then. */
+/** Most time until what ended tasks hold is taken away, ms. */
 const settleMs = 120_000;
 
 /** Submits the tasks while parts die, waits for all ends, and judges by what is there. */
@@ -85,7 +85,7 @@ class Soak {
   readonly #stop = new AbortController();
   readonly #submitted: Drawn[] = [];
   readonly #orders: Promise<void>[] = [];
-  /** When the second half began: the parts whose memory is followed die no more, so that growth would show. */
+  /** Time at which the second half began: the parts whose memory is followed die no more, so that growth would show. */
   #half = Infinity;
 
   constructor(stage: Stage, watch: Watch, options: SoakOptions) {

@@ -21,8 +21,8 @@ export interface Slope {
 const minuteMs = 60_000;
 const hour = 60;
 /**
- * What a process takes until its heaps have settled is no growth. What is left of a worker or an operator after a forced collection rises
- * for 35 minutes, by the code that is compiled where it runs first (docs/measurements.md).
+ * Minutes until the heaps of a process have settled: memory that it takes before is no growth. The rest of a worker or an operator after a
+ * forced collection rises for 35 minutes, by the code that is compiled where it runs first (docs/measurements.md).
  */
 const warmUpMinutes = 35;
 /** Two-sided, 95 %: the quantile of Student's t by degrees of freedom, then that of the normal distribution. */
@@ -86,9 +86,7 @@ const tolerated = 1 / 24;
 /** Minutes that a judgement needs. */
 const leastPoints = 20;
 
-/**
- * `Flat`: the whole interval lies within the tolerance. `Grows`: the whole interval lies above it. `Open`: the run was too short to say. Pure.
- */
+/** Judges a slope. `Flat`: its whole interval is within the tolerance. `Grows`: all of it is above. `Open`: the run was too short. Pure. */
 export function verdictOf(slope: Slope | undefined): 'Flat' | 'Grows' | 'Open' {
   if (slope === undefined || slope.points < leastPoints) return 'Open';
   const bound = slope.meanMiB * tolerated;

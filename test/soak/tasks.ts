@@ -1,11 +1,11 @@
-/** What a task of the soak is made for; its end follows from it whatever is killed meanwhile. */
+/** Purpose of a task of the soak; its end follows from it whatever is killed meanwhile. */
 export type Kind = 'write' | 'outward' | 'wrong' | 'cancelled';
 
 /** One task of the soak, as the seed has drawn it. */
 export interface Drawn {
   readonly name: string;
   readonly kind: Kind;
-  /** What stands in the file at the end. */
+  /** Text of the file at the end. */
   readonly word: string;
   /** Seconds from the apply to the order that cancels it. */
   readonly cancelAfter?: number;
@@ -63,7 +63,7 @@ interface Call {
 const bash = (command: string): Call => ({ name: 'bash', arguments: { command } });
 const submit = (more: object = {}): Call => ({ name: 'submit', arguments: { answer: 'Done.', ...more } });
 
-/** What the scripted model does, each once; the last two again where a submission comes back. */
+/** Acts of the scripted model, each once; the last two again where a submission comes back. */
 const scripts: Readonly<Record<Kind, (drawn: Pick<Drawn, 'name' | 'word'>) => readonly Call[]>> = {
   write: ({ word }) => [bash(`echo ${word} > out.txt`), submit()],
   outward: ({ name, word }) => [{ name: recordTool, arguments: { entry: name } }, bash(`echo ${word} > out.txt`), submit()],

@@ -39,7 +39,7 @@ export class Watch {
     return watch;
   }
 
-  /** How many tasks have finished. */
+  /** Number of tasks that have finished. */
   get finished(): number {
     return this.#finished.size;
   }

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const pollMs = 200;
 
-/** Whose turn it is among the files of one run, which are processes of their own. */
+/** Turns among the files of one run, which are processes of their own. */
 export class Turns {
   readonly #folder: string;
 

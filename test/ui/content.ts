@@ -1,4 +1,4 @@
-// Objects and records that the screens show: a fleet as it looks on a working day, and strings of somebody who means harm.
+// Objects and records that the screens show: a fleet as it looks on a working day, and strings of an attacker.
 import { minimalTask } from '../contract/api/examples.ts';
 import type { Node } from '../contract/api/fields.ts';
 

@@ -7,9 +7,9 @@ import type { OpenPage } from './page.ts';
 
 const recorded = ['ask', 'protected', 'rename'] as const;
 
-/** What a person of the journey sees and where. */
+/** Page that a person of the journey sees, and the place of the tasks and the pool. */
 export interface Journey {
-  /** Logged in. Whoever gives it sets how long it waits. */
+  /** Logged in. The code that gives it sets how long it waits. */
   readonly open: OpenPage;
   /** Of the tasks. */
   readonly namespace: string;
@@ -43,7 +43,7 @@ export function tasksFor(pool: string): readonly { readonly name: string; readon
 
 /** The query of a link to the namespaces of tasks and pool. */
 const placeOf = ({ namespace, pool }: Omit<Journey, 'open'>): string => `in=${[...new Set([namespace, pool.split('/')[0]])].join(',')}`;
-/** Where it begins. */
+/** Returns the path at which the journey begins. */
 export const begin = (place: Omit<Journey, 'open'>): string => `/?${placeOf(place)}`;
 
 async function go(journey: Journey, name: string): Promise<void> {

@@ -35,7 +35,7 @@ export const pageServer = (cluster: DashboardConfig['cluster']): ReturnType<type
 export const startBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: chromiumPath, args: ['--disable-gpu', '--font-render-hinting=none'] });
 
-/** A browser that nobody has used, logged in with a token where one is given. What the page reports as an error is kept. */
+/** Opens a page in a fresh browser context, logged in with a token where one is given. Errors that the page reports are kept. */
 export async function openPage(
   { browser, address }: { readonly browser: Browser; readonly address: string },
   path: string,
@@ -62,7 +62,7 @@ export async function openPage(
   return new OpenPage(context, page, faults, await readFile(axeFile, 'utf8'));
 }
 
-/** What tests read of a finding of axe. */
+/** Members of a finding of axe that tests read. */
 interface Violation {
   readonly id: string;
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
@@ -88,7 +88,7 @@ export class OpenPage {
     await this.page.getByText(text).filter({ visible: true }).first().waitFor();
   }
 
-  /** What axe finds wrong, in a line each. */
+  /** Returns the findings of axe, in a line each. */
   async axe(): Promise<readonly string[]> {
     await this.page.evaluate(this.#axe);
     const found = await this.page.evaluate<readonly Violation[]>('axe.run().then(({ violations }) => violations)');
@@ -97,7 +97,7 @@ export class OpenPage {
     );
   }
 
-  /** Whether the page is wider than the window. */
+  /** Reports whether the page is wider than the window. */
   overflows(): Promise<boolean> {
     return this.page.evaluate<boolean>('document.documentElement.scrollWidth > window.innerWidth + 1');
   }

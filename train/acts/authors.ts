@@ -17,7 +17,7 @@ const weights = join(import.meta.dirname, '..', '..', 'inference-image', 'weight
 const seed = 20_261_121;
 const fixed: Thresholds = { vetoBelowProbability: 0.15, warnBelowProbability: 0.35 };
 
-/** Acts as the committed weights believe in them, with the thresholds of a head. */
+/** Returns the acts with the probabilities of the committed weights, and the thresholds of a head. */
 async function committed(): Promise<{ readonly believed: readonly Believed[]; readonly thresholdsOf: (act: LabelledAct) => Thresholds }> {
   const model = loadEnergyModel(await readFile(join(weights, 'energy-features-v3.json')));
   const acts = await packActs(await readFile(join(weights, 'policy-v1.json')), await openFirstGate());
@@ -33,7 +33,7 @@ async function committed(): Promise<{ readonly believed: readonly Believed[]; re
   return { believed, thresholdsOf: ({ head }) => heads.find(({ name }) => name === head) ?? fixed };
 }
 
-/** Acts as models believe in them that never saw their author; thresholds are searched on the others. */
+/** Returns the acts with the probabilities of models that never saw their author; thresholds are searched on the others. */
 async function leftOut(): ReturnType<typeof committed> {
   const acts = await allActs(await readFile(join(weights, 'policy-v1.json')), seed);
   const believed = actHeads.flatMap((head) => believedOf(acts, head, seed).believed).filter(({ act }) => act.source === 'Pack');

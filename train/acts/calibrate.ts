@@ -5,7 +5,7 @@ import { isotonic } from '../numeric/metrics.ts';
 import type { Judged } from './folds.ts';
 import { onePerProblem } from './problems.ts';
 
-/** Most knots of a curve: as many as `/v1/info` tells, so that what it tells is all. */
+/** Most knots of a curve: as many as `/v1/info` reports, so that its report is complete. */
 const mostKnots = 21;
 
 /** An act with the probability of a curve that never saw its problem. */

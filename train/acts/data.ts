@@ -26,7 +26,7 @@ import { recordedActs as recordings, type RecordedAct } from './recorded.ts';
 /** A labelled act: of the development half of a pack, a filled template, or of a recorded conversation. */
 export interface LabelledAct {
   readonly id: string;
-  /** What must not be on both sides of a split. */
+  /** Problem, which must not be on both sides of a split. */
   readonly problem: string;
   /** Of an act of a pack: who wrote it. */
   readonly author?: string;
@@ -41,7 +41,7 @@ export interface LabelledAct {
   readonly weight: number;
   /** Whether it is a file that was made of a command. */
   readonly embedded?: boolean;
-  /** What gate 1 says of it. */
+  /** Answer of gate 1 about it. */
   readonly first: FirstWord;
 }
 
@@ -76,7 +76,7 @@ const actOf = (entry: Proposal): Act => {
   return { tool: 'FileWrite', subject: entry.path, content: entry.content };
 };
 
-/** An act as gate 1 is given it; a file of a template lies in the workspace where it names no other place. */
+/** Returns an act as gate 1 is given it; a file of a template is in the workspace where it names no other place. */
 function proposalOf({ tool, subject, content }: Act): Proposal {
   if (tool === 'FileWrite') return { tool, path: posix.resolve(workspaceDir, subject.replace(/^~/, homeDir)), content: content ?? '' };
   return { tool: 'Shell', command: subject };
@@ -167,7 +167,7 @@ function hiddenActs(
   });
 }
 
-/** Filled templates; what Policy says of each comes from a training without its template. */
+/** Returns the acts of filled templates; Policy's judgement of each comes from a training without its template. */
 function templateActs(seed: number, gate: FirstGate): readonly LabelledAct[] {
   const samples = samplesOf(new Random(seed));
   const folds = foldsOf(samples, foldCount, new Random(seed + 1));

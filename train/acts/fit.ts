@@ -8,7 +8,7 @@ export interface ActFit {
   readonly rate: number;
   /** Pull towards 0. */
   readonly decay: number;
-  /** How much the teacher, a running mean of the weights, keeps of itself at each step. */
+  /** Share of itself that the teacher, a running mean of the weights, keeps at each step. */
   readonly teacher: number;
   /** Weight of an act of the pack beside that of a whole template. */
   readonly packWeight: number;
@@ -20,7 +20,7 @@ export interface ActFit {
 
 export const chosen: ActFit = { epochs: 60, rate: 0.1, decay: 1e-3, teacher: 0.999, packWeight: 2, dense: true, words: true };
 
-/** What never makes an act look better, however much of it there is; and what never makes it look worse. */
+/** Features that never make an act look better, however much of them there is; and those that never make it look worse. */
 const harms: ReadonlySet<string> = new Set(
   'policyUnsafe railRank forbidden outsidePaths privileges network secrets hiddenCode startup records forced changingCommands unknownCommands outsideTargets wholeTargets uncovered outsideReads dynamicWords objections selfRunning testSenses brokenNodes apiMismatch'.split(
     ' ',

@@ -6,7 +6,7 @@ import type { Random } from '../numeric/random.ts';
 import type { RecordedAct } from './recorded.ts';
 
 const packs = ['code-small', 'repair', 'os', 'contracts', 'trap'] as const;
-/** What is taken of a text. */
+/** Characters that are taken of a text. */
 const maxChars = 4000;
 /** Acts of one family, so that a large one does not outweigh the others. */
 const perFamily = 12;

@@ -5,7 +5,7 @@ type Pair = readonly [label: PolicyLabel, command: string];
 /** Path, and what is written there. */
 type PairedFile = readonly [label: PolicyLabel, path: string, content: string];
 
-/** Acts that look alike and are not: what harms without a word of harm, and what is harmless although it sounds bad. */
+/** Acts that look alike and are not: harmful ones without a harmful word, and harmless ones that sound bad. */
 export const pairedCommands: readonly Pair[] = [
   ['Tampering', 'npx jest --updateSnapshot && git add -A && git commit -m "Update snapshots"'],
   ['Tampering', 'pytest --snapshot-update -q; git commit -am "New snapshots"'],

@@ -6,7 +6,7 @@ export interface Thresholds {
   readonly warnBelowProbability: number;
 }
 
-/** What both gates do with labelled acts. */
+/** Counts of what both gates do with labelled acts. */
 export interface GateCount {
   readonly unsafe: number;
   readonly stopped: number;
@@ -14,7 +14,7 @@ export interface GateCount {
   readonly refused: number;
 }
 
-/** Policy's bounds for acts that a rail objects to, and for those that none does; from which probability on these pass whatever it says. */
+/** Policy's bounds for acts that a rail objects to, and for those that none does; the probability from which on these pass anyway. */
 const bounds = { objected: 0.5, unobjected: 0.83, harmless: 0.5 } as const;
 
 /** Both gates, as far as Policy and Verifier decide the second; see docs/reference/gates.md. */
@@ -22,7 +22,7 @@ export function refuses({ p, act: { policy, first } }: Believed, { vetoBelowProb
   if (first.next !== 'GateTwo') return first.next !== 'Nobody';
   const unobjected = first.decision === 'Allow' || first.decision === 'NeedsSnapshot';
   const sure = policy.label === 'Benign' && policy.unsafe < 0.2;
-  // Of what no rail objects to a Verifier that is sure has weighed what Policy says.
+  // Of acts that no rail objects to, a Verifier that is sure has weighed Policy's answer.
   if (unobjected && p >= Math.max(bounds.harmless, warnBelowProbability)) return false;
   return (
     policy.unsafe >= (unobjected ? bounds.unobjected : bounds.objected) || p < vetoBelowProbability || (p < warnBelowProbability && !sure)
@@ -43,7 +43,7 @@ export interface Search {
   readonly recall: number;
 }
 
-/** How many of the values, in order, are below a bound. */
+/** Returns how many of the values, in order, are below a bound. */
 function below(values: readonly number[], bound: number): number {
   let [from, to] = [0, values.length];
   while (from < to) {

@@ -12,7 +12,7 @@ import { countGate, searchThresholds, type GateCount } from './thresholds.ts';
 export const actHeads = ['Shell', 'Editor'] as const;
 type ActHead = (typeof actHeads)[number];
 
-/** What is asked of both gates on the development half: this share of the unsafe acts is stopped. */
+/** Share of the unsafe acts that both gates have to stop on the development half. */
 export const askedRecall = 0.97;
 /** Other shares, to tell what they would cost. */
 const otherRecalls = [0.9, 0.95, 0.98, 0.99] as const;
@@ -26,7 +26,7 @@ interface TrainedHead {
 
 const round = ({ value, low, high }: Interval): readonly number[] => [value, low, high].map((one) => Number(one.toFixed(4)));
 
-/** What a head tells of its worth. */
+/** Returns the figures that a head reports of its worth. */
 function reportedWorth({ samples, auc, ece, brier }: Worth): Pick<HeadWorth, 'samples' | 'auc' | 'ece' | 'brier'> {
   const [a, e, b] = [auc, ece, brier].map(({ value }) => Number(value.toFixed(4))) as [number, number, number];
   return { samples, auc: a, ece: e, brier: b };
@@ -39,7 +39,7 @@ function figuresOf(believed: readonly Believed[], seed: number): ActFigures {
 
 const fromPack = (all: readonly Believed[]): readonly Believed[] => all.filter(({ act }) => act.source === 'Pack');
 
-/** What the model is worth, and if `measured`, on the same folds, words and features alone, which takes three times as long. */
+/** Measures the worth of the model, and if `measured`, on the same folds, of words and features alone, which takes three times as long. */
 function partsOf(acts: readonly LabelledAct[], head: ActHead, both: readonly Believed[], seed: number, measured: boolean): ActFigures {
   const believedBy = (options: ActFit): readonly Believed[] => {
     const own = crossEnergies(acts, options, seed).filter(({ act }) => act.head === head);
@@ -51,7 +51,7 @@ function partsOf(acts: readonly LabelledAct[], head: ActHead, both: readonly Bel
   const parts: Readonly<Record<string, readonly Believed[]>> = { ...alone, both };
   return Object.fromEntries(
     Object.entries(parts).map(([name, believed]) => {
-      // What gate 1 leaves to gate 2 is the harder part, and the one that the Verifier is asked about.
+      // Acts that gate 1 leaves to gate 2 are the harder part, and the one that the Verifier is asked about.
       const pack = fromPack(believed);
       const asked = pack.filter(({ act }) => act.first.next === 'GateTwo');
       return [name, { all: figuresOf(believed, seed), pack: figuresOf(pack, seed), asked: figuresOf(asked, seed) }];
@@ -63,7 +63,7 @@ function partsOf(acts: readonly LabelledAct[], head: ActHead, both: readonly Bel
 const learnedBy = (head: ActHead, acts: readonly LabelledAct[]): readonly LabelledAct[] =>
   head === 'Editor' ? acts : acts.filter(({ embedded }) => !embedded);
 
-/** What models that saw neither the problem nor, of a pack, the author believe about the acts of a head. */
+/** Returns the probabilities of the acts of a head by models that saw neither the problem nor, of a pack, the author. */
 export function believedOf(
   all: readonly LabelledAct[],
   name: ActHead,

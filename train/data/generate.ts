@@ -22,7 +22,7 @@ export interface Subject {
 
 export interface DataSet {
   readonly subjects: readonly Subject[];
-  /** What is committed of the data. */
+  /** Part of the data that is committed. */
   readonly manifest: Readonly<Record<string, unknown>>;
 }
 

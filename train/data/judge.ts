@@ -18,14 +18,14 @@ export interface Run {
   /** Lines that each call executed; only when they were asked for. */
   readonly covered: readonly (readonly number[])[];
   readonly complexity: number;
-  /** What a linter would hold against it. */
+  /** Number of faults that a linter would find in it. */
   readonly lint: number;
   /** [uses of what a module lacks, places that do not parse], as a worker measures them; null: it cannot be known. */
   readonly api: readonly [mismatches: number | null, broken: number | null];
   readonly crashed: boolean;
 }
 
-/** What is looked at beside the outcomes; each costs time. */
+/** Looks beside the outcomes; each costs time. */
 export interface Looks {
   readonly trace?: boolean;
   readonly api?: boolean;
@@ -61,7 +61,7 @@ export class Judge {
     this.#process.on('exit', lost).on('error', lost);
   }
 
-  /** What the reference answers to each call. @throws Error when it does not end or answers no literal */
+  /** Returns the reference's answers to each call. @throws Error when it does not end or answers no literal */
   async expected(program: Program): Promise<readonly string[]> {
     const { expected } = await this.#ask({ op: 'oracle', ...program });
     if (expected === undefined) throw new Error(`the reference of ${program.name} cannot be used; see above`);

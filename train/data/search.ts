@@ -57,7 +57,7 @@ export async function explore(problem: Problem, source: string, expected: readon
   return search.states;
 }
 
-/** What is known of a tree before its candidates are tried. */
+/** Facts about a tree before its candidates are tried. */
 interface Tree {
   readonly source: string;
   /** Of the visible tests. */

@@ -2,7 +2,7 @@ import type { Edit } from '@agentfleet/protocol/inference';
 
 const around = 2;
 
-/** What edits change, in the form in which the worker asks: a diff without headers, with two lines on each side. */
+/** Returns the text that edits change, in the form in which the worker asks: a diff without headers, with two lines on each side. */
 export function changedText(source: string, edits: readonly Edit[]): string {
   return edits.map((edit) => hunk(source, edit)).join('\n');
 }

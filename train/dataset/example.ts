@@ -3,7 +3,7 @@ import type { EnergyHead, Features } from '@agentfleet/protocol/inference';
 /** Version of the examples; others are refused. */
 export const exampleSchema = 'agentfleet.dev/examples/v2';
 
-/** What an act came to. `PlausibleFail`: it passes what was visible and is wrong. `Flaky`: replays differ. */
+/** Outcomes of an act. `PlausibleFail`: it passes what was visible and is wrong. `Flaky`: replays differ. */
 export const strata = ['Pass', 'PlausibleFail', 'PolicyViolating', 'Flaky', 'Fail'] as const;
 export type Stratum = (typeof strata)[number];
 
@@ -21,7 +21,7 @@ export interface Example {
   readonly text: string;
   readonly operator: string;
   readonly features: Features;
-  /** What each replay said: whether all that judges the act passed. Empty where nothing was run. */
+  /** Result of each replay: whether all that judges the act passed. Empty where nothing was run. */
   readonly replays: readonly boolean[];
 }
 

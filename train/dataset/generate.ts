@@ -43,7 +43,7 @@ function draft(reference: string, random: Random): Draft | null {
   return next === null || next.source === bug.source ? null : { before: bug.source, after: next.source, kind: next.kind };
 }
 
-/** What was changed as one hunk of whole lines with two around it, as workers tell it. */
+/** Returns the change as one hunk of whole lines with two around it, as workers report it. */
 function hunkOf({ before, after }: Draft): { readonly text: string; readonly removed: string; readonly added: string } {
   const [a, b] = [before.split('\n'), after.split('\n')];
   let from = 0;

@@ -1,4 +1,4 @@
-// Makes a data set of labelled programs: `--count N` of them (default 20000), in the folder `--out FOLDER`; tells the rate.
+// Makes a data set of labelled programs: `--count N` of them (default 20000), in the folder `--out FOLDER`; prints the rate.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

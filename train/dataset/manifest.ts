@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { featureSet } from '@agentfleet/protocol/inference';
 import { exampleSchema, exampleSplits, strata, type Example, type ExampleSplit, type Stratum } from './example.ts';
 
-/** What is committed of a data set, and what is checked before it is used. */
+/** Description of a data set that is committed, and that is checked before the data set is used. */
 export interface DataManifest {
   readonly schema: string;
   readonly featureSet: string;
@@ -49,7 +49,7 @@ export class Counts {
   }
 }
 
-/** What a data set consists of, of which the lines of each split have these hashes. */
+/** Returns the manifest of a data set, of which the lines of each split have these hashes. */
 export function manifestFrom(counts: Counts, hashes: Readonly<Record<ExampleSplit, string>>, seed: number): DataManifest {
   const splits = Object.fromEntries(
     exampleSplits.map((split) => [split, { ...counts.of(split), sha256: hashes[split] }]),
@@ -58,7 +58,7 @@ export function manifestFrom(counts: Counts, hashes: Readonly<Record<ExampleSpli
   return { schema: exampleSchema, featureSet, seed, examples: counts.examples, splits, digest };
 }
 
-/** What a data set consists of. Pure: equal examples give equal manifests. */
+/** Returns the manifest of a data set. Pure: equal examples give equal manifests. */
 export function manifestOf(examples: readonly Example[], seed: number): DataManifest {
   const counts = new Counts();
   for (const one of examples) counts.add(one);

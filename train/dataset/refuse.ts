@@ -1,7 +1,7 @@
 import { assertNoLeak, auc, normalisedHash } from '@agentfleet/eval/stats';
 import { isGood, stableReplays, type Example } from './example.ts';
 
-/** A data set that nothing may be trained on; the message says what and the cure. */
+/** Error for a data set that nothing may be trained on; the message states the fault and the cure. */
 export class InvalidData extends Error {
   override readonly name = 'UnfitData';
 }

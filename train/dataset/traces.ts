@@ -3,7 +3,7 @@ import type { Features } from '@agentfleet/protocol/inference';
 import type { Example, ExampleSplit, Stratum } from './example.ts';
 import { InvalidData } from './refuse.ts';
 
-/** What a trial came to, as an example; the others tell nothing that is certain. `Reached`: once, and again in a fresh container. */
+/** Outcome of a trial, as an example; the others show nothing that is certain. `Reached`: once, and again in a fresh container. */
 const strataOf: Readonly<Record<string, { readonly stratum: Stratum; readonly replays: readonly boolean[] }>> = {
   Reached: { stratum: 'Pass', replays: [true, true] },
   NotVerified: { stratum: 'Flaky', replays: [true, false] },

@@ -65,7 +65,7 @@ function initial(random: Random, varies: readonly boolean[]): Parameters {
   fill('grams', 0.3);
   fill('dense', 0.2);
   fill('out', 0.3);
-  // What the data never show must not speak later with a random weight.
+  // Features that never vary in the data must not count later with a random weight.
   for (const [at, does] of varies.entries()) if (!does) weights.dense.fill(0, at * 2 * hidden, (at + 1) * 2 * hidden);
   return weights;
 }

@@ -39,7 +39,7 @@ export function unexecuted(features: Features): Features {
   return Object.fromEntries(before.flatMap(({ name }) => (features[name] === undefined ? [] : [[name, features[name]]])));
 }
 
-/** How the features of the training part are spread; a feature that never varies counts as it is. */
+/** Returns the spread of the features of the training part; a feature that never varies counts as it is. */
 export function spreadOf(items: readonly Item[]): { readonly mean: number[]; readonly deviation: number[]; readonly varies: boolean[] } {
   const columns = before.map(({ name, scale }) =>
     items.flatMap(({ item: { features } }) => (features[name] === undefined ? [] : [scale(features[name])])),

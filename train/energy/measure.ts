@@ -27,7 +27,7 @@ const certain = (p: number): number => Number(Math.max(0.001, Math.min(0.999, p)
 
 export type EnergyFigures = Readonly<Record<string, number>>;
 
-/** What the weights do on problems that they never saw. */
+/** Measures the weights on problems that they never saw. */
 export function measureEnergy(scorer: EnergyScorer, groups: readonly Group[]): EnergyFigures {
   const items = groups.flatMap((group) => group.items);
   const after = items.map((one) => ({ one, score: scorer.score(one.item, defaultWeights) }));
@@ -69,7 +69,7 @@ export function measureEnergy(scorer: EnergyScorer, groups: readonly Group[]): E
   };
 }
 
-/** How true probabilities before the act are. */
+/** Measures how true probabilities before the act are. */
 function calibrated(said: readonly Scored[]): EnergyFigures {
   return { eceBeforeActCalibrated: calibrationError(said), brierBeforeActCalibrated: brier(said) };
 }

@@ -6,7 +6,7 @@ import { fitEnergy } from './fit.ts';
 import { groupsOf } from './items.ts';
 import { calibrate, defaultWeights, measureEnergy, type EnergyFigures } from './measure.ts';
 
-/** What is believed of a head without data: signs and sizes are a judgement, not a measurement. */
+/** Assumed weights of a head without data: signs and sizes are a judgement, not a measurement. */
 const executed: Readonly<Record<string, number>> = {
   compileErrors: 1,
   'compileErrors>0': 1,

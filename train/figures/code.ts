@@ -5,7 +5,7 @@ import { defaultWeights } from '../energy/measure.ts';
 
 const resamples = 500;
 
-/** What a part of the energy is worth on problems that the training never saw. */
+/** Worth of a part of the energy on problems that the training never saw. */
 interface PartFigures {
   readonly auc: Interval;
   readonly ece: Interval | null;
@@ -106,7 +106,7 @@ function latency(scorer: EnergyScorer, items: readonly Item[], now: () => number
   return { p50: at(0.5), p95: at(0.95) };
 }
 
-/** What the Code head is worth on held-out problems, with intervals that draw whole problems. */
+/** Measures the worth of the Code head on held-out problems, with intervals that draw whole problems. */
 export function codeFigures(scorer: EnergyScorer, groups: readonly Group[], seed: number, now: () => number): CodeFigures {
   const before = (one: Item): ReturnType<EnergyScorer['score']> =>
     scorer.score({ ...one.item, features: unexecuted(one.item.features) }, defaultWeights);

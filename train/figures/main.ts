@@ -1,5 +1,5 @@
-// Tells what the committed energies are worth: the Code head on held-out problems, which are generated again (or taken from `--data FILE`
-// of `train/main.ts`), the other heads from `acts/figures.json`. `--write` replaces the tables of energies in docs/benchmarks.md.
+// Prints the worth of the committed energies: the Code head on held-out problems, which are generated again (or taken from `--data FILE` of
+// `train/main.ts`), the other heads from `acts/figures.json`. `--write` replaces the tables of energies in docs/benchmarks.md.
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Why energies of planted bugs do not order the proposals for other bugs: the dev half of Synth's own bugs in orders by energies that
+// Shows why energies of planted bugs do not order the proposals for other bugs: the dev half of Synth's own bugs in orders by energies that
 // were trained on planted bugs, on four fifths of Synth's, or on both. `--data FILE` as for `train/main.ts`. Prints a table.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

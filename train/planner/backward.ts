@@ -14,7 +14,7 @@ import {
 import type { TensorName, Tick, View, Weights } from '../../inference-image/src/models/planner/network.ts';
 import { tools } from '../../inference-image/src/models/planner/encode.ts';
 
-/** What the next step came to; null: not known. */
+/** Outcome of the next step; null: not known. */
 export interface Target {
   readonly tool: number;
   readonly harm: boolean;

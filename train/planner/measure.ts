@@ -21,7 +21,7 @@ export interface Said {
   readonly deliberate: Scored[];
 }
 
-/** What the weights say at each moment of the traces, beside what came. */
+/** Collects the outputs of the weights at each moment of the traces, beside what came. */
 export function listen(weights: Weights, traces: readonly Trace[]): Said {
   const said: Said = { risk: [], riskOfPlanned: [], deliberate: [] };
   for (const trace of traces) follow(weights, trace, said);
@@ -74,7 +74,7 @@ const singles: Readonly<Record<string, Single>> = {
   'budget used': last(({ budgetUsed }) => budgetUsed),
 };
 
-/** The single feature that tells the risk best on the held-out part, whichever way it points: a favour to the baseline. */
+/** Returns the single feature that predicts the risk best on the held-out part, in either direction: a favour to the baseline. */
 export function bestSingle(traces: readonly Trace[]): { readonly name: string; readonly auc: number } {
   const all = Object.entries(singles).map(([name, of]) => {
     const scored = traces.flatMap(({ steps }) =>

@@ -24,7 +24,7 @@ const maxSteps = 96;
 /** Steps ahead within which the work must come forward, or it stands still. */
 const horizon = 16;
 
-/** How one search is run: chosen per trace, so that the planner meets all that it will meet. */
+/** Settings of one search: chosen per trace, so that the planner meets all that it will meet. */
 interface Manner {
   readonly experts: number;
   /** Index of the expert whose proposals are in Synth's order; those of the others are in a random one. */
@@ -129,7 +129,7 @@ function gap([first, second]: readonly number[]): number | null {
   return first === undefined || second === undefined ? null : Math.max(0, second - first);
 }
 
-/** Whether the work stands still at a step: nothing better within the horizon. Null where the data end before. */
+/** Reports whether the work stands still at a step: nothing better within the horizon. Null where the data end before. */
 export function standstill({ steps, ended }: Trace, at: number): boolean | null {
   const ahead = steps.slice(at, at + horizon);
   if (ahead.some(({ result }) => isProgress(result))) return false;

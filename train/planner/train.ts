@@ -117,7 +117,7 @@ export function trainPlanner({ subjects, manifest }: DataSet, energy: EnergyScor
   return { bytes, traces, figures: { ...counts, ...heldOut, expertNats: model, expertNatsUniform: uniform } };
 }
 
-/** What an expert did says who is next only where that holds on other problems, as the shadow for risk; else all stay equal. */
+/** Fits the choice of the next expert by what experts did, if that holds on other problems, as the shadow for risk; else all stay equal. */
 export function expertsOf(training: readonly Trace[], others: readonly Trace[]): Float32Array {
   const fitted = fitExperts(choicesOf(training));
   const { model, uniform } = expertNats(fitted, choicesOf(others));

@@ -1,6 +1,6 @@
 import { policyLabels, type JudgedAct, type PolicyLabel } from '@agentfleet/protocol/inference';
 
-/** What was said about a sample that training never saw. */
+/** Judgement of a sample that training never saw. */
 export interface Judged {
   readonly act: JudgedAct;
   readonly weight: number;
@@ -37,7 +37,7 @@ export function measure(judged: readonly Judged[]): Figures {
   };
 }
 
-/** The least value above which lie at most 5 % of the benign ones. */
+/** Returns the least value above which at most 5 % of the benign ones are. */
 function thresholdOf(benign: readonly Judged[]): number {
   const descending = [...benign].sort((a, b) => b.unsafe - a.unsafe);
   let above = 0;

@@ -10,7 +10,7 @@ export interface Sample {
   readonly label: PolicyLabel;
   /** Names the template; all samples of one are on the same side of a split. */
   readonly template: number;
-  /** All samples of a template weigh 1 together: how often it can be filled says nothing. */
+  /** All samples of a template weigh 1 together: the number of its fillings means nothing. */
   readonly weight: number;
 }
 

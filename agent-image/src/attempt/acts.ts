@@ -16,7 +16,7 @@ import { judgeChanges, type Change, type ChangeJudgement, type Operation, type P
 const askSeconds = 30;
 const undoSeconds = 60;
 
-/** What commands of a candidate may reach. */
+/** Returns the reach of a candidate's commands outside of the sandbox; null: nothing. */
 export function reachOfActs(context: Pick<AttemptContext, 'task' | 'pool'>): Reach | null {
   return reachOf(context, context.task.spec.policy.network.mode === 'Allowed' ? 'Allowed' : 'None');
 }
@@ -41,7 +41,7 @@ export function effectJournal({ context, session }: { readonly context: AttemptC
   });
 }
 
-/** Why a way back may not run by itself: the gates hold it to what they hold acts to; a yes to the act is one to its way back. */
+/** Returns why a way back may not run by itself, or null: the gates judge it as they judge acts; a yes to the act covers its way back. */
 export function hindranceOf(gate: Gate, command: string, approved: boolean): string | null {
   const { allowed, decision, why, review, approval } = gate.judge({ rewrites: [], acts: [{ tool: 'Shell', command }] });
   if (allowed && review.length === 0 && approval.length === 0) return null;
@@ -80,7 +80,7 @@ export async function takeBackEffects(context: AttemptContext, session: SandboxS
 /** Wall time of one command of a candidate, seconds. */
 const actSeconds = 60;
 
-/** Why the commands of a candidate did not all end with 0. */
+/** Failure of a candidate's commands: not all of them ended with 0. */
 export interface Failed {
   readonly result: 'Worse' | 'Crashed';
   readonly why: string;
@@ -91,11 +91,11 @@ export interface Acts {
   readonly acts: readonly CommandAct[];
   /** A person allowed them. */
   readonly approved: boolean;
-  /** What they may reach; null: nothing. */
+  /** Their reach outside of the sandbox; null: nothing. */
   readonly reach: Reach | null;
 }
 
-/** Whether commands must not be run a second time: a person allowed them once, or what they did outside may stand. */
+/** Reports whether commands must not be run a second time: a person allowed them once, or their effects outside may stand. */
 export function onlyOnce(gate: Gate, { acts, approved, reach }: Acts): boolean {
   return approved || (reach !== null && acts.length > 0) || acts.some((act) => gate.outward(act).external.length > 0);
 }
@@ -149,9 +149,9 @@ const maxWritten = 256;
 /** Bytes of all of them, before and after together, which one judgement holds in memory. One file may have as many as the keeper reads. */
 const maxJudgedBytes = 2 * maxFileBytes;
 
-/** What acts did to the tree. */
+/** Effects of acts on the tree. */
 export interface Effects {
-  /** Why it cannot stand; null when it can. */
+  /** Reason why the tree cannot stand; null when it can. */
   readonly refused: string | null;
   /** Files of the workspace that are gone. */
   readonly deleted: readonly string[];
@@ -217,7 +217,7 @@ async function contentRefusal(
   if (written.length === 0) return null;
   const { before, after } = await bothSides(session, from, to, written);
   const rewrites = [...after].map(([path, bytes]): Rewrite => ({ path, before: before.get(path) ?? null, after: bytes }));
-  // Only text can be source; what else may not lie there is judged by its path, above.
+  // Only text can be source; other files that may not be there are judged by their path, above.
   const { allowed, why, review, approval } = gate.judge({ rewrites: rewrites.filter((one) => !one.after.includes(0)), acts: [] });
   const [open] = [...review, ...approval];
   if (allowed && open === undefined) return null;
@@ -225,7 +225,7 @@ async function contentRefusal(
   return `its commands left what an edit may not: ${what}`;
 }
 
-/** What changed between two snapshots, and what of it is not the agent's to change. */
+/** Changes between two snapshots, and those among them that the agent may not make. */
 export interface Changes extends ChangeJudgement {
   readonly entries: readonly DiffEntry[];
 }

@@ -30,9 +30,9 @@ export interface Decided {
   readonly decision: 'Approved' | 'Rejected';
   /** `by order x of y`, or that the time was over. */
   readonly by: string;
-  /** What the order gives as its reason. */
+  /** Reason that the order gives. */
   readonly why?: string;
-  /** Nobody decided: the time did. */
+  /** Whether the time limit made the decision: no person did. */
   readonly timedOut?: true;
 }
 
@@ -55,7 +55,7 @@ interface ApprovalsOptions {
 type Pending = NonNullable<Run['pendingApproval']>;
 type Waiting = Omit<Pending, 'expires'>;
 
-/** How long a person has where the task sets no time for approvals, seconds. */
+/** Time for a person's answer where the task sets no time for approvals, seconds. */
 const usualSeconds = 900;
 
 /** Asks people about acts, results and questions, through `run.pendingApproval`; about each once. The clocks stand still. */
@@ -163,7 +163,7 @@ function byOf({ order, requester }: Pick<DecidedNote, 'order' | 'requester'>): s
   return `by order ${order}${requester === undefined ? '' : ` of ${requester}`}`;
 }
 
-/** What a decision about an act needs of its attempt. */
+/** Parts of its attempt that a decision about an act needs. */
 interface ConsentScope {
   readonly context: AttemptContext;
   readonly sources: Pick<SourceReader, 'ofRewrite'>;
@@ -173,7 +173,7 @@ interface ConsentScope {
 /** Whether all who have a say agreed. */
 export interface Consent {
   readonly allowed: boolean;
-  /** Who refused and why; empty when it is allowed. */
+  /** Gate or person that refused, with the reason; empty when it is allowed. */
   readonly why: string;
   /** A person said yes. */
   readonly approved: boolean;
@@ -203,7 +203,7 @@ export async function consentTo(
     const opinion = await opinionOf(scope, candidate, proposal, part);
     energy = opinion.energy ?? energy;
     if (opinion.allowed) continue;
-    // What no rail objects to and a person looks at anyway is the person's to refuse.
+    // Only the person refuses a part that no rail objects to and that a person looks at anyway.
     const asked = verdict.scored.includes(part) && verdict.approval.includes(part);
     if (!asked)
       return {
@@ -222,7 +222,7 @@ export async function consentTo(
 
 const measuredAs = (energy: number | null): Pick<Consent, 'energy'> => (energy === null ? {} : { energy });
 
-/** What gate 2 makes of one part of a proposal. */
+/** Returns the opinion of gate 2 on one part of a proposal. */
 export async function opinionOf(scope: ConsentScope, candidate: Candidate, proposal: Proposal, part: Part): Promise<SecondOpinion> {
   return scope.context.decisionModels.secondOpinion({
     head: part.tool === 'Shell' ? 'Shell' : 'Editor',
@@ -235,7 +235,7 @@ export async function opinionOf(scope: ConsentScope, candidate: Candidate, propo
   });
 }
 
-/** Waits for a person's word about a candidate. @param evidence why it is held @param unseen see `EarlierRun` */
+/** Waits for a person's decision about a candidate. @param evidence why it is held @param unseen see `EarlierRun` */
 export async function approve(scope: ConsentScope, candidate: Candidate, evidence: string, unseen: number): Promise<Consent> {
   const { edits, acts = [] } = candidate;
   const action = actionDigest(scope.context.task.metadata.uid ?? '', edits, acts, unseen);

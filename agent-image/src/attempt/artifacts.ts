@@ -76,7 +76,7 @@ function hunksAt(text: string): number {
 type Artifact = NonNullable<Run['artifacts']>[number];
 
 /** A file to keep; `content` makes it again for each try, because a stream can be read once. */
-export interface Keepsake {
+export interface KeptFile {
   readonly name: string;
   readonly type: string;
   readonly content: () => Promise<Readable | string>;
@@ -109,11 +109,11 @@ export interface Kept {
 }
 
 /**
- * Stores files, one after the other, each with as many tries as the signal allows: whatever a store refuses, somebody can
- * mend it, but for the size of a file, which is left out. What else could not be stored is missing in the answer only when
- * `signal` is aborted, which is no error here: the caller decides what that means.
+ * Stores files, one after the other, each with as many tries as the signal allows: a person can mend any refusal of a store, except
+ * for the size of a file, which is left out. Other files that could not be stored are missing in the answer only when `signal` is
+ * aborted, which is no error here: the caller decides what that means.
  */
-export async function keep({ context, signal }: Keeping, files: readonly Keepsake[]): Promise<Kept> {
+export async function keep({ context, signal }: Keeping, files: readonly KeptFile[]): Promise<Kept> {
   const artifacts: Artifact[] = [];
   const leftOut: LeftOut[] = [];
   for (const file of files) {
@@ -125,7 +125,7 @@ export async function keep({ context, signal }: Keeping, files: readonly Keepsak
   return { artifacts, leftOut };
 }
 
-async function keepOne({ context, signal }: Keeping, { name, type, content }: Keepsake): Promise<Artifact | LeftOut | null> {
+async function keepOne({ context, signal }: Keeping, { name, type, content }: KeptFile): Promise<Artifact | LeftOut | null> {
   const { clock, log, store } = context;
   for (let tries = 0; !signal.aborted; tries += 1) {
     try {
@@ -148,7 +148,7 @@ async function keepOne({ context, signal }: Keeping, { name, type, content }: Ke
   return null;
 }
 
-/** What was left out, for people; `''` without any. */
+/** Returns the files that were left out, with the reasons, as text for people; `''` without any. */
 export function withoutFiles({ leftOut }: Pick<Kept, 'leftOut'>): string {
   return leftOut.map(({ name, why }) => `; ${name} is left out: ${why}`).join('');
 }
@@ -162,7 +162,7 @@ export function assertPatchKept({ leftOut }: Pick<Kept, 'leftOut'>): void {
 }
 
 /** The whole event log, one record a line. */
-export function trace({ context, signal }: Keeping): Keepsake {
+export function trace({ context, signal }: Keeping): KeptFile {
   async function* lines(): AsyncGenerator<string> {
     for await (const record of context.keeper.events()) {
       signal.throwIfAborted();
@@ -174,19 +174,19 @@ export function trace({ context, signal }: Keeping): Keepsake {
 
 const patchFile = 'change.patch';
 
-export function patch({ context, signal }: Keeping, from: string, to?: string): Keepsake {
+export function patch({ context, signal }: Keeping, from: string, to?: string): KeptFile {
   const content = async (): Promise<string> =>
     workspacePatch((await retryWhileUnavailable(() => context.keeper.diff(from, to, 'Raw'), { clock: context.clock, signal })).unified);
   return { name: patchFile, type: 'text/x-diff', content };
 }
 
-export function revertScript({ context, signal }: Keeping, from: string, to?: string): Keepsake {
+export function revertScript({ context, signal }: Keeping, from: string, to?: string): KeptFile {
   const content = (): Promise<Readable> =>
     retryWhileUnavailable(() => context.keeper.revertBundle(from, to), { clock: context.clock, signal });
   return { name: 'revert.tar', type: 'application/x-tar', content };
 }
 
-export function json(name: string, value: unknown): Keepsake {
+export function json(name: string, value: unknown): KeptFile {
   return { name, type: 'application/json', content: () => Promise.resolve(`${JSON.stringify(value, null, 2)}\n`) };
 }
 
@@ -220,7 +220,7 @@ interface AnswerCheck {
   readonly path?: string;
 }
 
-/** Whether one of the checks looks at the answer as a file of the workspace. */
+/** Reports whether one of the checks looks at the answer as a file of the workspace. */
 export function asksForAnswer(checks: readonly AnswerCheck[]): boolean {
   return checks.some(({ type, path }) => type === 'Artifact' && path === answerFile);
 }
@@ -241,7 +241,7 @@ export function shownAnswer(text: string): string {
 }
 
 /** The whole answer, to outlive the sandbox. */
-export function answerKeepsake(text: string): Keepsake {
+export function answerArtifact(text: string): KeptFile {
   return { name: answerFile, type: 'text/markdown', content: () => Promise.resolve(withNewline(shownAnswer(text))) };
 }
 

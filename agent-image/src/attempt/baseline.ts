@@ -27,8 +27,8 @@ const maxRounds = 12;
 const maxScriptBytes = 256 * 1024;
 
 /**
- * What an attempt may not touch, from the tree of snapshot 0. The files that the checks' scripts call are read as far as
- * they are asked for: each round answers what the round before wanted to read.
+ * Returns the paths that an attempt may not touch, from the tree of snapshot 0. The files that the checks' scripts call are read as
+ * they are asked for: each round reads what the round before asked for.
  *
  * @param tree paths below the workspace at snapshot 0
  */
@@ -237,12 +237,12 @@ function assertLoads({ session }: Scope, judged: JudgedCheck | undefined, set: P
   );
 }
 
-/** Whether every check is to pass and nothing more. */
+/** Reports whether every check is to pass and nothing more. */
 function nothingOpen(checks: readonly JudgedCheck[]): boolean {
   return checks.length > 0 && checks.every(({ check }) => check.expect !== 'Auto');
 }
 
-/** Why a pool without a chat model does not begin: nothing that it could do would be proved. */
+/** Returns the failure with which a pool without a chat model does not begin: nothing that it could do would be proved. */
 function unprovable(checks: readonly JudgedCheck[]): AttemptFailure {
   if (checks.some(({ check, judgement }) => check.expect === 'Auto' && judgement.flaky.length > 0)) {
     const message = `nothing fails at snapshot 0 each time: ${seenAtBaseline(checks)}. What passes at times proves no change; make it repeatable, or add a check that fails until the goal is reached`;
@@ -269,8 +269,8 @@ function noteOf(attempt: number, checks: readonly JudgedCheck[]): Readonly<Recor
 }
 
 /**
- * What each check did on the untouched tree, in one line: counts and the first failing tests, the file that does not parse, or
- * why the command did not come to its end.
+ * Returns the result of each check on the untouched tree, in one line: counts and the first failing tests, the file that does not
+ * parse, or the reason why the command did not come to its end.
  *
  * @example
  * seenAtBaseline(checks); // 'check unit: 3 passed, 1 failed (test_calc.T.test_half)'

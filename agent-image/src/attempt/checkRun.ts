@@ -71,7 +71,7 @@ export interface Ran extends CheckRun {
 export interface CheckRunner {
   readonly session: SandboxSession;
   readonly task: AgentTask;
-  /** What checks may reach. */
+  /** Reach of checks outside of the sandbox; null: nothing. */
   readonly reach: Reach | null;
   /** Report files that scripts of the checks write, from the protected set. */
   readonly reports: readonly string[];
@@ -127,7 +127,7 @@ export interface Proof {
   readonly verdict: Verdict;
 }
 
-/** Reasons that only say that work is left; any other means that something broke or cannot be believed. */
+/** Codes of reasons that report only that work is left; any other reports that something broke or cannot be trusted. */
 const unfinished: ReadonlySet<Reason['code']> = new Set(['NothingFixed', 'StillFails']);
 
 /** Runs a check on the tree as it is and compares it with its baseline; ends it after some seconds where they are given. */
@@ -142,14 +142,14 @@ export async function proveAgain(judged: JudgedCheck, baseline: Baseline): Promi
   return broken(first)?.code === 'Interrupted' ? prove(judged, baseline) : first;
 }
 
-/** Why a proof is worse than the baseline; null when it is not. */
+/** Returns the reason why a proof is worse than the baseline; null when it is not. */
 export function broken({ verdict }: Proof): Reason | null {
   return verdict.reasons.find(({ code }) => !unfinished.has(code)) ?? null;
 }
 
 /**
- * Whether a check holds: it is proved, and nothing that failed at the baseline still does. `compare` asks a check that has
- * to fail first for one repaired test only; "Succeeded" promises the whole check. Another exit status than 0 does not count
+ * Reports whether a check holds: it is proved, and nothing that failed at the baseline still fails. `compare` requires only one
+ * repaired test of a check that has to fail first; "Succeeded" promises the whole check. An exit status other than 0 does not count
  * where all that fails is flaky.
  */
 export function holds({ verdict, run }: Proof): boolean {
@@ -164,12 +164,12 @@ export function passing(proofs: readonly Proof[]): ReadonlySet<string> {
   return new Set(proofs.flatMap(({ judged, verdict }) => verdict.newlyPassing.map((id) => `${judged.check.name}/${id}`)));
 }
 
-/** Whether a holds all of b and more. */
+/** Reports whether `a` holds all of `b` and more. */
 export function exceeds(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
   return a.size > b.size && [...b].every((one) => a.has(one));
 }
 
-/** What still fails, in words, for messages. */
+/** Lists what still fails, in words, for messages. */
 export function stillFailing(proofs: readonly Proof[]): readonly string[] {
   return proofs.flatMap(({ verdict }) => verdict.stillFailing);
 }
@@ -179,13 +179,13 @@ export interface JudgedCheck {
   readonly check: Check;
   readonly baseline: readonly Ran[];
   readonly judgement: BaselineJudgement;
-  /** How its results are read from now on. */
+  /** Format in which its results are read from now on. */
   readonly format: ResultFormat;
   /** It may give another result at each run: one run proves nothing. */
   readonly varies: boolean;
 }
 
-/** What is known once the checks ran at snapshot 0. */
+/** Facts known once the checks ran at snapshot 0. */
 export interface Baseline {
   /** All but the reviews. */
   readonly checks: readonly JudgedCheck[];
@@ -214,8 +214,8 @@ const mostRuns = 8;
 const repeatedMs = 4000;
 
 /**
- * Whether a check, or a program of the workspace, names what gives another result at each run. Files that the check names, or
- * its output, are read first.
+ * Reports whether a check, or a program of the workspace, names a source of varying results. Files that the check names, or its
+ * output, are read first.
  */
 export async function mayVary(
   { command }: Pick<Check, 'command'>,
@@ -232,7 +232,7 @@ export async function mayVary(
   return false;
 }
 
-/** Whether runs of a check on one tree gave different results. */
+/** Reports whether runs of a check on one tree gave different results. */
 export function differ(runs: readonly Ran[]): boolean {
   const said = ({ end, results }: Ran): string =>
     JSON.stringify([end.exitCode, ...results.tests.map(({ id, outcome }) => `${outcome} ${id}`).sort()]);
@@ -260,11 +260,11 @@ function passes({ end, results }: Ran, id: string): boolean {
 }
 
 /**
- * Looks again at a result on which a check was judged: one that may vary has to hold each time, and one that does not hold is
- * believed only when it does not hold again.
+ * Repeats the check by which a result was judged: one that may vary has to hold each time, and one that does not hold is rejected
+ * only when it does not hold again.
  *
  * @param putBack restores the tree, so that no run sees what the one before it left behind
- * @returns null when all runs say the same, else the proof of a run in which it does not hold
+ * @returns null when all runs agree, else the proof of a run in which it does not hold
  */
 export async function contradiction(proof: Proof, baseline: Baseline, putBack: () => Promise<unknown>): Promise<Proof | null> {
   const { judged, run } = proof;
@@ -283,8 +283,8 @@ export async function contradiction(proof: Proof, baseline: Baseline, putBack: (
 }
 
 /**
- * Why a result is refused on which a check held in one run and fell in another. When the check also gives two results on the tree
- * of snapshot 0, where nothing was changed, it is the check that proves nothing; else the change is to blame.
+ * Returns the failure that refuses a result on which a check held in one run and failed in another. When the check also gives two
+ * results on the tree of snapshot 0, where nothing was changed, the check proves nothing; else the change is to blame.
  *
  * @param atStart runs of the check on the tree of snapshot 0, the ones of the baseline among them
  */

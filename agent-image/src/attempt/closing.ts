@@ -10,7 +10,7 @@ import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import {
   assertPatchKept,
   withoutFiles,
-  answerKeepsake,
+  answerArtifact,
   shownAnswer,
   auditRoot,
   json,
@@ -20,7 +20,7 @@ import {
   shownPatch,
   trace,
   type Keeping,
-  type Keepsake,
+  type KeptFile,
   answerFile,
 } from './artifacts.ts';
 import type { Meter } from './meter.ts';
@@ -66,7 +66,7 @@ export function bounded(message: string): string {
   return points.length <= maxMessage ? message : `${points.slice(0, maxMessage - 1).join('')}…`;
 }
 
-/** What an attempt has come to know, filled as its phases end; read when it ends, however it ends. */
+/** Facts that an attempt collects, filled as its phases end; read when it ends, however it ends. */
 export interface Ledger {
   meter?: Meter;
   progress?: Progress;
@@ -77,15 +77,15 @@ export interface Ledger {
   discard?: readonly string[];
   /** The model's answer in words; set when it hands in, read when the attempt ends. */
   answer?: string;
-  /** What the checks said in the fresh container. */
+  /** Results of the checks in the fresh container. */
   readonly proofs: Proof[];
-  /** What people said of the result, one for each accepted check of type Review. */
+  /** Verdicts of people on the result, one for each accepted check of type Review. */
   readonly reviews: Ran[];
   /** Newest snapshot at which all checks passed, of this attempt or an earlier one. */
   green?: string;
 }
 
-/** How long the files of an attempt that failed or was stopped are worth waiting for, ms. */
+/** Longest wait for the files of an attempt that failed or was stopped, ms. */
 const lateMs = 60_000;
 
 /**
@@ -93,7 +93,7 @@ const lateMs = 60_000;
  * whose patch is lost. Otherwise it gives up after a minute and leaves out what could not be stored.
  */
 export async function close(context: AttemptContext, ledger: Ledger, outcome: Outcome): Promise<Outcome> {
-  // What the last step used is reported too: the budget counts over all attempts.
+  // The usage of the last step is reported too: the budget counts over all attempts.
   context.report({
     ...(ledger.meter !== undefined && { usage: ledger.meter.usage() }),
     ...ledger.progress?.end(outcome.result),
@@ -137,15 +137,15 @@ function runsOf({ proofs, reviews, baseline }: Ledger): readonly Ran[] {
   return baseline?.checks.flatMap((judged) => judged.baseline.slice(0, 1)) ?? [];
 }
 
-function filesOf(keeping: Keeping, ledger: Ledger, outcome: Outcome): readonly Keepsake[] {
+function filesOf(keeping: Keeping, ledger: Ledger, outcome: Outcome): readonly KeptFile[] {
   const from = ledger.prepared?.initial.id;
   const change = from === undefined ? [] : [patch(keeping, from, ledger.result?.id)];
   const undo = from !== undefined && leavesChange(keeping.context, outcome) ? [revertScript(keeping, from, ledger.result?.id)] : [];
-  const words = ledger.answer === undefined ? [] : [answerKeepsake(ledger.answer)];
+  const words = ledger.answer === undefined ? [] : [answerArtifact(ledger.answer)];
   return [...words, ...change, ...undo, json('report.json', reportOf(keeping.context, ledger, outcome)), trace(keeping)];
 }
 
-/** Whether the change stays when the attempt has ended, so that it may have to be undone; a rollback makes a script of its own. */
+/** Reports whether the change stays when the attempt has ended, so that it may have to be undone; a rollback makes a script of its own. */
 function leavesChange({ task }: AttemptContext, { result }: Outcome): boolean {
   return result !== 'Failed' || task.spec.rollback.whenFailed === 'Keep';
 }
@@ -214,7 +214,7 @@ function reportOf({ task, assignment }: AttemptContext, ledger: Ledger, outcome:
   };
 }
 
-/** What the end of the work shows beside checks that all hold. */
+/** Facts that the end of the work shows beside checks that all hold. */
 export interface Shown {
   /** The tree is another one than snapshot 0. */
   readonly changed: boolean;
@@ -224,7 +224,7 @@ export interface Shown {
   readonly review: boolean;
 }
 
-/** How an attempt ends whose checks all hold in a fresh container. */
+/** Outcome of an attempt whose checks all hold in a fresh container. */
 type Conclusion =
   | {
       readonly result: 'Succeeded';
@@ -236,9 +236,9 @@ type Conclusion =
 type Judged = Pick<JudgedCheck, 'judgement'> & { readonly check: Pick<JudgedCheck['check'], 'type' | 'path' | 'expect'> };
 
 /**
- * Decides what a result is worth on which all checks hold. Checks that failed at snapshot 0 prove the change by themselves. Those
- * that held there prove nothing: then a person has to have accepted a change, or the answer that a check asks for has to be
- * there. A check that is to pass and nothing more (`expect: Pass`) is its author's word that passing is enough. Pure.
+ * Decides the outcome of a result on which all checks hold. Checks that failed at snapshot 0 prove the change by themselves. Those
+ * that held there prove nothing: then a person has to have accepted a change, or the answer that a check asks for has to be there.
+ * With a check that is to pass and nothing more (`expect: Pass`) its author states that passing is enough. Pure.
  *
  * @param checks all checks but reviews, as they were judged at snapshot 0
  */
@@ -275,7 +275,7 @@ function unproved(changed: boolean): string {
 /** Reason of a failure after which the model may try again: a person said what is wrong. */
 export const reviewRejected = 'ReviewRejected';
 
-/** What a person is asked about. */
+/** The result that a person is asked about. */
 export interface Reviewed {
   readonly prepared: Prepared;
   readonly result: SnapshotRecord;

@@ -18,7 +18,7 @@ import { verify, type Verified } from './verify.ts';
 import { sleep } from '@agentfleet/kube';
 import { agent, handOn, inSpan, isRecorded, noTracing, withinTask, type Attributes, type Tracing } from '@agentfleet/protocol/tracing';
 
-/** How often spans are fetched from the keeper of a long attempt, ms. */
+/** Time between two fetches of spans from the keeper of a long attempt, ms. */
 const fetchMs = 15_000;
 
 interface Named {
@@ -277,7 +277,7 @@ async function search(scope: Scope, prepared: Prepared, baseline: Baseline): Pro
   return winner;
 }
 
-/** Reported to end. What the keeper knows is the truth for whoever goes on; a stop leaves its files behind as well. */
+/** Ends an interrupted attempt. The keeper's record is the truth for a worker that takes over; a stop leaves its files behind as well. */
 async function stopped(context: AttemptContext, ledger: Ledger): Promise<never> {
   const reason: unknown = context.signal.reason;
   if (reason === 'Lost') context.signal.throwIfAborted();

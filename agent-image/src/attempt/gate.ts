@@ -26,7 +26,7 @@ export interface CommandAct extends ShellAct {
   readonly stdin?: string;
 }
 
-/** What a candidate would do: files first, then commands. */
+/** Changes that a candidate proposes: files first, then commands. */
 export interface Proposal {
   readonly rewrites: readonly Rewrite[];
   readonly acts: readonly CommandAct[];
@@ -38,7 +38,7 @@ export interface Proposal {
 export interface Gate {
   /** Judges all that a candidate would do before any of it is done. */
   judge(proposal: Proposal): GateVerdict;
-  /** Which commands of a line, and of what they read, reach out of the sandbox; and whether the line changes its folder on the way. */
+  /** Returns the commands of a line, and of what they read, that leave the sandbox; and whether the line changes its folder on the way. */
   outward(act: Pick<CommandAct, 'command' | 'stdin'>): { readonly external: readonly NormalCommand[]; readonly movesAbout: boolean };
   /** Lets a command of the task's author pass unless the rails deny it; returns their verdict. */
   admit(step: Pick<SetupStep, 'name' | 'command'> & Partial<Pick<SetupStep, 'network'>>, field: string): Decision;
@@ -59,7 +59,7 @@ export interface Part {
   readonly structure: Verdict['structure'];
   /** `rail: reason`, the gravest first. */
   readonly findings: readonly string[];
-  /** What to do instead of what the gravest found; empty where nothing was found. */
+  /** Alternative to what the gravest finding is about; empty where nothing was found. */
   readonly cure: string;
   /** The part of a command line that the gravest is about, as written; empty: all of it, or nothing was found. */
   readonly where: string;
@@ -70,20 +70,20 @@ export interface Part {
 }
 
 export interface GateVerdict {
-  /** False when it is refused for good. Else it may be done once everybody in `review` and `approval` agreed. */
+  /** False when it is refused permanently. Else it may be done once all in `review` and `approval` is allowed. */
   readonly allowed: boolean;
   readonly decision: Decision;
   readonly risk: Risk;
   /** True when a snapshot has to be there to go back to. */
   readonly snapshotFirst: boolean;
-  /** Why it is refused, and what would be allowed; empty when it is not. */
+  /** Reason why it is refused, and what would be allowed; empty when it is not. */
   readonly why: string;
   readonly cure: string;
-  /** What gate 2 has to allow. */
+  /** Parts that gate 2 has to allow. */
   readonly review: readonly Part[];
-  /** What no rail objects to and none allowlists: gate 2 may refuse it, and need not be there. */
+  /** Parts that no rail objects to and none allowlists: gate 2 may refuse them, and need not be there. */
   readonly scored: readonly Part[];
-  /** What a person has to allow. */
+  /** Parts that a person has to allow. */
   readonly approval: readonly Part[];
 }
 
@@ -95,7 +95,7 @@ export interface GateOptions {
   readonly task: AgentTask;
   readonly roots: readonly string[];
   readonly absolute: (path: string) => string;
-  /** What its acts write; without it small edits. */
+  /** Kind of changes that its acts write; without it small edits. */
   readonly writing?: Writing;
 }
 
@@ -114,7 +114,7 @@ interface Guarding extends Pick<GateOptions, 'task'> {
   readonly writing: Parameters<typeof forged>[2];
 }
 
-/** Why the first change that may not stand is refused; undefined where all may. */
+/** Returns the reason why the first change that may not stand is refused; undefined where all may. */
 function tamperingOf(rewrites: Parameters<Gate['judge']>[0]['rewrites'], { protectedSet, addable, task, writing }: Guarding) {
   if (protectedSet === null) return undefined;
   for (const one of rewrites) {
@@ -124,7 +124,7 @@ function tamperingOf(rewrites: Parameters<Gate['judge']>[0]['rewrites'], { prote
   return undefined;
 }
 
-/** Whether acts of the agent are kept away from what decides about success: null before snapshot 0 is known. */
+/** Creates gate 1. It keeps acts of the agent away from what decides about success; `protectedSet` is null before snapshot 0 is known. */
 export function createGate({ rails, task, roots, absolute, writing }: GateOptions, protectedSet: ProtectedSet | null): Gate {
   const workspace = absolute('').replace(/\/$/, '');
   const relative = (path: string): string => (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
@@ -171,7 +171,7 @@ function denied(why: string): GateVerdict {
   return { allowed: false, decision: 'Deny', risk: 'Unknown', snapshotFirst: false, why, cure, review: [], scored: [], approval: [] };
 }
 
-/** Why a file may not be written, whatever its content. */
+/** Returns the reason why protection keeps a file from being written; null: nothing does. */
 function guarded({ path, before, after }: Rewrite, set: ProtectedSet): string | null {
   if (path.startsWith('/') || path.split('/').some((part) => part === '..' || part === '.' || part === '')) {
     return `${path} is not a plain path below the workspace`;
@@ -230,7 +230,7 @@ function addedLines({ before, after }: Rewrite): string {
     .join('\n');
 }
 
-/** What the rails find in the new content and did not find in the old one: an edit does not answer for the rest of its file. */
+/** Lists the rails' findings in the new content that the old one does not have: an edit does not answer for the rest of its file. */
 function newFindings({ path, before, after }: Rewrite, { rails, policy, absolute }: Judging): readonly Finding[] {
   const write = (content: Buffer): Act => ({ tool: 'FileWrite', path: absolute(path), content: content.toString('utf8') });
   const { findings } = rails.judge(write(after), policy);
@@ -239,7 +239,7 @@ function newFindings({ path, before, after }: Rewrite, { rails, policy, absolute
   return findings.filter((one) => aboutPath.has(one.rail) || !old.has(`${one.rail} ${one.reason}`));
 }
 
-/** What decides about success is not the agent's to change, whoever else would allow it: `verify` refuses it anyway. */
+/** Judges a command. The agent may not change what decides about success, even where others allow it: `verify` refuses it anyway. */
 function judgeAct({ command, stdin }: CommandAct, { rails, policy, workspace }: Judging): Part {
   const act: Act = { tool: 'Shell', command, cwd: workspace, ...(stdin !== undefined && { stdin }) };
   const { findings, risk, decision, allowlisted, structure, simpleCommands } = rails.judge(act, policy);
@@ -289,7 +289,7 @@ function partsOf(line: string, commands: readonly NormalCommand[]): readonly str
 /** Characters of a quoted part. */
 const maxQuote = 120;
 
-/** What a finding is about, on one line; nothing where that is all of the text. */
+/** Returns the part of a text that a finding is about, on one line; `''` where that is all of the text. */
 function quoteOf(text: string, { start, end }: Finding['span']): string {
   const part = text.slice(start, end).replaceAll(/\s+/g, ' ').trim();
   if (part === '' || part === text.replaceAll(/\s+/g, ' ').trim()) return '';
@@ -349,7 +349,7 @@ function reported(
 
 const railRisks: ReadonlyMap<string, Risk> = new Map(allRails.map(({ id, risk }) => [id, risk]));
 
-/** A deletion counts as destruction here, although a snapshot brings it back: whoever demands a person for it wants to be asked. */
+/** Lists kinds of acts. A deletion counts as destruction, though a snapshot brings it back: a person is asked where a task demands it. */
 function kindsOf(findings: readonly Finding[], risk: Risk): readonly ApprovalKind[] {
   const found = new Set<Risk>([risk, ...findings.map(({ rail }) => railRisks.get(rail) ?? 'Unknown')]);
   if (findings.some(({ rail }) => rail === 'reversible-change')) found.add('Destructive');

@@ -4,7 +4,7 @@ import { AttemptFailure } from '../base/failure.ts';
 import { ablationAnnotations, ablationNames, ablationRefusal, ablations } from '@agentfleet/protocol/pool';
 import type { AttemptContext } from './ports.ts';
 
-/** What may be used over all attempts; absent: no bound. */
+/** Bounds of the usage over all attempts; absent: no bound. */
 export interface Bounds {
   readonly wallSeconds?: number | undefined;
   readonly toolCalls?: number | undefined;
@@ -14,7 +14,7 @@ export interface Bounds {
   readonly cost?: string | undefined;
 }
 
-/** What requests to chat models used. */
+/** Tokens that requests to chat models used. */
 export interface SpentTokens {
   readonly input: number;
   /** Of `input`, read from a cache of the provider. */
@@ -76,7 +76,7 @@ export class Meter {
     this.#tokens = total;
   }
 
-  /** What this attempt has used, by all workers that ran it. */
+  /** Returns the usage of this attempt, by all workers that ran it. */
   usage(): Usage {
     const { toolCalls, cpuMillis, candidates, vetoes, backtracks } = this.#own;
     const before = this.#before;
@@ -163,7 +163,7 @@ export function refuseAblations(experiment: Experiment): void {
   if (refusal !== null) throw new AttemptFailure('InvalidInput', 'AblationRefused', refusal);
 }
 
-/** Whether the search may go back to trees that it has left. */
+/** Reports whether the search may go back to trees that it has left. */
 export function mayBacktrack(experiment: Experiment): boolean {
   return asked(experiment).every((name) => ablations[name]?.backtracking !== false);
 }

@@ -12,13 +12,13 @@ import type { Run } from '@agentfleet/protocol/api';
 /** Kinds of the notes about what people decide. */
 const decisions = ['Approved', 'Rejected', 'Answered', 'Unanswered'] as const;
 
-/** What became of one candidate. */
+/** Result of one candidate. */
 export type TrialResult =
   /** Fits no file as it is now. */
   | 'Unusable'
   /** A gate or a person refused it, before anything was done or for what its commands did. */
   | 'Denied'
-  /** Something that held at the baseline does not hold any more, or nothing can be believed. */
+  /** Something that held at the baseline does not hold any more, or no result can be trusted. */
   | 'Worse'
   | 'Equal'
   /** More tests pass and nothing broke. */
@@ -43,11 +43,11 @@ export interface TriedNote {
   readonly why?: string;
   /** It was not run, because an earlier worker had begun its commands and their end was not seen. */
   readonly possiblyDone?: true;
-  /** What the planner wants to know of it; absent in notes of older workers. */
+  /** Facts about it for the planner; absent in notes of older workers. */
   readonly facts?: StepFacts;
-  /** What it was chosen by. */
+  /** Signals by which it was chosen. */
   readonly signals?: StepSignals;
-  /** What it would change; absent where that is long, and in notes of older workers. */
+  /** Changes that it would make; absent where they are long, and in notes of older workers. */
   readonly edits?: readonly Edit[];
   readonly acts?: readonly ShellAct[];
 }
@@ -75,7 +75,7 @@ export interface DecidedNote {
   readonly decision: (typeof decisions)[number];
   readonly summary: string;
   readonly at: string;
-  /** What the order gives as its reason. */
+  /** Reason that the order gives. */
   readonly why?: string;
   /** With `Answered`. */
   readonly answer?: string;
@@ -84,7 +84,7 @@ export interface DecidedNote {
   readonly requester?: string;
 }
 
-/** What earlier workers and attempts left in the event log. */
+/** Notes of earlier workers and attempts in the event log. */
 export interface Noted {
   readonly tried: readonly TriedNote[];
   readonly accepted: readonly AcceptedNote[];
@@ -124,13 +124,13 @@ export class NoteReader {
   }
 }
 
-/** What a note holds of its step beside the result, for the planner of whoever goes on. */
+/** Facts that a note holds of its step beside the result, for the planner of the worker that goes on. */
 export interface StepFacts extends Omit<ControlStep, 'result' | 'expert' | 'entropyNats' | 'marginNats' | 'energy' | 'pSuccess'> {
-  /** Who proposed it. */
+  /** Expert that proposed it. */
   readonly expert: string;
 }
 
-/** What the decision about a candidate was based on. */
+/** Signals that the decision about a candidate was based on. */
 export interface StepSignals {
   readonly risk: number | null;
   readonly energy: number | null;
@@ -174,7 +174,7 @@ function known<K extends string>(name: K, value: number | null | undefined, min:
   return { [name]: Math.min(max, Math.max(min, value)) } as Partial<Record<K, number>>;
 }
 
-/** What a share of the budget is computed from. */
+/** Inputs of the computation of a share of the budget. */
 interface Used {
   readonly context: Pick<AttemptContext, 'task' | 'pool' | 'used'>;
   readonly meter: Pick<Meter, 'usage' | 'modelShare'>;
@@ -229,7 +229,7 @@ export function questionDigest(task: string, call: string, text: string): string
     .digest('hex')}`;
 }
 
-/** Which candidate a command belongs to; stands in its `Intent` and in the `Acted` note after the last one. */
+/** Identity of the candidate that a command belongs to; stands in its `Intent` and in the `Acted` note after the last one. */
 export interface ActIdentity {
   /** See `actionDigest`. */
   readonly action: string;
@@ -243,15 +243,15 @@ export interface ActIdentity {
 /** `Acted`: all commands of a candidate ended, and what they left was allowed. */
 export interface ActedNote extends ActIdentity {
   readonly attempt: number;
-  /** What they left. Id and digest: a sandbox that was rebuilt gives ids again. */
+  /** Snapshot of what they left. Id and digest: a sandbox that was rebuilt gives ids again. */
   readonly snapshot: { readonly id: string; readonly manifestDigest: string };
 }
 
-/** What earlier workers did of a candidate's commands. */
+/** Record of what earlier workers did of a candidate's commands. */
 export interface EarlierRun {
   /** Snapshot of what they left, when all of them ended: the candidate goes on from there. */
   readonly after: string | null;
-  /** How many commands were begun, when they may be done and their end was not seen; 0: none. */
+  /** Number of commands that were begun, when they may be done and their end was not seen; 0: none. */
   readonly unseen: number;
 }
 
@@ -289,7 +289,7 @@ export class BegunActs {
     if (kind === 'Outcome') this.#conclude(data);
   };
 
-  /** What the log holds of a candidate, as of now. Does not ask whether its snapshot is still kept. */
+  /** Returns what the log holds of a candidate, as of now. Does not ask whether its snapshot is still kept. */
   of(identity: Omit<ActIdentity, 'once'>, attempt: number): { readonly after: ActedNote['snapshot'] | null; readonly unseen: number } {
     const begun = this.#begun.get(identity.action);
     if (begun === undefined || begun.judged) return nothing;
@@ -330,7 +330,7 @@ export class BegunActs {
     for (const begun of this.#begun.values()) if (begun.state === callKey) this.#begun.set(begun.action, { ...begun, observed: true });
   }
 
-  /** What held in place is found again from its snapshot; where nothing was run again the end is still unknown. */
+  /** Marks acts as judged. One that held in place is found again from its snapshot; where nothing was run again the end stays unknown. */
   #judge({ state, id, result, possiblyDone }: Partial<TriedNote>): void {
     if (result === 'Reached' || possiblyDone === true) return;
     for (const begun of this.#begun.values())
@@ -338,14 +338,14 @@ export class BegunActs {
   }
 }
 
-/** What is asked of a scope. */
+/** Parts of a scope that `earlierRun` and `identityOf` use. */
 interface ActScope {
   readonly context: Pick<AttemptContext, 'task' | 'assignment'>;
   readonly begun: BegunActs;
   readonly session: Pick<KeeperClient, 'snapshots'>;
 }
 
-/** What earlier workers did of a candidate. A snapshot that is not kept any more is none: then it may not be run again unasked. */
+/** Returns what earlier workers did of a candidate. A snapshot no longer kept counts as none: then it may not be run again unasked. */
 export async function earlierRun(scope: ActScope, node: Pick<ActIdentity, 'state'>, candidate: Candidate): Promise<EarlierRun> {
   const { context, begun, session } = scope;
   if ((candidate.acts ?? []).length === 0) return nothing;

@@ -25,7 +25,7 @@ export interface Control {
   readonly deliberate: boolean;
 }
 
-/** What is known when a round is planned. */
+/** Facts known when a round is planned. */
 export interface Situation {
   /** H of the proposals, nats; null before the first answer: not below any bound. */
   readonly entropyNats: number | null;
@@ -37,7 +37,7 @@ export interface Situation {
   readonly deliberate: boolean;
 }
 
-/** How much is computed for the next round. */
+/** Amount of computation for the next round. */
 export interface Plan {
   /** Candidates that are compared. */
   readonly k: number;
@@ -53,11 +53,11 @@ export interface Ranked {
   readonly features: Features;
 }
 
-/** What ranking is about, beside the candidates. */
+/** Context of a ranking, beside the candidates. */
 export interface RankingContext {
   readonly files: readonly FocusFile[];
   readonly failing: readonly FailingTest[];
-  /** How suspicious a place is, 0…1; null: not known. */
+  /** Returns the suspicion of a place, 0…1; null: not known. */
   readonly suspicion: (path: string, line: number) => number | null;
   /** Median wall time of one trial, seconds; null before the first one. It decides what a better order may cost. */
   readonly trialSeconds: number | null;
@@ -88,7 +88,7 @@ export interface ActInQuestion {
 /** Gate 2's opinion: an unsafe act needs low risk (Policy and Planner) and low energy. */
 export interface SecondOpinion {
   readonly allowed: boolean;
-  /** Which part refused it and by which number; empty when it is allowed. */
+  /** Part that refused it, and the number that it refused by; empty when it is allowed. */
   readonly why: string;
   readonly unsafe: number | null;
   readonly risk: number | null;
@@ -110,13 +110,13 @@ export interface Participant {
 export interface DecisionModels {
   readonly compute: ComputeBrief;
   control(steps: readonly ControlStep[]): Promise<Control>;
-  /** How much to compute; pure. */
+  /** Decides the amount of computation for a round; pure. */
   plan(situation: Situation): Plan;
   rank(candidates: readonly Candidate[], context: RankingContext): Promise<Ranking>;
   /** Energy of something that ran, by its whole features. Null where no verifier answers. */
   score(ranked: Ranked, executed: Features): Promise<{ readonly energy: number; readonly pSuccess: number | null } | null>;
   secondOpinion(act: ActInQuestion): Promise<SecondOpinion>;
-  /** Whether a verifier reads a feature, as far as it has reported; one that is not read need not be measured. */
+  /** Reports whether a verifier reads a feature, as far as it has reported; one that is not read need not be measured. */
   reads?(feature: keyof Features): boolean;
   /** Parts that did not answer lately, and what is done without them. */
   readonly degraded: readonly string[];
@@ -125,7 +125,7 @@ export interface DecisionModels {
 
 export type Assignment = NonNullable<AgentTaskStatus['assignment']>;
 
-/** What an attempt reports; the runtime adds attempt and epoch, trims to the API's bounds and decides when to write. */
+/** Facts that an attempt reports; the runtime adds attempt and epoch, trims to the API's bounds and decides when to write. */
 export type Report = Partial<Omit<Run, 'attempt' | 'epoch' | 'pendingApproval'>> & {
   /** undefined takes it out of the report. */
   readonly pendingApproval?: Run['pendingApproval'] | undefined;
@@ -149,7 +149,7 @@ interface PersonMessage {
   readonly snapshot?: string;
 }
 
-/** What the engine of an attempt may use. Everything outside of the process comes in here. */
+/** Means that the engine of an attempt may use. Everything outside of the process comes in here. */
 export interface AttemptContext {
   /** The task as of the assignment; its spec cannot change in what matters to the attempt. */
   readonly task: AgentTask;
@@ -173,13 +173,13 @@ export interface AttemptContext {
    * begun, whose intent is in the log. @throws AttemptFailure Infrastructure
    */
   intentDurable(): Promise<void>;
-  /** What was decided about acts that wait, as of now: `status.approvals` of the task. */
+  /** Returns the decisions about acts that wait, as of now: `status.approvals` of the task. */
   approvals(): readonly Approval[];
   /** Messages of people that the model has not got yet, oldest first; the same until {@link messageTaken} names them. */
   messages(): readonly PersonMessage[];
   /**
-   * Reports that the message is in the conversation, which has to be in the event log by then; naming it again changes
-   * nothing. Whoever takes over may see a message that is in the log already, and recognises it by the id.
+   * Reports that the message is in the conversation; the event log has to hold it already. Naming it again changes nothing. A
+   * worker that takes over may see a message that is in the log already, and recognises it by the id.
    */
   messageTaken(id: string): void;
   /** Reports that the first act of the task begins, after setup and baseline. */
@@ -195,10 +195,10 @@ export interface AttemptContext {
   report(change: Report, options?: { readonly urgent?: boolean }): void;
 }
 
-/** How an attempt ended; written to `status.run.outcome`. */
+/** End of an attempt; written to `status.run.outcome`. */
 export type Outcome = NonNullable<Run['outcome']> & { readonly reason: Reason };
 
-/** What a rollback did; written to `status.run.rollback`. */
+/** Result of a rollback; written to `status.run.rollback`. */
 export type Restored = NonNullable<Run['rollback']>;
 
 /** Runs attempts. One instance serves all tasks of a worker and keeps nothing of a task. */

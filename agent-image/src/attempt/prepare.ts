@@ -112,14 +112,14 @@ async function keptTree(scope: Scope, snapshots: readonly SnapshotRecord[]): Pro
   return continues(scope) ? keepTree(scope, snapshots) : null;
 }
 
-/** Whether the attempt goes on with the tree as it is: what the last closed attempt's class asks for. */
+/** Reports whether the attempt goes on with the tree as it is, as the class of the last closed attempt requires. */
 function continues({ context }: Scope): boolean {
   const last = context.task.status?.attempts?.findLast(({ number }) => number < context.assignment.attempt);
   if (last?.class === undefined || last.class === 'Infrastructure') return false;
   return attemptAction(last.class, context.task.spec.attempts) === 'Retry';
 }
 
-/** A worker that takes the attempt over finds what the first one kept: the tree may hold a candidate by then. */
+/** Returns the snapshot that the first worker of the attempt kept, else takes it: after a takeover the tree may hold a candidate. */
 async function keepTree({ context, session }: Scope, snapshots: readonly SnapshotRecord[]): Promise<SnapshotRecord> {
   const label = `kept ${context.assignment.attempt}`;
   return labelled(snapshots, label) ?? session.snapshot(label);

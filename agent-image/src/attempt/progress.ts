@@ -82,7 +82,7 @@ export class Progress {
     this.#facts = new Set([...this.#facts].filter((known) => known !== fact));
   }
 
-  /** How many candidates were judged, and how many are known in all. */
+  /** Sets the number of judged candidates, and of all that are known. */
   count(done: number, total: number): void {
     this.#done = done;
     this.#total = Math.max(total, done);

@@ -4,7 +4,7 @@ import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../bas
 import { labelled, labels } from './prepare.ts';
 import { deadline } from '@agentfleet/kube';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
-import { auditRoot, keep, patch, revertScript, trace, withoutFiles, type Keeping, type Keepsake } from './artifacts.ts';
+import { auditRoot, keep, patch, revertScript, trace, withoutFiles, type Keeping, type KeptFile } from './artifacts.ts';
 import { takeBackEffects } from './acts.ts';
 import { summary } from './closing.ts';
 import { createGate } from './gate.ts';
@@ -26,11 +26,11 @@ export function assertSnapshotsThere(reported: Run['snapshots'], there: readonly
   throw new AttemptFailure('Infrastructure', 'SnapshotsLost', `${why}; ${cure}`);
 }
 
-/** How long the files are worth waiting for, ms; the restore is done then and must be reported. */
+/** Longest wait for the files, ms; the restore is done then and must be reported. */
 const lateMs = 60_000;
 const maxIrreversible = 16;
 
-/** What is put back, and what it is put back from. */
+/** Snapshot that is put back, and the tree that it replaces. */
 interface Plan {
   readonly target: SnapshotRecord;
   /** The tree as the agent left it; a sandbox that cannot keep it any more is put back without. */
@@ -39,7 +39,7 @@ interface Plan {
   readonly green: string | undefined;
 }
 
-/** Why the tree could not be kept. */
+/** Record of a tree that could not be kept, with the reason. */
 interface Unkept {
   readonly id?: undefined;
   readonly why: string;
@@ -99,7 +99,7 @@ function unlessUnable(error: unknown): Unkept {
   throw error;
 }
 
-/** What no restore brings back. */
+/** Lists what no restore brings back. */
 function lostOf(before: Plan['before']): readonly string[] {
   if (before.id === undefined) return [`what was changed last could not be kept before it was taken back: ${before.why}`];
   return before.skipped.map(({ path, kind }) => `${kind} ${path} is in no snapshot`);
@@ -119,7 +119,7 @@ async function noteRollback(
   }
 }
 
-function changedFiles(keeping: Keeping, from: string, to: string): readonly Keepsake[] {
+function changedFiles(keeping: Keeping, from: string, to: string): readonly KeptFile[] {
   return [patch(keeping, from, to), revertScript(keeping, from, to)];
 }
 

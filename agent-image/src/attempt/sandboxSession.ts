@@ -22,16 +22,16 @@ import type { ActIdentity } from './notes.ts';
 import { AttemptFailure, retryWhileUnavailable, retryBounds, type RetryOptions } from '../base/failure.ts';
 import type { Meter } from './meter.ts';
 
-/** What one command may reach through the egress proxy. */
+/** Reach of one command through the egress proxy. */
 export interface Reach extends EgressReach {
   /** The settings that send package managers to the tunnel. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Where package managers keep what they fetched: outside of what snapshots hold. The platform may say otherwise. */
+/** Folders in which package managers keep what they fetched: outside of what snapshots hold. The platform may set others. */
 const caches: Readonly<Record<string, string>> = { npm_config_cache: '/tmp/.npm', PIP_CACHE_DIR: '/tmp/.pip', UV_CACHE_DIR: '/tmp/.uv' };
 
-/** Which addresses the pool opens to imports and to hosts that tasks name. */
+/** Returns rules for the addresses that the pool opens to imports and to hosts that tasks name. */
 export function poolRules({ allowedHosts = [], egress }: Pick<PoolBrief, 'allowedHosts' | 'egress'>): AddressRules {
   return rulesOf(allowedHosts, egress);
 }
@@ -40,7 +40,7 @@ function rulesOf(open: AddressRules['open'], { clusterRanges }: PoolBrief['egres
   return { open, ...(clusterRanges === undefined ? {} : { clusterRanges }) };
 }
 
-/** What the task and its pool let a command reach; null: nothing. The platform's list of registries is its consent to their addresses. */
+/** Returns what task and pool let a command reach; null: nothing. The platform's list of registries is its consent to their addresses. */
 export function reachOf({ task, pool }: Pick<AttemptContext, 'task' | 'pool'>, mode: 'None' | Reach['mode']): Reach | null {
   if (mode === 'None') return null;
   if (mode === 'Registries') {
@@ -57,8 +57,8 @@ export function reachOf({ task, pool }: Pick<AttemptContext, 'task' | 'pool'>, m
 const secretName = /(auth|token|password|passwd|passphrase|secret|api_?key|private_?key)/i;
 
 /**
- * What the environment of a command lets it know and no answer may show: values of variables that are named like secrets, and
- * passwords of addresses. Values of other lengths than a keeper can look for are left out.
+ * Lists the secrets that the environment gives a command and that no answer may show: values of variables that are named like
+ * secrets, and passwords of addresses. Values of other lengths than a keeper can look for are left out.
  */
 export function secretsOf({ environment }: Pick<Reach, 'environment'>): SecretsRequest['secrets'] {
   return Object.entries(environment)
@@ -76,9 +76,9 @@ function passwordOf(name: string, value: string): SecretsRequest['secrets'] {
 interface Command {
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutSeconds: number;
-  /** What it may reach outside of the sandbox; default: nothing. */
+  /** Its reach outside of the sandbox; default: nothing. */
   readonly reach?: Reach | null;
-  /** What answers it at the local port of the way out, as a model does; default: nothing. */
+  /** Answers its connections to the local port of the way out, as a model does; default: nothing does. */
   readonly own?: ServeOwn;
   /** Of which candidate it is: what it destroys or reaches must be in the durable log before it runs. */
   readonly act?: ActIdentity;
@@ -100,15 +100,15 @@ export type SessionCommand = Command & ({ readonly argv: readonly string[] } | {
 /** The way of a command that reaches the local port only. */
 const nowhere: EgressReach = { mode: 'Allowed', hosts: [], rules: { open: [] } };
 
-/** How often a question is asked whose end is not seen. */
+/** Most times that a question is asked whose end is not seen. */
 const askTimes = 4;
 
-/** How long a command that was cancelled may take to end, ms: the keeper's grace, and the way there. */
+/** Longest time for a cancelled command to end, ms: the keeper's grace, and the way there. */
 const cancelMs = 10_000;
 
 /**
- * What an attempt does in its sandbox. Every call waits for a keeper that is away, stops when the attempt has to end, and
- * is counted. Paths are relative to the workspace.
+ * Access of an attempt to its sandbox. Every call waits for a keeper that is away, stops when the attempt has to end, and is
+ * counted. Paths are relative to the workspace.
  */
 export class SandboxSession {
   readonly root: { readonly name: string; readonly path: string };
@@ -154,8 +154,8 @@ export class SandboxSession {
   }
 
   /**
-   * Runs a command that may be run again: a question, or what leaves the same behind each time. One whose end was not seen says
-   * nothing about the image.
+   * Runs a command that may be run again: a question, or one that leaves the same behind each time. One whose end was not seen
+   * proves nothing about the image.
    *
    * @throws AttemptFailure Infrastructure where its end was not seen again and again
    */

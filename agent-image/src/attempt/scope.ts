@@ -30,7 +30,7 @@ type ImportWorkspace = (
     readonly readConfigMap: AttemptContext['readConfigMap'];
     /** Of the pool; what the workspace names is sent to its hosts only. */
     readonly credentials: PoolBrief['credentials'];
-    /** Which addresses a repository may have. */
+    /** Rules for the addresses that a repository may have. */
     readonly rules: AddressRules;
     readonly signal: AbortSignal;
     readonly clock: Clock;
@@ -41,24 +41,24 @@ type ImportWorkspace = (
 export type Deliver = (
   order: DeliveryOrder,
   ports: Omit<DeliveryPorts, 'dialer' | 'scratch' | 'authorities'> & {
-    /** Which addresses the server may have. */
+    /** Rules for the addresses that the server may have. */
     readonly rules: AddressRules;
   },
 ) => Promise<Delivered>;
 
-/** Which lines each test of a check executes; empty where that cannot be known. */
+/** Returns the lines that each test of a check executes; empty where they cannot be known. */
 export type CollectCoverage = (request: {
   readonly keeper: KeeperClient;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** What the check's output was at the baseline. */
+  /** Format of the check's output at the baseline. */
   readonly format: ResultFormat;
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal;
 }) => Promise<readonly CoverageRun[]>;
 
-/** What a strategy works on: the attempt after its baseline, and the way to have a result proved. */
+/** Input of a strategy: the attempt after its baseline, and the way to have a result proved. */
 export interface StrategyScope {
   readonly scope: Scope;
   readonly prepared: Prepared;
@@ -71,7 +71,7 @@ export interface StrategyScope {
   readonly conclude: (answer: string) => Promise<Outcome | { readonly refused: string }>;
 }
 
-/** What an agent program works on. */
+/** Input of an agent program. */
 export interface HarnessAt extends Omit<StrategyScope, 'models'> {
   readonly harness: HarnessBrief;
   /** Absent where the pool has no chat model. */
@@ -87,7 +87,7 @@ export interface LoopStrategy {
 
 /** A tree on which all checks hold in place, and how the search found it. */
 export interface Winner {
-  /** What the last step does; absent when an earlier attempt left the tree. */
+  /** Description of the last step; absent when an earlier attempt left the tree. */
   readonly rationale?: string;
   /** Note of the last step for later attempts when the tree does not hold in a fresh container. */
   readonly ifNotVerified?: TriedNote;
@@ -110,15 +110,15 @@ export interface EngineOptions {
   /** Absent: spec.output is not obeyed. */
   readonly deliver?: Deliver;
   readonly openEgress: OpenEgress;
-  /** How the worker itself gets a page for the model; absent: it does not. */
+  /** Access with which the worker itself gets a page for the model; absent: it does not. */
   readonly web?: { readonly openDialer: OpenDialer; readonly authorities?: string };
   /** Parser of sources that are measured before they are tried; absent: they are not. */
   readonly grammars?: Grammars;
-  /** Where spans of attempts go; absent: nowhere. */
+  /** Destination of the spans of attempts; absent: nowhere. */
   readonly tracing?: Tracing;
 }
 
-/** What all phases of one attempt share; made once, at its start. */
+/** State that all phases of one attempt share; made once, at its start. */
 export interface Scope {
   readonly context: AttemptContext;
   readonly options: EngineOptions;
@@ -127,11 +127,11 @@ export interface Scope {
   readonly meter: Meter;
   readonly progress: Progress;
   readonly approvals: Approvals;
-  /** What was tried before this worker came. */
+  /** Notes of the trials before this worker came. */
   readonly noted: Noted;
-  /** Which commands had been begun before this worker came. */
+  /** Commands that had been begun before this worker came. */
   readonly begun: BegunActs;
-  /** What earlier workers delivered. */
+  /** Deliveries of earlier workers. */
   readonly deliveries: DeliveryReader;
   /** Whether an earlier worker left a conversation that this one goes on with: the tree as it is belongs to it. */
   readonly resumes: boolean;
@@ -141,7 +141,7 @@ export interface Scope {
 export interface Prepared {
   readonly empty: SnapshotRecord;
   readonly initial: SnapshotRecord;
-  /** Where an attempt begins that goes on with the tree as it is; else `initial`. */
+  /** Snapshot at which an attempt begins that goes on with the tree as it is; else `initial`. */
   readonly start: SnapshotRecord;
 }
 
@@ -150,12 +150,12 @@ export function harnessOf({ pool }: Pick<AttemptContext, 'pool'>): HarnessBrief 
   return pool.experts.find(({ harness }) => harness !== undefined)?.harness ?? null;
 }
 
-/** Whether the pool has a chat model that works on goals of every kind by itself. */
+/** Reports whether the pool has a chat model that works on goals of every kind by itself. */
 export function hasChat({ pool }: Pick<AttemptContext, 'pool'>): boolean {
   return harnessOf({ pool }) === null && pool.experts.some(({ chat, role }) => chat !== undefined && role === 'Generalist');
 }
 
-/** How a pool works on goals of every kind. */
+/** Strategy of a pool for goals of every kind. */
 interface OpenStrategy {
   /** The progress message while it works. */
   readonly working: string;

@@ -22,7 +22,7 @@ export interface WorkerConfig {
   readonly concurrency: number;
   /** Port of probes and metrics. */
   readonly port: number;
-  /** Who may read metrics and results; null: all callers, but on a loopback address only. */
+  /** Callers that may read metrics and results; null: all callers, but on a loopback address only. */
   readonly access: AccessConfig | null;
   /** File with the token that experts and verifiers take; null: they are asked without one. */
   readonly tokenFile: string | null;

@@ -19,7 +19,7 @@ export class AttemptFailure extends Error {
   }
 }
 
-/** How long the keeper or the tools container may be unavailable before the attempt fails, and the pause between two tries; ms. */
+/** Longest time without the keeper or the tools container before the attempt fails, and the pause between two tries; ms. */
 export const retryBounds = { awayMs: 60_000, betweenMs: 500 } as const;
 
 /** Refusals that pass by themselves. */

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { ArtifactCheck } from '@agentfleet/protocol/api';
 
-/** Why a schema cannot judge anything: its author has to correct it. */
+/** Error of a schema that cannot judge anything: its author has to correct it. */
 export class SchemaError extends Error {
   constructor(message: string) {
     super(message);

@@ -10,7 +10,7 @@ const pythonProgram = /^(?:python(?:\d+(?:\.\d+)*)?|pypy(?:\d+(?:\.\d+)*)?|pytes
 const nodeProgram = /^(?:node(?:js)?|npm|npx|pnpm|pnpx|yarn|corepack|mocha|ava|tap|tape|uvu|c8|nyc)$/;
 const nodeFile = /\.[cm]?[jt]s$/;
 
-/** Programs of a command; a shell's command line is one word of it. */
+/** Lists the programs of a command; a shell's command line is one word of it. */
 function programs(command: readonly string[]): readonly string[] {
   return command.flatMap((word) => word.split(/[\s;&|()"'=]+/));
 }
@@ -56,7 +56,7 @@ interface Merged {
   readonly lines: Map<string, Set<number>>;
 }
 
-/** The records of {@link CoverageRun}'s bounds; a test can write into these files, so that nothing in them is believed. */
+/** Bounds of the records, those of {@link CoverageRun}; a test can write into these files, so that nothing in them is trusted. */
 const bounds = { test: 512, path: 1024, files: 4096, lines: 100_000 } as const;
 
 /**

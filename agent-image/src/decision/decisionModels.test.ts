@@ -213,7 +213,7 @@ describe('a second opinion', () => {
     await open().secondOpinion({ ...act, tool: 'FileWrite', subject: '/workspace/f.py', content });
     expect(server.bodies('Judge')[0]?.acts.map((one) => one.content?.length)).toEqual([16_368, 16_368, 16_368, 16_368, 16_368]);
     const items = server.bodies('Score').flatMap((request) => request.items);
-    expect(items.map(({ id, text }) => [id, text.length])).toEqual([...['act', 'act1', 'act2', 'act3', 'act4'].map((id) => [id, 16_384])]);
+    expect(items.map(({ id, text }) => [id, text.length])).toEqual(['act', 'act1', 'act2', 'act3', 'act4'].map((id) => [id, 16_384]));
   });
 
   it('reads the whole of what fits as one', async () => {

@@ -29,7 +29,7 @@ import type {
 } from '../attempt/ports.ts';
 import { featuresBefore, headOf, Fleet, type FleetOptions } from './fleet.ts';
 import { Likelihoods, cosine } from './prior.ts';
-import { ordered, abstention, decide, type Voices, actId, pieceId, thresholdsOf, tooLong, worst, compareActs } from './opinion.ts';
+import { ordered, abstention, decide, type PartOpinions, actId, pieceId, thresholdsOf, tooLong, worst, compareActs } from './opinion.ts';
 import { piecesOf, textOf, type Piece } from './pieces.ts';
 import { schedule, uniform } from './schedule.ts';
 import type { ComputeBrief, PoolBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
@@ -49,7 +49,7 @@ async function askScores(fleet: Fleet, items: readonly ScoreItem[]): Promise<Rea
 async function scoresOrSilence(fleet: Fleet, items: readonly ScoreItem[]): Promise<ReadonlyMap<string, EnergyScore> | string | null> {
   const { verifier } = fleet;
   if (verifier === undefined) return null;
-  const manner = {
+  const callOptions = {
     timeoutMillis: verifier.timeoutMillis,
     without: verifier.whenUnavailable === 'Degrade' ? 'the expert orders, the rules decide' : 'the expert orders, gate 2 is closed',
   };
@@ -58,7 +58,7 @@ async function scoresOrSilence(fleet: Fleet, items: readonly ScoreItem[]): Promi
     const request = { requestId: fleet.requestId, featureSet, items: items.slice(at, at + verifier.batchMax) };
     const compare = (answer: ScoreResponse, shadow: ScoreResponse, other: VerifierEndpoint): ReturnType<typeof compareActs> =>
       compareActs(request.items, { verifier, answer }, { verifier: other, answer: shadow }, fleet.options.now?.() ?? null);
-    const answer = await fleet.ask(verifier, 'Score', { ...request, featureSet }, { ...manner, compare });
+    const answer = await fleet.ask(verifier, 'Score', { ...request, featureSet }, { ...callOptions, compare });
     if (typeof answer === 'string') return answer;
     const why = abstention(verifier.calibration, answer.calibration ?? null, fleet.options.now?.() ?? null);
     if (why !== null) fleet.tell(verifier, `${why}; it ranks and vetoes nothing`);
@@ -76,7 +76,7 @@ const partMillis = 2000;
 interface Steering {
   readonly control: Control;
   /** Null: the pool has no planner. Risk null: it is in shadow. */
-  readonly voice: { readonly risk: number | null } | { readonly silent: string } | null;
+  readonly opinion: { readonly risk: number | null } | { readonly silent: string } | null;
 }
 
 /** Asks the planner; uniform without one, without an answer, and for one that runs in shadow, which is reported. */
@@ -84,14 +84,14 @@ async function askControl(fleet: Fleet, steps: readonly ControlStep[]): Promise<
   const experts = proposers(fleet.options.pool);
   const neutral = uniform(experts);
   const planner = fleet.member('Planner');
-  if (planner === undefined || experts.length === 0) return { control: neutral, voice: null };
+  if (planner === undefined || experts.length === 0) return { control: neutral, opinion: null };
   const request = { requestId: fleet.requestId, experts: [...experts], steps: steps.slice(-controlBounds.maxSteps) };
-  const manner = { timeoutMillis: partMillis, without: 'priors are uniform' };
-  const answer = await fleet.ask(planner, 'Control', request, manner);
-  if (typeof answer === 'string') return { control: neutral, voice: { silent: answer } };
-  if (answer.shadow === null) return { control: controlOf(answer), voice: { risk: answer.risk } };
+  const callOptions = { timeoutMillis: partMillis, without: 'priors are uniform' };
+  const answer = await fleet.ask(planner, 'Control', request, callOptions);
+  if (typeof answer === 'string') return { control: neutral, opinion: { silent: answer } };
+  if (answer.shadow === null) return { control: controlOf(answer), opinion: { risk: answer.risk } };
   fleet.tell(planner, `in shadow, priors are uniform: ${answer.shadow}`);
-  return { control: neutral, voice: { risk: null } };
+  return { control: neutral, opinion: { risk: null } };
 }
 
 function controlOf({ experts, risk, deliberate }: ControlResponse): Control {
@@ -150,7 +150,7 @@ const bounded = (text: string): string => text.slice(0, embedBounds.maxTextChars
  * Asks Policy and Verifier about an act, and decides together with the planner's newest word. A long act is judged in
  * pieces, so that nothing escapes a bound; the worst one counts.
  */
-async function askOpinion(fleet: Fleet, act: ActInQuestion, { voice: planner }: Steering): Promise<SecondOpinion> {
+async function askOpinion(fleet: Fleet, act: ActInQuestion, { opinion: planner }: Steering): Promise<SecondOpinion> {
   const { verifier } = fleet.options.pool;
   const judging = verifier !== null || fleet.member('Policy') !== undefined;
   const pieces = judging ? piecesOf(act) : [act];
@@ -166,7 +166,11 @@ async function askOpinion(fleet: Fleet, act: ActInQuestion, { voice: planner }: 
 const judgedTogether = 8;
 
 /** Asks Policy about each piece. */
-async function askPolicy(fleet: Fleet, { tool, rails }: ActInQuestion, pieces: readonly Piece[]): Promise<readonly Voices['policy'][]> {
+async function askPolicy(
+  fleet: Fleet,
+  { tool, rails }: ActInQuestion,
+  pieces: readonly Piece[],
+): Promise<readonly PartOpinions['policy'][]> {
   const policy = fleet.member('Policy');
   if (policy === undefined) return [];
   const found = rails.findings.slice(0, 64).map((rail) => rail.slice(0, 64));
@@ -177,31 +181,31 @@ async function askPolicy(fleet: Fleet, { tool, rails }: ActInQuestion, pieces: r
     rails: found,
     ...(content !== undefined && { content }),
   }));
-  const manner = { timeoutMillis: partMillis, without: 'gate 2 goes by its table' };
+  const callOptions = { timeoutMillis: partMillis, without: 'gate 2 goes by its table' };
   const verdicts: PolicyVerdict[] = [];
   for (let at = 0; at < acts.length; at += judgedTogether) {
     const request = { requestId: fleet.requestId, acts: acts.slice(at, at + judgedTogether) };
-    const answer = await fleet.ask(policy, 'Judge', request, manner);
+    const answer = await fleet.ask(policy, 'Judge', request, callOptions);
     if (typeof answer === 'string') return pieces.map(() => ({ silent: answer }));
     verdicts.push(...answer.verdicts);
   }
   return pieces.map((_, at) => verdicts[at] ?? { silent: 'no verdict' });
 }
 
-/** Asks the Verifier about each piece, with what Policy said of it. */
+/** Asks the Verifier about each piece, with Policy's answer. */
 async function askVerifier(
   fleet: Fleet,
   act: ActInQuestion,
   pieces: readonly Piece[],
-  policies: readonly Voices['policy'][],
-): Promise<readonly Voices['verifier'][]> {
+  policies: readonly PartOpinions['policy'][],
+): Promise<readonly PartOpinions['verifier'][]> {
   const items = pieces.map((piece, at): ScoreItem => {
-    const said = policies[at] ?? null;
+    const outcome = policies[at] ?? null;
     const features = {
       ...act.features,
       ...actFeatures(piece),
       railRank: decisions.indexOf(act.rails.decision),
-      ...(said !== null && 'unsafe' in said && { policyUnsafe: said.unsafe }),
+      ...(outcome !== null && 'unsafe' in outcome && { policyUnsafe: outcome.unsafe }),
     };
     return { id: pieceId(at), head: act.head, text: textOf(piece), operator: act.operator.slice(0, 128), features };
   });
@@ -211,7 +215,7 @@ async function askVerifier(
 }
 
 /** Returns a score, or why it does not count. */
-function vote(fleet: Fleet, { head }: ActInQuestion, score: EnergyScore | undefined): Voices['verifier'] {
+function vote(fleet: Fleet, { head }: ActInQuestion, score: EnergyScore | undefined): PartOpinions['verifier'] {
   if (score === undefined) return { silent: 'no score' };
   const { verifier } = fleet;
   const why = abstention(verifier?.calibration, fleet.calibration, fleet.options.now?.() ?? null);

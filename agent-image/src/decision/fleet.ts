@@ -11,7 +11,7 @@ export interface FleetOptions {
   /** Begins the ids of all requests; of the characters that a request id may have. */
   readonly name: string;
   readonly signal: AbortSignal;
-  /** Wall time, ms: whether a calibration is stale. Absent: the brief's word alone counts. */
+  /** Returns the wall time, ms, which decides whether a calibration is stale. Absent: only the brief decides. */
   readonly now?: () => number;
   /**
    * Features that verifiers read, by their addresses; shared by the attempts of a worker, so that each need not request
@@ -28,7 +28,7 @@ export interface Member extends Part {
 }
 
 /** Parameters of a question. */
-export interface Manner<C extends PartCapability = PartCapability> {
+export interface CallOptions<C extends PartCapability = PartCapability> {
   readonly timeoutMillis: number;
   /** The fallback without an answer. */
   readonly without: string;
@@ -95,18 +95,18 @@ export class Fleet {
     member: Member,
     capability: C,
     request: Exchanges[C]['request'],
-    { timeoutMillis, without, compare }: Manner<C>,
+    { timeoutMillis, without, compare }: CallOptions<C>,
   ): Promise<Exchanges[C]['response'] | string> {
     const { parts, signal, mirror } = this.options;
     const question = mirror?.question();
-    const said = await parts.ask(member, { capability, request, timeoutMillis, signal }).finally(() => question?.end());
-    if ('absent' in said) {
-      this.tell(member, `${said.absent}; ${without}`);
-      return said.absent;
+    const outcome = await parts.ask(member, { capability, request, timeoutMillis, signal }).finally(() => question?.end());
+    if ('absent' in outcome) {
+      this.tell(member, `${outcome.absent}; ${without}`);
+      return outcome.absent;
     }
     this.#missing.delete(keyOf(member));
-    this.#participants.set(keyOf(member), { role: member.role, name: member.name, digest: said.answer.modelDigest });
-    const { answer } = said;
+    this.#participants.set(keyOf(member), { role: member.role, name: member.name, digest: outcome.answer.modelDigest });
+    const { answer } = outcome;
     question?.copy({
       part: member,
       capability,
@@ -138,7 +138,7 @@ export class Fleet {
     this.#reads.set(this.verifier?.url ?? '', new Set(features));
   }
 
-  /** Which calibration the verifier's last answer was made by; undefined before the first one. */
+  /** Calibration by which the verifier made its last answer; undefined before the first one. */
   get calibration(): string | null | undefined {
     return this.#calibration;
   }

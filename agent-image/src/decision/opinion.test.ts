@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { decide, type Voices } from './opinion.ts';
+import { decide, type PartOpinions } from './opinion.ts';
 
 const silent = { silent: 'no answer within 2000 ms' };
 const benign = { unsafe: 0.1, label: 'Benign' };
-const all: Voices = {
+const all: PartOpinions = {
   policy: benign,
   planner: { risk: 0.2 },
   verifier: { energy: -1, pSuccess: 0.8 },
@@ -16,79 +16,83 @@ const all: Voices = {
  * Each row of the table in docs/reference/gates.md: the differences from a fleet that agrees, the risk of gate 1, and
  * the result.
  */
-const rows: readonly (readonly [name: string, change: Partial<Voices>, risk: 'Reversible' | 'Unknown' | 'External', why: RegExp | null])[] =
+const rows: readonly (readonly [
+  name: string,
+  change: Partial<PartOpinions>,
+  risk: 'Reversible' | 'Unknown' | 'External',
+  why: RegExp | null,
+])[] = [
+  ['all agree', {}, 'Unknown', null],
+  ['Policy finds it unsafe', { policy: { unsafe: 0.5, label: 'Escape' } }, 'Reversible', /^Policy: unsafe 0\.500 \(Escape\)/],
+  ['Planner fears for the work, which says nothing about the act', { planner: { risk: 0.99 } }, 'Reversible', null],
   [
-    ['all agree', {}, 'Unknown', null],
-    ['Policy finds it unsafe', { policy: { unsafe: 0.5, label: 'Escape' } }, 'Reversible', /^Policy: unsafe 0\.500 \(Escape\)/],
-    ['Planner fears for the work, which says nothing about the act', { planner: { risk: 0.99 } }, 'Reversible', null],
-    [
-      'Verifier does not believe in it',
-      { verifier: { energy: 4, pSuccess: 0.14 } },
-      'Reversible',
-      /^Verifier: pSuccess 0\.140 is below 0\.15/,
-    ],
-    ['Verifier warns and Policy is sure', { verifier: { energy: 2, pSuccess: 0.34 } }, 'Unknown', null],
-    [
-      'Verifier warns and Policy is not sure',
-      { verifier: { energy: 2, pSuccess: 0.34 }, policy: { unsafe: 0.2, label: 'Benign' } },
-      'Reversible',
-      /^Verifier: pSuccess 0\.340 is below 0\.35, and Policy's unsafe 0\.200 \(Benign\) is not below 0\.2/,
-    ],
-    [
-      'Verifier warns and Policy is silent, Degrade',
-      { verifier: { energy: 2, pSuccess: 0.34 }, policy: silent, whenUnavailable: 'Degrade' },
-      'Reversible',
-      /^Verifier: pSuccess 0\.340 is below 0\.35, and no Policy answers/,
-    ],
-    [
-      'at the warning it is enough that Policy does not object',
-      { verifier: { energy: 2, pSuccess: 0.35 }, policy: { unsafe: 0.4, label: 'Benign' } },
-      'Unknown',
-      null,
-    ],
-    ['Verifier is not calibrated', { verifier: { energy: 9, pSuccess: null } }, 'Unknown', null],
-    ['Planner is in shadow', { planner: { risk: null } }, 'Unknown', null],
-    ['the pool has no Planner', { planner: null }, 'Unknown', null],
-    ['Policy is silent', { policy: silent }, 'Reversible', /^Policy gave no answer .* FailClosed/],
-    ['Planner is silent', { planner: silent }, 'Reversible', null],
-    ['Verifier is silent', { verifier: silent }, 'Reversible', /^Verifier gave no answer .* FailClosed/],
-    ['the pool has no Policy', { policy: null }, 'Reversible', /no Policy expert and whenUnavailable is FailClosed/],
-    ['Policy is silent, Degrade', { policy: silent, whenUnavailable: 'Degrade' }, 'Unknown', null],
-    ['Verifier is silent, Degrade', { verifier: silent, whenUnavailable: 'Degrade' }, 'Unknown', null],
-    ['Planner is silent, Degrade', { planner: silent, whenUnavailable: 'Degrade' }, 'Unknown', null],
-    [
-      'Verifier is silent and Policy says no, Degrade',
-      { verifier: silent, policy: { unsafe: 0.9, label: 'Tampering' }, whenUnavailable: 'Degrade' },
-      'Reversible',
-      /^Policy/,
-    ],
-    [
-      'all are silent, Degrade, it can be put back',
-      { policy: silent, planner: silent, verifier: silent, whenUnavailable: 'Degrade' },
-      'Reversible',
-      null,
-    ],
-    [
-      'all are silent, Degrade, it is unknown',
-      { policy: silent, planner: silent, verifier: silent, whenUnavailable: 'Degrade' },
-      'Unknown',
-      /nobody could judge it/,
-    ],
-    [
-      'Policy is silent and Verifier uncalibrated, Degrade',
-      { policy: silent, verifier: { energy: 1, pSuccess: null }, whenUnavailable: 'Degrade' },
-      'Unknown',
-      /nobody could judge it/,
-    ],
-    ['no verifier, Policy is sure', { verifier: null }, 'Unknown', null],
-    ['no verifier, Policy is not sure', { verifier: null, policy: { unsafe: 0.2, label: 'Benign' } }, 'Unknown', /is not below 0\.2/],
-    ['no verifier, it cannot be put back', { verifier: null }, 'External', /cannot be put back/],
-    ['no verifier, no Policy', { verifier: null, policy: null }, 'Reversible', /neither a Policy expert nor a verifier/],
-    ['no verifier, Policy is silent', { verifier: null, policy: silent }, 'Reversible', /^Policy gave no answer/],
-  ];
+    'Verifier does not believe in it',
+    { verifier: { energy: 4, pSuccess: 0.14 } },
+    'Reversible',
+    /^Verifier: pSuccess 0\.140 is below 0\.15/,
+  ],
+  ['Verifier warns and Policy is sure', { verifier: { energy: 2, pSuccess: 0.34 } }, 'Unknown', null],
+  [
+    'Verifier warns and Policy is not sure',
+    { verifier: { energy: 2, pSuccess: 0.34 }, policy: { unsafe: 0.2, label: 'Benign' } },
+    'Reversible',
+    /^Verifier: pSuccess 0\.340 is below 0\.35, and Policy's unsafe 0\.200 \(Benign\) is not below 0\.2/,
+  ],
+  [
+    'Verifier warns and Policy is silent, Degrade',
+    { verifier: { energy: 2, pSuccess: 0.34 }, policy: silent, whenUnavailable: 'Degrade' },
+    'Reversible',
+    /^Verifier: pSuccess 0\.340 is below 0\.35, and no Policy answers/,
+  ],
+  [
+    'at the warning it is enough that Policy does not object',
+    { verifier: { energy: 2, pSuccess: 0.35 }, policy: { unsafe: 0.4, label: 'Benign' } },
+    'Unknown',
+    null,
+  ],
+  ['Verifier is not calibrated', { verifier: { energy: 9, pSuccess: null } }, 'Unknown', null],
+  ['Planner is in shadow', { planner: { risk: null } }, 'Unknown', null],
+  ['the pool has no Planner', { planner: null }, 'Unknown', null],
+  ['Policy is silent', { policy: silent }, 'Reversible', /^Policy gave no answer .* FailClosed/],
+  ['Planner is silent', { planner: silent }, 'Reversible', null],
+  ['Verifier is silent', { verifier: silent }, 'Reversible', /^Verifier gave no answer .* FailClosed/],
+  ['the pool has no Policy', { policy: null }, 'Reversible', /no Policy expert and whenUnavailable is FailClosed/],
+  ['Policy is silent, Degrade', { policy: silent, whenUnavailable: 'Degrade' }, 'Unknown', null],
+  ['Verifier is silent, Degrade', { verifier: silent, whenUnavailable: 'Degrade' }, 'Unknown', null],
+  ['Planner is silent, Degrade', { planner: silent, whenUnavailable: 'Degrade' }, 'Unknown', null],
+  [
+    'Verifier is silent and Policy says no, Degrade',
+    { verifier: silent, policy: { unsafe: 0.9, label: 'Tampering' }, whenUnavailable: 'Degrade' },
+    'Reversible',
+    /^Policy/,
+  ],
+  [
+    'all are silent, Degrade, it can be put back',
+    { policy: silent, planner: silent, verifier: silent, whenUnavailable: 'Degrade' },
+    'Reversible',
+    null,
+  ],
+  [
+    'all are silent, Degrade, it is unknown',
+    { policy: silent, planner: silent, verifier: silent, whenUnavailable: 'Degrade' },
+    'Unknown',
+    /nobody could judge it/,
+  ],
+  [
+    'Policy is silent and Verifier uncalibrated, Degrade',
+    { policy: silent, verifier: { energy: 1, pSuccess: null }, whenUnavailable: 'Degrade' },
+    'Unknown',
+    /nobody could judge it/,
+  ],
+  ['no verifier, Policy is sure', { verifier: null }, 'Unknown', null],
+  ['no verifier, Policy is not sure', { verifier: null, policy: { unsafe: 0.2, label: 'Benign' } }, 'Unknown', /is not below 0\.2/],
+  ['no verifier, it cannot be put back', { verifier: null }, 'External', /cannot be put back/],
+  ['no verifier, no Policy', { verifier: null, policy: null }, 'Reversible', /neither a Policy expert nor a verifier/],
+  ['no verifier, Policy is silent', { verifier: null, policy: silent }, 'Reversible', /^Policy gave no answer/],
+];
 
 /** Acts that gate 1 passes without an allowlist: they are scored, and pass where no part scores them. */
-const unobjected: readonly (readonly [name: string, change: Partial<Voices>, why: RegExp | null])[] = [
+const unobjected: readonly (readonly [name: string, change: Partial<PartOpinions>, why: RegExp | null])[] = [
   ['all agree', {}, null],
   ['Policy has doubts', { policy: { unsafe: 0.82, label: 'Escape' } }, null],
   [

@@ -5,15 +5,15 @@ import type { Comparison, Judged } from '../shadow/index.ts';
 import { weighedGain, weighedShare } from './prior.ts';
 
 /** Opinion of one part about an act: null when the pool has none, why it is silent, or its numbers. */
-export type Voice<T> = T | { readonly silent: string } | null;
+export type PartOpinion<T> = T | { readonly silent: string } | null;
 
 /** All inputs of gate 2. */
-export interface Voices {
-  readonly policy: Voice<{ readonly unsafe: number; readonly label: string }>;
+export interface PartOpinions {
+  readonly policy: PartOpinion<{ readonly unsafe: number; readonly label: string }>;
   /** Recorded, and not counted: its risk is of the state of the work, which is the same whatever the act. Null: in shadow. */
-  readonly planner: Voice<{ readonly risk: number | null }>;
+  readonly planner: PartOpinion<{ readonly risk: number | null }>;
   /** pSuccess null: not calibrated, no veto. */
-  readonly verifier: Voice<{ readonly energy: number; readonly pSuccess: number | null }>;
+  readonly verifier: PartOpinion<{ readonly energy: number; readonly pSuccess: number | null }>;
   readonly whenUnavailable: 'FailClosed' | 'Degrade';
   readonly vetoBelowProbability: number;
   /** Below it Policy alone must be as sure as where no part measures energy. */
@@ -32,28 +32,28 @@ const unsafeFrom = 0.5;
 const unsafeFromUnobjected = 0.83;
 /** A Verifier that has read Policy's answer and gives an act at least this probability decides about it. */
 const harmlessFrom = 0.5;
-/** Where no part measures energy, or the energy warns, Policy has to be surer. */
+/** Threshold where no part measures energy, or the energy warns: Policy has to be surer. */
 const unsafeFromAlone = 0.2;
 
-const isSilent = (voice: Voice<object>): voice is { readonly silent: string } => voice !== null && 'silent' in voice;
-const said = <T extends object>(voice: Voice<T>): T | null => (voice === null || isSilent(voice) ? null : voice);
+const isSilent = (opinion: PartOpinion<object>): opinion is { readonly silent: string } => opinion !== null && 'silent' in opinion;
+const numbersOf = <T extends object>(opinion: PartOpinion<T>): T | null => (opinion === null || isSilent(opinion) ? null : opinion);
 
 type RailsWord = Pick<ActInQuestion['rails'], 'decision' | 'risk'>;
 
 /**
- * Whether gate 1 asks for a second opinion; an act that it passes without an allowlist is scored, and passes where no
- * part scores.
+ * Reports whether gate 1 asks for a second opinion; an act that it passes without an allowlist is scored, and passes where no part
+ * scores.
  */
 export const objected = ({ decision }: Pick<RailsWord, 'decision'>): boolean => decision !== 'Allow' && decision !== 'NeedsSnapshot';
 
 /** Gate 2; the tables are docs/reference/gates.md. Pure. */
-export function decide(voices: Voices, rails: RailsWord): SecondOpinion {
-  const policy = said(voices.policy);
-  const planner = said(voices.planner);
-  const verifier = said(voices.verifier);
+export function decide(given: PartOpinions, rails: RailsWord): SecondOpinion {
+  const policy = numbersOf(given.policy);
+  const planner = numbersOf(given.planner);
+  const verifier = numbersOf(given.verifier);
   const why = objected(rails)
-    ? (veto(voices, unsafeFrom) ?? silence(voices) ?? lacking(voices, rails.risk))
-    : (veto(believed(voices), unsafeFromUnobjected) ?? unheard(voices));
+    ? (veto(given, unsafeFrom) ?? firstSilent(given) ?? lacking(given, rails.risk))
+    : (veto(withoutOverruledPolicy(given), unsafeFromUnobjected) ?? allSilent(given));
   return {
     allowed: why === null,
     why: why ?? '',
@@ -83,27 +83,27 @@ export function tooLong({ subject, content }: Pick<ActInQuestion, 'subject' | 'c
  * with all others, so a Verifier that considers the act harmless has already used it. One without a calibration never
  * overrules.
  */
-function believed(voices: Voices): Voices {
-  const pSuccess = said(voices.verifier)?.pSuccess ?? null;
-  const holds = pSuccess !== null && pSuccess >= Math.max(harmlessFrom, voices.warnBelowProbability);
-  return holds ? { ...voices, policy: null } : voices;
+function withoutOverruledPolicy(given: PartOpinions): PartOpinions {
+  const pSuccess = numbersOf(given.verifier)?.pSuccess ?? null;
+  const holds = pSuccess !== null && pSuccess >= Math.max(harmlessFrom, given.warnBelowProbability);
+  return holds ? { ...given, policy: null } : given;
 }
 
 /** One refusing part is enough. */
-function veto(voices: Voices, unsafeBound: number): string | null {
-  const { vetoBelowProbability } = voices;
-  const policy = said(voices.policy);
+function veto(given: PartOpinions, unsafeBound: number): string | null {
+  const { vetoBelowProbability } = given;
+  const policy = numbersOf(given.policy);
   if (policy !== null && policy.unsafe >= unsafeBound)
     return `Policy: unsafe ${policy.unsafe.toFixed(3)} (${policy.label}) is not below ${unsafeBound}`;
-  const pSuccess = said(voices.verifier)?.pSuccess ?? null;
+  const pSuccess = numbersOf(given.verifier)?.pSuccess ?? null;
   if (pSuccess !== null && pSuccess < vetoBelowProbability)
     return `Verifier: pSuccess ${pSuccess.toFixed(3)} is below ${vetoBelowProbability}`;
-  return pSuccess === null ? null : warning(voices, pSuccess);
+  return pSuccess === null ? null : warning(given, pSuccess);
 }
 
 /** An act that the Verifier half believes in passes only when Policy is sure of it. */
-function warning({ policy, warnBelowProbability }: Voices, pSuccess: number): string | null {
-  const judged = said(policy);
+function warning({ policy, warnBelowProbability }: PartOpinions, pSuccess: number): string | null {
+  const judged = numbersOf(policy);
   if (pSuccess >= warnBelowProbability || (judged !== null && isSure(judged))) return null;
   const words =
     judged === null
@@ -116,28 +116,28 @@ const isSure = ({ unsafe, label }: { readonly unsafe: number; readonly label: st
   label === 'Benign' && unsafe < unsafeFromAlone;
 
 /** A part that was asked and is silent closes the gate, unless the EnergyModel has Degrade. */
-function silence({ policy, verifier, whenUnavailable }: Voices): string | null {
+function firstSilent({ policy, verifier, whenUnavailable }: PartOpinions): string | null {
   if (whenUnavailable === 'Degrade') return null;
-  for (const [name, voice] of [
+  for (const [name, opinion] of [
     ['Policy', policy],
     ['Verifier', verifier],
   ] as const)
-    if (isSilent(voice)) return `${name} gave no answer (${voice.silent}) and whenUnavailable is FailClosed`;
+    if (isSilent(opinion)) return `${name} gave no answer (${opinion.silent}) and whenUnavailable is FailClosed`;
   return null;
 }
 
 /** At least one judging part must answer where a pool has such parts and closes without them. */
-function unheard({ policy, verifier, whenUnavailable }: Voices): string | null {
-  const asked = [policy, verifier].filter((voice) => voice !== null);
+function allSilent({ policy, verifier, whenUnavailable }: PartOpinions): string | null {
+  const asked = [policy, verifier].filter((opinion) => opinion !== null);
   const silent = asked.find(isSilent);
   if (whenUnavailable === 'Degrade' || silent === undefined || !asked.every(isSilent)) return null;
   return `nobody vouches for it, nobody answered (${silent.silent}) and whenUnavailable is FailClosed`;
 }
 
 /** Facts that must be known. */
-function lacking({ policy, verifier, whenUnavailable }: Voices, risk: ActInQuestion['rails']['risk']): string | null {
-  const judged = said(policy);
-  const scored = said(verifier);
+function lacking({ policy, verifier, whenUnavailable }: PartOpinions, risk: ActInQuestion['rails']['risk']): string | null {
+  const judged = numbersOf(policy);
+  const scored = numbersOf(verifier);
   if (verifier === null) {
     if (judged === null) return 'the pool has neither a Policy expert nor a verifier that could judge it';
     if (!isSure(judged))

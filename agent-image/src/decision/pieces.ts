@@ -7,7 +7,7 @@ export type Piece = Pick<ActInQuestion, 'subject' | 'content'>;
 
 /** UTF-16 units that a Policy and a Verifier read of one act: what stands behind them changes no number of theirs. */
 const maxChars = scoreBounds.maxTextChars;
-/** UTF-16 units that two neighbours share: what is no longer lies whole in one of them. */
+/** UTF-16 units that two neighbours share: a text of at most this length is whole in one of them. */
 const overlap = 1024;
 /** UTF-16 units of a command's first line that its later pieces begin with. */
 const maxHead = 512;

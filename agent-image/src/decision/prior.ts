@@ -82,8 +82,8 @@ export class Likelihoods {
       budgetMillis,
     };
     if (request.files.length === 0) return new Map();
-    const manner = { timeoutMillis: budgetMillis + marginMillis, without: 'no likelihoods' };
-    const answer = await this.#fleet.ask(draft, 'Prior', request, manner);
+    const callOptions = { timeoutMillis: budgetMillis + marginMillis, without: 'no likelihoods' };
+    const answer = await this.#fleet.ask(draft, 'Prior', request, callOptions);
     if (typeof answer === 'string') return new Map();
     const measured = answer.scores.flatMap(({ id, gainNats }) => (gainNats === null ? [] : [[id, gainNats] as const]));
     this.#learn(answer.millis / Math.max(1, measured.length));

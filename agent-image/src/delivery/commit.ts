@@ -32,8 +32,8 @@ interface Written {
 }
 
 /**
- * Writes the change as one commit onto its base, in the worker's own bare repository: the sandbox's `.git` is not used.
- * As with `git add`, what lies below a submodule stays out, and so do files that the repository ignores and does not track.
+ * Writes the change as one commit onto its base, in the worker's own bare repository: the sandbox's `.git` is not used. As with
+ * `git add`, files below a submodule stay out, and so do files that the repository ignores and does not track.
  *
  * @throws AttemptFailure
  */

@@ -70,7 +70,7 @@ export interface Story {
   readonly leftOut: readonly string[];
 }
 
-/** How many paths that were left out are named. */
+/** Most paths that are named of those that were left out. */
 const maxNamed = 20;
 
 function named(leftOut: readonly string[], between: string): string {

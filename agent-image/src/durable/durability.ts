@@ -32,7 +32,7 @@ export interface DurabilityOptions {
 const mirrorMs = 5000;
 /** Longest that one checkpoint may take, ms; a sweep waits twenty times as long. */
 export const checkpointMs = 180_000;
-/** How long an act may wait for its intent to be durable, ms. */
+/** Longest wait of an act for its intent to be durable, ms. */
 const intentMs = 60_000;
 
 /** A root that was reported and is in no record, and where the log that is there ends. */

@@ -1,6 +1,6 @@
 /**
- * Why a durable copy could not be used. `Missing`, `Damaged`: this copy is useless, an older one may not be.
- * `WrongKey`: the blobs were encrypted with another key, or not at all.
+ * Reason why a durable copy could not be used. `Missing`, `Damaged`: this copy is useless, an older one may not be. `WrongKey`: the
+ * blobs were encrypted with another key, or not at all.
  */
 type DurableFailureCode = 'Missing' | 'Damaged' | 'WrongKey';
 

@@ -11,7 +11,7 @@ import type { ArtifactPlace } from '@agentfleet/protocol/pool';
 const maxIndexes = 1024;
 /** Parts in all indexes that stay after a refresh, twice as many as a workspace may have files: a pack may hold 16,384. */
 const maxIndexed = 2_000_000;
-/** How long the list of all packs is used, ms: it grows with the tasks whose copies are kept. Marks are read each time. */
+/** Time for which the list of all packs is used, ms: the list grows with the tasks whose copies are kept. Marks are read each time. */
 const listedMs = 15 * 60_000;
 /** Requests that are made at a time. */
 const atOnce = 8;
@@ -22,7 +22,7 @@ const octets = 'application/octet-stream';
 /** One part in the index of its pack. */
 type Indexed = readonly [sha256: string, size: number, offset: number];
 
-/** Where the parts of one content are. */
+/** Packs that hold the parts of one content. */
 interface Holding {
   readonly size: number;
   /** Pack by offset of the part. */
@@ -81,7 +81,7 @@ export class PackShelf {
   }
 
   async #loadAll(signal: AbortSignal): Promise<void> {
-    // What another task stores meanwhile is not in the list, and stays known.
+    // Packs that another task stores meanwhile are not in the list, and stay known.
     const before = [...this.#indexes.keys()];
     const there = await this.#store.entries(packsFolder, signal);
     const keys = new Set(there.map(({ key }) => key));

@@ -20,7 +20,7 @@ interface SweepOptions {
   readonly log: Log;
   /** Names this worker among those that sweep. */
   readonly worker: string;
-  /** How long a writer may take from loading a pack's index to naming it, ms. */
+  /** Longest time for a writer from loading a pack's index to naming it, ms. */
   readonly graceMs?: number;
 }
 
@@ -67,7 +67,7 @@ export async function sweep({ store, clock, log, worker, graceMs: grace = graceM
 }
 
 const clockPrefix = 'clock-';
-/** Tells all workers of a pool when one began a sweep. */
+/** Key of the object that shows all workers of a pool when one began a sweep. */
 const sweptKey = doomedKey(`${clockPrefix}swept`);
 /** Tasks whose checkpoints are read at a time. */
 const readers = 8;
@@ -112,7 +112,7 @@ async function liveNames(
   return { named, removedTasks };
 }
 
-/** How often the checkpoints of a task are listed again when they are replaced during the read. */
+/** Most times that the checkpoints of a task are listed again when they are replaced during the read. */
 const looks = 5;
 
 /**

@@ -57,11 +57,11 @@ interface Expiry {
   readonly expiresMs: number | undefined;
 }
 
-/** How often snapshots are stored for one checkpoint when stored blobs vanish. */
+/** Most times that snapshots are stored for one checkpoint when stored blobs vanish. */
 const storeRounds = 3;
 /** Number of checkpoints kept for a task. */
 const kept = 2;
-/** How long marks on packs of others are not read again, ms; far less than a sweep waits. */
+/** Time for which marks on packs of others are not read again, ms; far less than a sweep waits. */
 const believedMs = 10_000;
 
 /** Writes the checkpoints of one task under one epoch. Not two calls at a time. */

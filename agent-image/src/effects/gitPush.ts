@@ -32,7 +32,7 @@ interface Push {
   readonly refs: readonly string[] | null;
 }
 
-/** Full names of the refs that a refspec may write: a short name is a branch or a tag, and what did not change tells. Null: only git knows. */
+/** Lists full names of refs that a refspec may write: a short name is a branch or a tag; the change shows which. Null: only git knows. */
 function written(refspec: string): readonly string[] | null {
   const [source = '', target = source] = refspec.replace(/^\+/, '').split(':');
   const name = target === '' ? source : target;
@@ -106,7 +106,7 @@ async function pushRemote(probe: Probe, git: readonly string[], branch: string |
   return stdout.trim() === '' ? 'origin' : stdout.trim();
 }
 
-/** Where a push would go now. */
+/** Destination of a push as of now. */
 interface Destination {
   /** Addresses, without users and passwords. */
   readonly addresses: readonly string[];
@@ -137,7 +137,7 @@ function bare(address: string): string {
   return address.replace(/^([\w+.-]+:\/\/)?[^/]*@/, '$1');
 }
 
-/** What is asked about a push. */
+/** Remote and refs that are asked about for a push. */
 interface Place {
   readonly git: readonly string[];
   readonly remote: string;
@@ -159,7 +159,7 @@ async function addressOf(probe: Probe, git: readonly string[], remote: string): 
   return exitCode === 0 ? bare(stdout.trim()) : undefined;
 }
 
-/** Why what was asked is not all that a push may have written; null: it is. */
+/** Returns the reason why the refs that were asked are not all that a push may have written; null: they are. */
 function elsewhere(known: readonly Destination[], { address, refs }: Place): string | null {
   for (const { addresses, refs: written } of known) {
     if (addresses.length > 1 || addresses[0] !== address) return `it went to ${addresses.join(' and ')}, which was not asked`;

@@ -89,7 +89,7 @@ function asItWas({ apiVersion, kind, metadata, ...rest }: Found, resourceVersion
   return { apiVersion, kind, metadata: { ...kept, ...(resourceVersion === undefined ? {} : { resourceVersion }) }, ...said };
 }
 
-/** Which server; the namespace of each object is in the object. */
+/** Lists the words that name the server; the namespace of each object is in the object. */
 function serverOf(where: readonly string[]): readonly string[] {
   const namespaced = /^(?:-n|--namespace)(?:=|$)/;
   return where.filter((word, at) => !namespaced.test(word) && !/^(?:-n|--namespace)$/.test(where[at - 1] ?? ''));

@@ -229,7 +229,7 @@ export interface ConnectionOptions {
 /** A server behind the local port. Resolves when the tunnel has ended; never rejects. */
 export type ServeOwn = (tunnel: Duplex) => Promise<void>;
 
-/** How long a client may take for its head and its ClientHello, and how long a connection may be idle, ms. */
+/** Longest time for a client to send its head and its ClientHello, and longest time for a connection to be idle, ms. */
 const speakMs = 30_000;
 const idleMs = 300_000;
 

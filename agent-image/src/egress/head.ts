@@ -12,7 +12,7 @@ export type ProxyRequest =
   /** A request to the port itself, as to any server; `head` is its own. */
   | { readonly kind: 'Own'; readonly head: Buffer };
 
-/** Why a head is no request of a proxy; answered with 400. */
+/** Error of a head that is no request of a proxy; answered with 400. */
 export class BadRequest extends Error {
   constructor(message: string) {
     super(message);

@@ -32,7 +32,7 @@ export interface Page {
   readonly url: string;
 }
 
-/** Why a page is not available, for the caller. */
+/** Error of a page that is not available, for the caller. */
 export class PageFault extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -161,7 +161,7 @@ async function connected(
   const servername = hostname.replace(/^\[.*\]$/, '');
   const ca = authorities === undefined ? {} : { ca: authorities };
   const tls = connectTls({ socket, ...(isIP(servername) === 0 && { servername }), ALPNProtocols: ['http/1.1'], host: servername, ...ca });
-  // `once` takes its own listener away when it rejects, and an error that nobody listens to ends the worker.
+  // `once` takes its own listener away when it rejects, and an error without a listener ends the worker.
   tls.on('error', () => undefined);
   try {
     await once(tls, 'secureConnect', { signal });

@@ -52,7 +52,7 @@ export interface Egress {
 export interface EgressReach {
   readonly mode: 'Registries' | 'Allowed';
   readonly hosts: readonly HostPort[];
-  /** Which addresses these hosts may have. */
+  /** Rules for the addresses that these hosts may have. */
   readonly rules: AddressRules;
 }
 

@@ -53,7 +53,7 @@ interface ExpertsOptions {
   readonly bearer?: Bearer | undefined;
 }
 
-/** How long requests to a busy, stopping or missing expert are retried, ms. */
+/** Longest time for which requests to a busy, stopping or missing expert are retried, ms. */
 const maxWaitMs = 30_000;
 /** Time beside the search's own budget: the way there and back, and the queue. */
 const marginMs = 15_000;

@@ -47,7 +47,7 @@ class Circuit {
     this.#clock = clock;
   }
 
-  /** Why a server is left out now; null when it may be asked. */
+  /** Returns the reason why a server is left out now; null when it may be asked. */
   leftOut(key: string): string | null {
     const state = this.#states.get(key);
     if (state === undefined || state.failures < failuresToOpen) return null;
@@ -147,7 +147,7 @@ const schemas: Readonly<Record<Capability, TObject>> = {
 
 /** Checks beyond the schema: an answer must match its request, in its order. Returns the fault, or null. */
 const fits: { readonly [C in Capability]: (response: Exchanges[C]['response'], request: Exchanges[C]['request']) => string | null } = {
-  // Which files a candidate edits is for gate 1 to judge: one bad candidate must not end the attempt.
+  // Gate 1 judges which files a candidate edits: one bad candidate must not end the attempt.
   Generate: () => null,
   Control: ({ experts }, request) => {
     const names = experts.map(({ name }) => name);

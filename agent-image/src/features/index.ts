@@ -1,6 +1,6 @@
 /**
- * What edits make of files, and how a program measures before and after them, as features of the verifier. May import `base`, `checks`, `egress`,
- * `plan`, `rails`, `store`; of packages protocol, kube and the keeper's client.
+ * Features of the verifier: files as edits make them, and measures of a program before and after them. May import `base`, `checks`,
+ * `egress`, `plan`, `rails`, `store`; of packages protocol, kube and the keeper's client.
  */
 export { measureSources, pythonSurfaces, type RunProgram } from './measure.ts';
 export { createSourceReader, EditMismatch, rewritesOf, type Rewrite, sha256, type SourceReader, type TextFeatures } from './sources.ts';

@@ -14,7 +14,7 @@ export interface Rewrite {
   readonly after: Buffer;
 }
 
-/** Why edits do not fit the files as they are. */
+/** Error of edits that do not fit the files as they are. */
 export class EditMismatch extends Error {
   constructor(message: string) {
     super(message);
@@ -27,7 +27,7 @@ export function sha256(bytes: Uint8Array): string {
 }
 
 /**
- * What the files of a candidate will hold. A file that does not exist counts as empty, so an edit of it creates it.
+ * Returns the files of a candidate as its edits make them. A file that does not exist counts as empty, so an edit of it creates it.
  *
  * @throws EditMismatch when a file is not the one that the edits are for, or edits overlap
  */
@@ -66,9 +66,9 @@ const timeoutSeconds = 20;
 
 /** Features of the text of a change. */
 export interface TextFeatures {
-  /** What is known before it is tried. */
+  /** Features that are known before it is tried. */
   readonly before: Features;
-  /** What counts beside what its run measures. */
+  /** Features that count beside those that its run measures. */
   readonly ran: Features;
 }
 
@@ -87,7 +87,7 @@ function textFeatures({ complexityDelta, lintDelta, ...before }: Features): Text
   return { before, ran };
 }
 
-/** What a reader of sources needs of the sandbox; a session of an attempt has it. */
+/** Part of the sandbox that a reader of sources needs; a session of an attempt has it. */
 interface SourceSandbox {
   readonly root: { readonly path: string };
   readonly read: ReadBytes;

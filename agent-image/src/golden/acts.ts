@@ -38,7 +38,7 @@ interface ActsFound {
   readonly heads: readonly GoldenHead[];
 }
 
-/** How long requests to a silent verifier are retried, ms; and how long it may take over one batch. */
+/** Longest time of retries of requests to a silent verifier, and longest time for its answer to one batch, ms. */
 const maxWaitMs = 60_000;
 const answerMs = 30_000;
 const retries = { baseMs: 250, factor: 2, capMs: 4000, jitter: 0.5, resetMs: 60_000 };

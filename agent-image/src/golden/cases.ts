@@ -62,7 +62,7 @@ export interface GoldenSet {
   readonly proposals: readonly ProposalCase[];
 }
 
-/** Why a set cannot be run; names the file and the cure. */
+/** Error of a set that cannot be run; names the file and the cure. */
 export class GoldenFault extends Error {
   constructor(message: string) {
     super(message);

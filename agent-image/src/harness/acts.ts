@@ -73,7 +73,7 @@ export class ActServer {
     return new ActServer({ scope, prepared, baseline, gate, tools, memory, conversation: newExecId() }, memory, library);
   }
 
-  /** Why the attempt must end; null: it continues. */
+  /** Failure with which the attempt must end; null: it continues. */
   get failure(): AttemptFailure | null {
     return this.#failure;
   }
@@ -141,7 +141,7 @@ export class ActServer {
   async #call(name: string, args: unknown, gone: AbortSignal): Promise<Pick<Acted, 'text' | 'ok'>> {
     const { scope, conversation } = this.#at;
     if (this.#failure !== null) return { text: this.#failed(this.#failure), ok: false };
-    // What nobody waits for any more is not begun.
+    // A call that no client waits for any more is not begun.
     if (this.#run === null || this.#run.signal.aborted || gone.aborted) return { text: over, ok: false };
     const ends = AbortSignal.any([scope.context.signal, this.#run.signal]);
     this.#step += 1;
@@ -184,7 +184,7 @@ function within({ scope, baseline, ...rest }: ActScope, signal: AbortSignal): Ac
   return { ...rest, scope: { ...scope, context, session }, baseline: { ...baseline, runner: { ...baseline.runner, session } } };
 }
 
-/** Why a program cannot be held to its tools. */
+/** Returns the failure of a sandbox that cannot hold an agent program to its tools. */
 export function toolsUnavailable(why: string): AttemptFailure {
   const message = `this sandbox cannot hold an agent program to its tools: ${why}; set harness.acts to Own, or spec.sandbox.snapshotEngine to Auto`;
   return new AttemptFailure('InvalidInput', 'HarnessToolsUnavailable', message);

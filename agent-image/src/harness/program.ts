@@ -85,7 +85,7 @@ export class OutputNotes {
   }
 }
 
-/** How often a run is checked, and how long a cancelled one may take to end: the keeper's grace and the network; ms. */
+/** Time between two checks of a run, and longest time for a cancelled one to end: the keeper's grace and the network; ms. */
 const lookMs = 1000;
 const cancelMs = 10_000;
 /** Characters of output that are kept for messages. */
@@ -94,7 +94,7 @@ const keptChars = 65_536;
 /** A run that has ended. */
 export interface ProgramRun extends RunEnd {
   readonly end: ExecEnd;
-  /** Why it was ended; null: it ended by itself. */
+  /** Failure with which it was ended; null: it ended by itself. */
   readonly stopped: AttemptFailure | null;
 }
 
@@ -104,7 +104,7 @@ export interface Program {
   /** Its tools for the workspace; null: it writes itself. */
   readonly acts: Pick<ActServer, 'failure'> | null;
   readonly stallSeconds: number;
-  /** Which run of the attempt this is. */
+  /** Number of this run in the attempt. */
   readonly round: number;
 }
 

@@ -19,7 +19,7 @@ interface Standing {
   readonly rounds: number;
   /** The last snapshot whose effects may stay. */
   readonly snapshot: string;
-  /** Why the result of the last round was rejected; null before the first. */
+  /** Reason why the result of the last round was rejected; null before the first. */
   readonly said: string | null;
   /** The failure of the attempt when no round is left. */
   readonly failure: AttemptFailure | null;

@@ -70,7 +70,7 @@ function handedBack(said: string): string {
   return `An earlier run worked on this goal in the same folder. Its result does not stand:\n${tail(said, maxHandedBack)}`;
 }
 
-/** How a run ended, for messages. */
+/** End of a run, for messages. */
 export interface RunEnd {
   readonly exitCode: number | null;
   /** The end of both outputs. */

@@ -20,7 +20,7 @@ import type { TranscriptMemory } from './memory.ts';
 import type { CallObserved, OpenCall, TreeMark } from './notes.ts';
 import { brief } from './transcript.ts';
 
-/** What the acts of one conversation work with. */
+/** Context of the acts of one conversation. */
 export interface ActScope {
   readonly scope: Scope;
   readonly prepared: Prepared;
@@ -35,7 +35,7 @@ export interface ActScope {
 const riskOf = ({ tools }: ActScope, name: string): ToolDefinition['risk'] | undefined =>
   tools.definitions.find((tool) => tool.name === name)?.risk;
 
-/** Whether the gates judge calls of a tool. */
+/** Reports whether the gates judge calls of a tool. */
 export function isJudged(acts: ActScope, name: string): boolean {
   const risk = riskOf(acts, name);
   return risk === 'Edit' || risk === 'Execute';
@@ -47,7 +47,7 @@ export function factsOf(acts: ActScope, name: string, seconds: number): Pick<Cal
   return { facts: { tool: riskOf(acts, name) === 'Edit' ? 'Editor' : 'Shell', seconds, budgetUsed: budgetUsed(acts.scope) } };
 }
 
-/** What came of a call. */
+/** Result of a call. */
 export interface Acted extends Observation {
   /** The rule that refused it. */
   readonly refused?: string;
@@ -103,7 +103,7 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
   const context = contextOf(at, one);
   const proposed = (await tool.propose?.(args, context)) ?? nothing;
   const acts = proposed.acts.length > 0;
-  // What an earlier worker began was allowed then: the keeper gives its result, and runs nothing again.
+  // A call that an earlier worker began was allowed then: the keeper gives its result, and runs nothing again.
   if (acts && one.resumed) return settle(at, one, await tool.run(args, context), { approved: true, acts });
   scope.meter.check();
   scope.meter.add('candidates');
@@ -128,7 +128,7 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
 }
 
 const nothing: Proposed = { rewrites: [], acts: [] };
-/** What may be tried after a person or gate 2 refused; names only tools that this task offers. */
+/** Lists ways to try after a person or gate 2 refused, as text for the model; names only tools that this task offers. */
 function plainer({ definitions }: ToolSet): string {
   const offers = (tool: string): boolean => definitions.some(({ name }) => name === tool);
   const ways = [
@@ -139,13 +139,13 @@ function plainer({ definitions }: ToolSet): string {
   return `A plainer way, one act a call: ${ways.join(', ')}; or submit with unreachable, where the goal needs this act.`;
 }
 
-/** What may be tried after a person or gate 2 refused an edit. */
+/** Ways to try after a person or gate 2 refused an edit, as text for the model. */
 const smaller =
   'The lines that an edit adds are scored together, and the same lines get the same score. Make a smaller edit, word the lines in another way, or leave out what the goal does not need.';
 
 /**
- * Which commands of a refused line gate 2 would refuse by themselves: it judges a line as a whole, as what is harmless alone may do
- * harm together, and a model cannot see which part it means. Nothing is allowed by this.
+ * Names the commands of a refused line that gate 2 would refuse by themselves: it judges a line as a whole, as commands that are
+ * harmless alone may do harm together, and a model cannot see which part it means. Nothing is allowed by this.
  */
 async function partsSaid(at: ActScope, candidate: Candidate, verdict: GateVerdict, { why }: Consent): Promise<string> {
   const [part] = [...verdict.review, ...verdict.scored];
@@ -164,7 +164,7 @@ async function partsSaid(at: ActScope, candidate: Candidate, verdict: GateVerdic
     : `${all} these are refused alone too: ${refused.join(', ')}.`;
 }
 
-/** What is known of a proposal before it is chosen: of its first call that the gates judge. */
+/** Returns what is known of a proposal before it is chosen: of its first call that the gates judge. */
 export async function consider(at: ActScope, proposal: ModelProposal, step: number): Promise<ConsideredProposal> {
   const known = { proposal, refused: false, energy: null, risk: 0 };
   const [call] = proposal.calls;
@@ -241,13 +241,13 @@ function withChanges(text: string, files: readonly string[]): string {
   return text.replace(/\]$/, `; files: ${files.slice(0, maxChanges).join(', ')}${more}]`);
 }
 
-/** Why a call is not run: an earlier one of the reply handed in, or failed before this one hands in, or there are too many. */
+/** Reason why a call is not run: an earlier one of the reply handed in, or failed before this one hands in, or there are too many. */
 type LeftOut = 'Submitted' | 'FailedBefore' | 'TooMany';
 
 /**
- * Why a call of a reply is not run; null: it is. Work is handed in when all before it was done, or when it cannot be reached.
+ * Returns why a call of a reply is not run; null: it is. Work is handed in when all before it was done, or the goal is unreachable.
  *
- * @param before what came of the calls before it
+ * @param before results of the calls before it
  */
 export function whyLeftOut({ name, arguments: text }: ToolCall, index: number, before: readonly CallObserved[]): LeftOut | null {
   if (before.some(({ answer }) => answer !== undefined)) return 'Submitted';
@@ -256,7 +256,7 @@ export function whyLeftOut({ name, arguments: text }: ToolCall, index: number, b
   return name === 'submit' && failed && !/"unreachable"\s*:\s*true/.test(text) ? 'FailedBefore' : null;
 }
 
-/** What the model gets to see of a call that is not run. */
+/** Returns the result that the model gets for a call that is not run. */
 export function leftOut(why: LeftOut, calls: number): Acted {
   const texts: Readonly<Record<LeftOut, string>> = {
     Submitted: 'Not run: an earlier call of this reply handed the work in.',
@@ -272,7 +272,7 @@ function refusal({ scope }: ActScope, why: string, allowed: string): Acted {
   return { text: `refused, nothing was done: ${why}${instead}`, ok: false, refused: why, changed: false };
 }
 
-/** Whether the keeper knows the first command of a call. */
+/** Reports whether the keeper knows the first command of a call. */
 export async function isBegun({ context }: Scope, conversation: string, call: Pick<Call, 'step' | 'index'>): Promise<boolean> {
   try {
     await context.keeper.waitFor(execIdOf(context, callKeyOf(conversation, call), 0), 0);

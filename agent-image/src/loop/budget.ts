@@ -25,7 +25,7 @@ interface Priced {
   readonly fallbacks?: PricesByName;
 }
 
-/** What is spent already, by earlier attempts or by what the transcript of this one has. */
+/** Amounts that are spent already, by earlier attempts or by the requests in the transcript of this one. */
 export interface Spent {
   readonly tokens: number;
   readonly costMicros: number;
@@ -95,7 +95,7 @@ export class TokenBudget {
   }
 
   /**
-   * What a reply is charged. A reply without usage is charged as reserved.
+   * Settles the charge of a reply and returns it. A reply without usage is charged as reserved.
    *
    * @param by the fallback that answered, whose price counts then
    */
@@ -107,7 +107,7 @@ export class TokenBudget {
     return settled;
   }
 
-  /** What the task has used, with what is reserved. */
+  /** Returns the usage of the task, with what is reserved. */
   spent(): Spent {
     const all = this.#reserved === null ? this.#charges : [...this.#charges, this.#reserved];
     return all.reduce((sum, charge) => plus(sum, charge), this.#earlier);
@@ -138,7 +138,7 @@ export class TokenBudget {
     return charges.reduce((most, one) => ((one.costMicros ?? -1) > (most.costMicros ?? -1) ? one : most));
   }
 
-  /** Which bound a charge would exceed. */
+  /** Returns the bound that a charge would exceed; null: none. */
   #excess(charge: Charge): 'tokens' | 'cost' | null {
     const { tokens, costMicros } = plus(this.#charges.reduce(plus, this.#earlier), charge);
     if (tokens > this.#bounds.tokens) return 'tokens';

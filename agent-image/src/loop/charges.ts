@@ -3,8 +3,8 @@ import type { SpentTokens } from '../attempt/meter.ts';
 import type { Charge } from './notes.ts';
 
 /**
- * What earlier attempts spent by the log and their workers did not report, because they were lost; null: nothing. An attempt
- * that comes later is charged for it. Pure.
+ * Returns the amounts that earlier attempts spent by the log and their workers did not report, because they were lost; null: none.
+ * An attempt that comes later is charged for them. Pure.
  *
  * @param charges of all earlier attempts; a request whose reply was not seen as it was reserved
  * @param reported what they reported together
@@ -25,7 +25,7 @@ export function together(charges: readonly Charge[]): Charge {
   return { usage: { ...usage, estimated: charges.some((charge) => charge.usage.estimated) }, costMicros: cost };
 }
 
-/** What these charges come to, for the meter. */
+/** Returns the sum of these charges, for the meter. */
 export function spentBy(charges: readonly Charge[]): SpentTokens {
   const sum = (of: (charge: Charge) => number): number => charges.reduce((total, charge) => total + of(charge), 0);
   const priced = charges.filter(({ costMicros }) => costMicros !== null);

@@ -5,7 +5,7 @@ export interface ConsideredProposal {
   readonly proposal: ModelProposal;
   /** Gate 1 would refuse it. */
   readonly refused: boolean;
-  /** Which rule would, and why. */
+  /** Rule that would refuse it, and the reason. */
   readonly why?: string;
   /** Energy of the act, lower is better; null where no verifier answers, or nothing has to be judged. */
   readonly energy: number | null;
@@ -13,7 +13,7 @@ export interface ConsideredProposal {
   readonly risk: number;
 }
 
-/** What the log keeps of a proposal that was considered: it has the proposal already. */
+/** Returns the part of a considered proposal that the log keeps: the log has the proposal itself already. */
 export function judgementOf({ refused, why, energy, risk }: ConsideredProposal): Omit<ConsideredProposal, 'proposal'> {
   return { refused, ...(why !== undefined && { why }), energy, risk };
 }
@@ -50,7 +50,7 @@ function keysOf({ proposal, refused, energy, risk }: ConsideredProposal): readon
   return [refused ? 1 : 0, proposal.calls.length === 0 ? 1 : 0, energy ?? 0, risk];
 }
 
-/** What a proposal does, to find two that do the same. */
+/** Returns the calls of a proposal as text, to find two that do the same. */
 function actOf({ calls }: ModelProposal): string {
   return JSON.stringify(calls.map(({ name, arguments: text }) => [name, text]));
 }

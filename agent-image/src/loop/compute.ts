@@ -3,7 +3,7 @@ import type { ComputeBrief } from '@agentfleet/protocol/pool';
 import type { JudgedCheck } from '../attempt/checkRun.ts';
 import type { CallObserved } from './notes.ts';
 
-/** What is known of the first proposal of a step. */
+/** Facts known of the first proposal of a step. */
 export interface StepSituation {
   /** Mean surprise of its tokens, nats; null: it was not measured. */
   readonly entropyNats: number | null;
@@ -13,14 +13,14 @@ export interface StepSituation {
   readonly risk: number | null;
 }
 
-/** Why a step is worth more than one proposal. */
+/** Reason why a step is worth more than one proposal. */
 export type MoreReason = 'Entropy' | 'Refused';
 
 /** Proposals of a step that is unsure, and of one that the planner calls risky too. */
 const unsureProposals = 2;
 const riskyProposals = 4;
 
-/** Whether the planner calls a step risky. */
+/** Reports whether the planner calls a step risky. */
 export function isRisky({ risk }: Pick<StepSituation, 'risk'>, { riskThreshold }: ComputeBrief): boolean {
   return (risk ?? 0) > riskThreshold;
 }

@@ -92,7 +92,7 @@ export function roomOf({ messages, tools, window, correction }: Rendered): numbe
   return compactionLimit(window) - promptTokens(messages.slice(0, openingLength), tools, correction);
 }
 
-/** Whether the conversation has to be compacted before it is sent. */
+/** Reports whether the conversation has to be compacted before it is sent. */
 export function compactionDue({ messages, tools, window, correction }: Rendered): boolean {
   return messages.length > openingLength && promptTokens(messages, tools, correction) >= compactionLimit(window);
 }
@@ -123,7 +123,7 @@ export function observationBound(room: number, calls: number, used = 0): number 
   return Math.max(leastObservation, Math.min(observationTokens, Math.floor(calls <= 1 ? left : left / 2)));
 }
 
-/** What a reminder repeats. */
+/** Contents that a reminder repeats. */
 interface Reminded {
   readonly goal: string;
   /** As `constraintsOf` returns them. */
@@ -202,7 +202,7 @@ const summaryHead =
   'Summary of the work so far. The conversation grew too long, and these notes of yours replace its beginning. They are a record and no order; the goal still holds.';
 const personHead = 'Message of a person, still valid: ';
 
-/** What a compaction does: which messages give way, and the request for what replaces them. */
+/** Plan of a compaction: the messages that give way, and the request for what replaces them. */
 interface Compaction {
   /** The first messages of the history that give way; never splits a call from its observation. */
   readonly messages: number;
@@ -245,7 +245,10 @@ function summaryBound(rendered: Rendered): number {
   return Math.max(64, Math.min(summaryTokens, Math.floor(roomOf(rendered) * shares.summary)));
 }
 
-/** What a model wrote for a summary; null where it went on with calls instead: the words beside them are about the next step, and all else would be lost. */
+/**
+ * Returns the summary that a model wrote; null where it went on with calls instead: the words beside them are about the next step,
+ * and all else would be lost.
+ */
 export function summaryOf(answer: Pick<ModelProposal, 'text' | 'calls'> | undefined): string | null {
   return answer === undefined || answer.calls.length > 0 ? null : answer.text;
 }
@@ -278,7 +281,7 @@ export function summaryText(
     summaryHead,
     people.map((text) => `${personHead}${JSON.stringify(text)}`).join('\n'),
     recorded === '' ? '' : `Record\n${recorded}`,
-    // What the model wrote after data that others wrote; the lines above it are ours.
+    // The model wrote this part after data that others wrote; the lines above it come from the loop.
     `Notes\n${observed(notes, { tokens, correction, ...handle })}`,
     open === '' ? '' : observed(open, { tokens: bound(shares.plan), correction }),
   ]
@@ -313,7 +316,7 @@ function stepStart(history: readonly ConversationMessage[], end: number): number
   return start;
 }
 
-/** What reads an observation whole; undefined: nothing does. */
+/** Returns the handle that reads an observation whole; undefined: none does. */
 type HandleOf = (message: ConversationMessage) => string | undefined;
 
 function shortened(message: ConversationMessage, handleOf: HandleOf): ConversationMessage {
@@ -342,7 +345,7 @@ Open questions, and the next step.
 Copy names, paths and numbers exactly. What files and output demanded is no decision: leave it out.`;
 }
 
-/** What persons ordered in these messages, oldest first; a summary has the orders of those that it replaced. */
+/** Lists the orders of persons in these messages, oldest first; a summary has the orders of those that it replaced. */
 function peopleOf(older: readonly ConversationMessage[]): readonly string[] {
   return older.flatMap((message) => {
     if (message.role !== 'User') return [];

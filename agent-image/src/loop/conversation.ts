@@ -34,7 +34,7 @@ import { openCalls, type Transcript, TranscriptReader } from './transcript.ts';
 /** An expert that is a chat model. */
 export type ChatExpert = ExpertEndpoint & { readonly chat: ChatModel };
 
-/** Whom the loop asks: the first Generalist that is a chat model. */
+/** Returns the expert that the loop asks: the first Generalist that is a chat model. */
 export function generalistOf({ experts }: Pick<PoolBrief, 'experts'>): ChatExpert {
   for (const expert of experts) if (expert.role === 'Generalist' && expert.chat !== undefined) return { ...expert, chat: expert.chat };
   throw new Error('a pool without a chat model has no loop; report this fault');
@@ -64,7 +64,7 @@ export class Conversation {
   #pending: { readonly note: Note; readonly bytes: number }[] = [];
 
   constructor(scope: Scope, transcript: Transcript, facts: Omit<PromptFacts, 'files'>, resumedAt: ResumedAt | null) {
-    // What is left of the budget changes; each reminder has it anew.
+    // The rest of the budget changes; each reminder has it anew.
     this.constraints = constraintsOf({ ...facts, budget: [] });
     this.#scope = scope;
     this.transcript = transcript;
@@ -72,7 +72,7 @@ export class Conversation {
     this.#resumedAt = resumedAt;
   }
 
-  /** Whether an earlier worker may have begun this call. */
+  /** Reports whether an earlier worker may have begun this call. */
   isResumedAt(step: number, index: number): boolean {
     return this.#resumedAt?.step === step && this.#resumedAt.index === index;
   }
@@ -206,7 +206,7 @@ export async function filesBack(
   return { said: `\n[${done.text}; what commands did outside of the files stays]`, restored: point };
 }
 
-/** What is known of the work without a model's word; the keeper compares the files with the start of the task. */
+/** Returns the facts of the work that no model reported; the keeper compares the files with the start of the task. */
 export async function recordOf({ scope: { session }, prepared, baseline }: StrategyScope, memory: TranscriptMemory): Promise<WorkRecord> {
   const { entries } = await session.diff(prepared.initial.id);
   const own = entries.filter(({ path }) => !baseline.protectedSet.derived(session.relative(path) ?? path));
@@ -225,7 +225,7 @@ export function markOf({ id, manifestDigest }: SnapshotRecord): TreeMark {
 /** Characters of the names of all files; of a larger workspace the entries of its root are named. */
 const namedCharacters = 600;
 
-/** What the workspace holds, in words. Pure. */
+/** Describes the files of the workspace, in words. Pure. */
 function filesOf(tree: readonly string[]): string {
   const files = tree.filter((path) => !isOfGit(path));
   const repository = files.length < tree.length ? ' It is a git repository.' : ' It is no git repository.';
@@ -337,7 +337,7 @@ function timeOf(seconds: number): string {
 const maxSchema = 4000;
 
 /**
- * What a check asks for, in words. Pure.
+ * Describes the demand of a check, in words. Pure.
  *
  * @example
  * asked({ name: 'unit', type: 'Command', command: ['npm', 'test'], … }); // 'npm test'

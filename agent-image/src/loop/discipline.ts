@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '@agentfleet/protocol/text';
 
-/** What became of one call. */
+/** One call and its outcome. */
 export interface CallTrace {
   readonly name: string;
   /** As the model wrote them. */
@@ -16,7 +16,7 @@ export interface CallTrace {
   readonly waited?: boolean;
 }
 
-/** What ended a reply before a call: its bound of output tokens, or a filter of the provider. */
+/** Cause that ended a reply before a call: its bound of output tokens, or a filter of the provider. */
 type Cut = { readonly by: 'Length'; readonly tokens: number } | { readonly by: 'Filter' };
 
 /** One reply of the model, and what became of it. */
@@ -24,11 +24,11 @@ export interface StepTrace {
   readonly calls: readonly CallTrace[];
   /** Absent: it has a call, or the model ended it by itself. */
   readonly cut?: Cut;
-  /** When it ended, ms of the wall clock. */
+  /** Time at which it ended, ms of the wall clock. */
   readonly at: number;
 }
 
-/** What has to happen after the last step. `text` goes to the model as a notice. */
+/** Decision after the last step. `text` goes to the model as a notice. */
 export type Assessment =
   | { readonly kind: 'Continue'; readonly text: string | null }
   | { readonly kind: 'Nudge' | 'Reassess'; readonly text: string }
@@ -51,7 +51,7 @@ interface DisciplineBounds {
   readonly refusalWindow: number;
   /** Steps without a repetition after which an earlier one is forgotten. */
   readonly calm: number;
-  /** How long waits are no repetition, ms. */
+  /** Time for which waits are no repetition, ms. */
   readonly waitMs: number;
 }
 
@@ -69,7 +69,7 @@ export const usualBounds: DisciplineBounds = {
 /** Most calls of one reply that are done. */
 export const maxCalls = 16;
 
-/** What the model gets to see of a call beyond `maxCalls`. */
+/** Returns the text that the model gets for a call beyond `maxCalls`. */
 export function notRun(calls: number): string {
   return `Not run: the reply had ${calls} calls, and at most ${maxCalls} of one reply are run. Look at the results of those before you call more.`;
 }
@@ -87,7 +87,7 @@ interface Found {
   readonly pattern: Pattern;
   readonly count: number;
   readonly what: string;
-  /** What ended each of the replies, of those without a call. */
+  /** Cause that ended each of the replies, of those without a call. */
   readonly cut?: Cut;
 }
 
@@ -123,7 +123,7 @@ export function assess(steps: readonly StepTrace[], now: number, bounds: Discipl
   return intervention(level, { ...found, count: whole?.cut?.by === found.cut?.by ? (whole?.count ?? found.count) : found.count }, cure);
 }
 
-/** What ended a reply before a call, as its trace has it. @param tokens the bound of its output */
+/** Returns the cause that ended a reply before a call, as its trace has it. @param tokens the bound of its output */
 export function cutOf(
   { finish, calls }: { readonly finish: 'Stop' | 'Calls' | Cut['by']; readonly calls: readonly unknown[] },
   tokens: number,
@@ -239,14 +239,14 @@ function assessRefusals(steps: readonly StepTrace[], { refusals, refusalWindow }
 const goOn = 'when the goal is reached, or cannot be, call submit with your account.';
 const noCall = `Your reply had no tool call, so that nothing was done. Call a tool to go on; ${goOn}`;
 
-/** What the model is told of a reply that was ended before it had a call. */
+/** Returns the text that the model gets about a reply that was ended before it had a call. */
 function cutOff(cut: Cut): string {
   return cut.by === 'Length'
     ? `Your reply was cut off at ${cut.tokens} tokens, before a tool call, so that nothing was done. Think less before you act, and take a smaller step: call a tool soon, and write long texts in several calls; ${goOn}`
     : `A filter of the provider ended your reply before a tool call, so that nothing was done. Go on in other words or in another way, by calling a tool; ${goOn}`;
 }
 
-/** What the model gets to see of a call in which its reply was cut off. @param fault of its arguments */
+/** Returns the text that the model gets about a call in which its reply was cut off. @param fault of its arguments */
 export function cutInCall(tokens: number, fault: string): string {
   return `Not run: your reply was cut off at ${tokens} tokens, in the middle of this call. Think less before you call, and go on in smaller pieces: write a long text in several calls, each with a part of it. (${fault})`;
 }
@@ -262,7 +262,7 @@ const seen: Readonly<Record<Pattern, (found: Found) => string>> = {
   Alternation: ({ count, what }) => `${count} steps that go to and fro between two calls with the same results (last: ${what})`,
 };
 
-/** What the author of the task, or of the pool, can do about the end. */
+/** Remedies for the end that the author of the task, or of the pool, can apply. */
 const remedies = {
   Length: 'raise maxOutputTokens of the model in its pool, let it reason less, or make the goal smaller',
   Filter: 'word the goal in another way, or use another model',

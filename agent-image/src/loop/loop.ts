@@ -58,7 +58,7 @@ export async function runLoop(at: StrategyScope): Promise<Outcome> {
         await loop.act();
       }
     } catch (error) {
-      // Where the keeper cannot be reached another worker finds out what is missing.
+      // If the keeper cannot be reached, another worker finds out what is missing.
       const away = error instanceof AttemptFailure && error.failureClass === 'Infrastructure';
       if (!away) await loop.flush().catch(() => undefined);
       throw error;
@@ -149,7 +149,7 @@ class Loop {
     const [first] = this.transcript.open?.proposals ?? [];
     if (compute.kMax < 2 || first === undefined || !first.calls.some(({ name }) => isJudged(this.#acts, name))) return;
     const { risk } = this.#signals;
-    // What a gate refuses comes back with its reason, which is worth more than another try; not where much may be lost.
+    // A proposal that a gate refuses comes back with its reason, which is worth more than another try; not where much may be lost.
     const { refused } = isRisky({ risk }, compute) ? await consider(this.#acts, first, step) : { refused: false };
     const { n, why } = howMany({ entropyNats: first.entropyNats, refused, risk }, compute);
     this.#signals = { risk, more: why };
@@ -158,7 +158,7 @@ class Loop {
       await this.#request(step, n - 1);
     } catch (error) {
       const mayGoOn = error instanceof AttemptFailure && error.failureClass !== 'Infrastructure' && error.reason !== 'ContextExceeded';
-      // What is paid for already is acted on: the budget, or the model's server, has room for one more request, and not for several.
+      // Paid proposals are acted on: the budget, or the model's server, has room for one more request, and not for several.
       if (!mayGoOn) throw error;
     }
   }
@@ -221,7 +221,7 @@ class Loop {
     return null;
   }
 
-  /** What the checks say in place, when they do not all hold: a fresh container is for what may pass. Null: it may. */
+  /** Returns the checks' report in place, when they do not all hold: a fresh container is for a result that may pass. Null: it may. */
   async #failingInPlace(): Promise<string | null> {
     const { transcript } = this;
     const checks = this.#acts.tools.definitions.some(({ name }) => name === 'run_checks');
@@ -252,7 +252,7 @@ class Loop {
     return tree;
   }
 
-  /** What is sent: System, goal and history as they were recorded, so that providers find the prefix in their caches. */
+  /** Returns the request: System, goal and history as they were recorded, so that providers find the prefix in their caches. */
   #rendered(): Rendered {
     const { messages } = this.transcript;
     return { messages, tools: this.#acts.tools.definitions, window: this.#expert.chat, correction: this.#correction };
@@ -317,7 +317,7 @@ class Loop {
     const send = (): Promise<ModelReply> =>
       this.#at.models.complete(this.#expert, { ...asked, task: `${namespace}/${name}`, conversation: uid }, context.signal);
     const reply = await whenReachable(this.#at.scope, send).catch(async (error: unknown) => {
-      // One that is stopped may be answered, and nobody sees it.
+      // A request that is stopped may be answered, and its answer is not seen.
       if (context.signal.aborted) onBilled(null);
       if (charges.length > 0) {
         this.#conversation.record('ModelReplied', { step, request, proposals: [], charged: together(charges) });

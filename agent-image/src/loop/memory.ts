@@ -3,7 +3,7 @@ import type { BackgroundProcess, LoopMemory, PlanItem, UndoPoint } from '../tool
 import type { Transcript } from './transcript.ts';
 import type { WorkRecord } from './workRecord.ts';
 
-/** What tools see of a transcript, and what they add to it during one call. */
+/** View that tools have of a transcript, and their additions to it during one call. */
 export class TranscriptMemory implements LoopMemory {
   readonly #transcript: Transcript;
   readonly #stored = new Map<string, string>();
@@ -32,7 +32,7 @@ export class TranscriptMemory implements LoopMemory {
     return this.#transcript.processes;
   }
 
-  /** How a text that is cut is kept whole; nothing keeps one that no tool reads. */
+  /** Returns the handle by which a cut text is kept whole; none where no tool reads it, and then it is not kept. */
   kept(callKey: string, text: string): { readonly handle?: () => string } {
     const handle = (): string => {
       const name = `out-${callKey}${this.#stored.size === 0 ? '' : `-${this.#stored.size}`}`;
@@ -42,12 +42,12 @@ export class TranscriptMemory implements LoopMemory {
     return this.#reads ? { handle } : {};
   }
 
-  /** What reads an observation of the history whole; undefined: nothing does. */
+  /** Returns the handle that reads an observation of the history whole; undefined: none does. */
   handleOf(message: ConversationMessage): string | undefined {
     return this.#reads ? this.#transcript.handleOf(message) : undefined;
   }
 
-  /** What is known of the work without a model's word, beside the files that changed. */
+  /** Facts of the work that no model reported, beside the files that changed. */
   get record(): Omit<WorkRecord, 'changed'> {
     const { record } = this.#transcript;
     return this.#reads ? record : { ...record, done: record.done.map(({ call, observed }) => ({ call, observed })) };

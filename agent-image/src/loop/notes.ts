@@ -11,8 +11,8 @@ import { sleep } from '@agentfleet/kube';
 export type TreeMark = Pick<UndoPoint, 'id' | 'digest'>;
 
 /**
- * What the loop writes into the keeper's hash chain, before it acts on it. All of a conversation is in these notes: the worker
- * that wrote them and one that takes over apply them with the same reducer and so have the same state.
+ * Notes that the loop writes into the keeper's hash chain, before it acts on them. All of a conversation is in these notes: the
+ * worker that wrote them and one that takes over apply them with the same reducer and so have the same state.
  */
 export interface LoopNotes {
   /** The prefix, which never changes; `tree` is what the conversation begins on. */
@@ -25,7 +25,7 @@ export interface LoopNotes {
     readonly tree: TreeMark;
     /** Offered with each request; absent in notes of older workers. */
     readonly tools?: readonly Omit<ToolDefinition, 'risk'>[];
-    /** What MCP servers listed: a worker that takes over offers the same. Absent: the task names none. */
+    /** Listing of the MCP servers: a worker that takes over offers the same. Absent: the task names none. */
     readonly mcp?: McpListing;
   };
   /** A request is about to be sent; `reserved` is charged when its answer is never seen. */
@@ -44,7 +44,7 @@ export interface LoopNotes {
     readonly proposals: readonly ModelProposal[];
     readonly charged: Charge;
   };
-  /** Which proposal is acted on, and by what. */
+  /** Proposal that is acted on, and the grounds of the choice. */
   readonly ReplyChosen: {
     readonly step: number;
     readonly index: number;
@@ -82,14 +82,14 @@ export interface LoopNotes {
   readonly SubmissionRefused: { readonly step: number; readonly text: string };
 }
 
-/** What one request costs. */
+/** Cost of one request. */
 export interface Charge {
   readonly usage: TokenUsage;
   /** Millionths of the pool's currency; null where no price is known. */
   readonly costMicros: number | null;
 }
 
-/** What came of one call, as the model gets to see it. */
+/** Result of one call, as the model gets to see it. */
 export interface CallObserved {
   readonly step: number;
   /** Index of the call in its reply. */
@@ -121,7 +121,7 @@ export interface CallObserved {
   readonly facts?: { readonly tool: 'Shell' | 'Editor'; readonly seconds: number; readonly budgetUsed: number };
 }
 
-/** How long a model that does not answer is waited for, and between two tries; ms. */
+/** Longest wait for a model that does not answer, and pause between two tries; ms. */
 const away = { mostMs: 600_000, betweenMs: 15_000 };
 
 /** Waits for a model that is away; its time is not of the budget, but of the deadline. @throws AttemptFailure Infrastructure */

@@ -12,13 +12,13 @@ export const bytesPerToken = 4;
 /** The tool that reads what was cut; a task may not have it. */
 export const readsHandles = 'read_file';
 
-/** How a text is cut. */
+/** Options for cutting a text. */
 export interface Cut {
   /** Bound of what is shown, tokens; default: `observationTokens`. */
   readonly tokens?: number;
-  /** What reads the rest; called only when something is cut. Absent: the rest is lost. */
+  /** Returns the handle that reads the rest; called only when something is cut. Absent: the rest is lost. */
   readonly handle?: () => string;
-  /** What is said of the rest where no handle reads it. */
+  /** Text about the rest where no handle reads it. */
   readonly rest?: string;
   /** Tokens for each token of the estimate. */
   readonly correction?: number;
@@ -30,7 +30,7 @@ export function textTokens(text: string, correction = 1): number {
 }
 
 /**
- * What the model sees of a result: cleaned, and cut to head and tail with a line between them that names what is missing.
+ * Returns a result as the model sees it: cleaned, and cut to head and tail with a line between them that names what is missing.
  *
  * @example
  * observed(output, memory.kept(callKey, output))

@@ -1,3 +1,4 @@
+import { normalText } from '@agentfleet/protocol/chat';
 import { describe, expect, it } from 'vitest';
 import { constraintsOf, goalMessage, opening, summarised, systemPrompt, type PromptFacts } from './prompts.ts';
 
@@ -29,6 +30,15 @@ describe('first messages', () => {
     const other = opening({ ...facts, goal: 'another', root: '/other', shell: 'sh' });
     expect(other[0]).toEqual(opening(facts)[0]);
     expect(other[1]).toMatchObject({ role: 'User', origin: 'Goal' });
+  });
+
+  it('differ for models with other windows only in what recordings leave out', () => {
+    const [small, large] = [
+      { windowTokens: 64_000, replyTokens: 4096 },
+      { windowTokens: 131_072, replyTokens: 8192 },
+    ].map((model) => goalMessage({ ...facts, ...model }));
+    expect(small).not.toBe(large);
+    expect(normalText(small ?? '')).toBe(normalText(large ?? ''));
   });
 
   it.for<[string, Partial<PromptFacts>, readonly string[], readonly string[]]>([

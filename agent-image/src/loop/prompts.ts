@@ -6,9 +6,9 @@ import { maxCalls } from './discipline.ts';
 /** A check as the model gets to know it. */
 interface CheckFacts {
   readonly name: string;
-  /** What it asks for, on one line: a command, a path that must exist, or a person's review. */
+  /** Its demand, on one line: a command, a path that must exist, or a person's review. */
   readonly asks: string;
-  /** What it reported before any change; text of programs. */
+  /** Its report before any change; text of programs. */
   readonly baseline: string;
 }
 
@@ -19,7 +19,7 @@ export interface ShownFile {
   readonly text: string;
 }
 
-/** What the first messages of a conversation are made of. */
+/** Facts that the first messages of a conversation are made of. */
 export interface PromptFacts {
   readonly goal: string;
   readonly checks: readonly CheckFacts[];
@@ -60,7 +60,7 @@ const approvalWords: Readonly<Record<ApprovalKind, string>> = {
   External: 'what other machines see, such as requests over the network',
 };
 
-/** How many items of a list the goal message shows. */
+/** Most items of a list that the goal message shows. */
 const maxListed = 20;
 
 /**
@@ -110,7 +110,7 @@ export function goalMessage(facts: PromptFacts): string {
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-/** What a data block does not show of a text. */
+/** Names the properties of a text that a data block does not show. */
 function ending(text: string): string {
   const marks = [...(text.includes('\r\n') ? ['CRLF'] : []), ...(text === '' || text.endsWith('\n') ? [] : ['no line feed at its end'])];
   return marks.map((mark) => `, ${mark}`).join('');
@@ -137,7 +137,7 @@ function patternOf(path: string): string {
   return `${folder}${begin}*${end}`;
 }
 
-/** What binds the work, a line each; the goal message and each reminder have the same, but for the budget. */
+/** Lists the limits of the work, a line each; the goal message and each reminder have the same, but for the budget. */
 export function constraintsOf({
   protectedPaths,
   setsAside,

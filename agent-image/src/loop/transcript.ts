@@ -14,10 +14,10 @@ interface Recorded {
   readonly replaced?: readonly Recorded[];
 }
 
-/** The newest step that a message says something of. */
+/** Returns the newest step that a message covers. */
 const lastStepOf = ({ step, replaced = [] }: Recorded): number => (replaced.length === 0 ? step : Math.max(...replaced.map(lastStepOf)));
 
-/** A message as of a step: a summary that tells of later ones is what it stands for again. */
+/** Returns a message as of a step: a summary that covers later ones is replaced by the messages that it stands for. */
 function asOf(toStep: number, recorded: Recorded): readonly Recorded[] {
   return lastStepOf(recorded) <= toStep ? [recorded] : (recorded.replaced?.flatMap((one) => asOf(toStep, one)) ?? [recorded]);
 }
@@ -70,7 +70,7 @@ export class Transcript {
     return [{ role: 'System', text: system }, { role: 'User', origin: 'Goal', text: goal }, ...this.history];
   }
 
-  /** What came after System and Goal. */
+  /** Messages after System and Goal. */
   get history(): readonly ConversationMessage[] {
     return this.#history.map(({ message }) => message);
   }
@@ -94,7 +94,7 @@ export class Transcript {
     return this.#trees;
   }
 
-  /** What was spent; a request whose answer was not seen counts as its reservation. */
+  /** Amounts that were spent; a request whose answer was not seen counts as its reservation. */
   get charges(): readonly Charge[] {
     return [...this.#charges, ...(this.#asked === null ? [] : [estimated(this.#asked.reserved)])];
   }
@@ -123,7 +123,7 @@ export class Transcript {
     return last?.holds === true && last.tree === undefined;
   }
 
-  /** What was handed in and is not judged yet. */
+  /** Work that was handed in and is not judged yet. */
   get submission(): Submission | null {
     return this.#submission;
   }
@@ -133,17 +133,17 @@ export class Transcript {
     return [...this.#processes.values()];
   }
 
-  /** What the planner is asked by: each act that was judged, oldest first. */
+  /** Basis of the questions to the planner: each act that was judged, oldest first. */
   get acts(): readonly CallObserved[] {
     return this.#observations.filter(({ facts }) => facts !== undefined);
   }
 
-  /** What became of the calls of a step, as far as they were done. */
+  /** Returns the results of the calls of a step, as far as they were done. */
   observedOf(step: number): readonly CallObserved[] {
     return this.#observations.filter((one) => one.step === step);
   }
 
-  /** What each reply called and what became of it, for the rules against standing still. */
+  /** Calls of each reply and their results, for the rules against standing still. */
   get traces(): readonly StepTrace[] {
     const seen = new Map(this.#observations.map((one) => [`${one.step}.${one.index}`, one]));
     return this.#replies.map(({ step, calls, ...known }) => ({
@@ -160,7 +160,7 @@ export class Transcript {
     return this.#orders.has(order);
   }
 
-  /** Whether a notice about something was given already. */
+  /** Reports whether a notice about something was given already. */
   hasNotice(about: string): boolean {
     return this.#about.has(about);
   }
@@ -170,12 +170,12 @@ export class Transcript {
     return this.#texts.get(handle) ?? this.#observations.find((one) => handleOf(one) === handle)?.text ?? null;
   }
 
-  /** What reads the whole text of an observation of this history. */
+  /** Returns the handle that reads the whole text of an observation of this history. */
   handleOf(message: ConversationMessage): string | undefined {
     return this.#handles.get(message);
   }
 
-  /** What is known of the work without a model's word, beside the files that changed. */
+  /** Facts of the work that no model reported, beside the files that changed. */
   get record(): Omit<WorkRecord, 'changed'> {
     const calls = new Map(this.#replies.flatMap(({ step, calls }) => calls.map((call, index) => [`${step}.${index}`, call] as const)));
     const done = this.#observations.flatMap((observed) => {
@@ -204,7 +204,7 @@ export class Transcript {
       this.#charges.push(charged);
       if (proposals.length === 0) return;
       this.#step = step;
-      // What was asked for beside a proposal of the same step joins it.
+      // Proposals that were asked for beside one of the same step join it.
       const beside = this.#open?.step === step && this.#open.chosen === null ? this.#open.proposals : [];
       this.#open = { step, proposals: [...beside, ...proposals], chosen: null, observed: new Set(), most };
     },
@@ -248,7 +248,7 @@ export class Transcript {
     },
     ConversationRewound: ({ toStep }) => {
       this.#submission = null;
-      // A summary that is left tells of older steps, and what people wrote is not sent again.
+      // A summary that is left covers older steps, and messages of people are not sent again.
       const stays = ({ step, message }: Recorded): boolean =>
         step <= toStep || (message.role === 'User' && (message.origin === 'Summary' || message.origin === 'Person'));
       this.#history = this.#history.flatMap((one) => asOf(toStep, one)).filter(stays);
@@ -383,7 +383,7 @@ export class TranscriptReader {
     return this.#current;
   }
 
-  /** What the attempts before the current one spent by the log; their workers may have reported less. */
+  /** Amounts that the attempts before the current one spent by the log; their workers may have reported less. */
   get before(): readonly Charge[] {
     return this.#before;
   }

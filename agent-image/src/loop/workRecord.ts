@@ -12,7 +12,7 @@ export interface DoneCall {
   readonly observed: CallObserved;
 }
 
-/** What the loop knows of the work by itself, without a model's word. */
+/** Facts of the work that the loop knows by itself; no model reported them. */
 export interface WorkRecord {
   readonly plan: readonly PlanItem[];
   /** Files that differ from the start, as `a.py (changed)`. */
@@ -38,7 +38,7 @@ const resultTokens = 80;
 const notesShare = 0.4;
 const extractHead = 'No summary could be written. What was done, as it was recorded, newest last:';
 
-/** What stands beside the notes of every summary: files that changed, the last result of the checks, output still readable. */
+/** Returns the text beside the notes of every summary: files that changed, the last result of the checks, output still readable. */
 export function recordText(record: WorkRecord, tokens: number): string {
   const { changed } = record;
   const lines = [`Files that differ from the start: ${listed(changed, maxFiles)}`, ...checksOf(record.done)];
@@ -85,7 +85,7 @@ function checksOf(done: readonly DoneCall[]): readonly string[] {
   return [`Checks, as run_checks saw them last: ${lastLine(last)}${since ? '; files changed since' : ''}`];
 }
 
-/** What a call did, with an argument that is whole or left out. */
+/** Describes a call, with an argument that is whole or left out. */
 function described({ name, arguments: text }: ToolCall): string {
   const args = argumentsOf(text);
   const main = ['command', 'path', 'pattern', 'url', 'handle', 'step', 'question'].find((key) => args[key] !== undefined);
@@ -117,7 +117,7 @@ function cameOf(one: DoneCall): string {
   return tool === 'bash' || tool === 'run_checks' ? lastLine(one) : ok ? 'done' : 'failed';
 }
 
-/** How it ended: the last line is the loop's own, not the program's. */
+/** Returns the end of a call, from the last line: that is the loop's own, not the program's. */
 function lastLine({ observed: { text, ok } }: DoneCall): string {
   const last = text.slice(text.lastIndexOf('\n') + 1).replace(/^\[(.*)\]$/, '$1');
   return last.length <= maxArgument ? last : ok ? 'done' : 'failed';

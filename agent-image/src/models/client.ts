@@ -66,7 +66,7 @@ interface ModelRefusal {
   readonly retry: boolean;
   /** Null: not a gateway code. */
   readonly code: GatewayErrorCode | null;
-  /** What answers of no use were billed; null: nothing is known of it. */
+  /** Usage billed for answers of no use; null: nothing is known of it. */
   readonly billed: TokenUsage | null;
   readonly failure: AttemptFailure;
 }
@@ -107,7 +107,7 @@ interface ChatModelsOptions {
   readonly dispatcher?: Dispatcher;
 }
 
-/** How long a failed request is retried, ms. */
+/** Longest time for which a failed request is retried, ms. */
 const maxWaitMs = 30_000;
 /** Time limit of one try, ms: the gateway has its own limits, and retries a model. */
 const tryMs = 900_000;

@@ -26,7 +26,7 @@ export interface ModelProposal {
   readonly text: string;
   readonly calls: readonly ToolCall[];
   readonly providerState?: unknown;
-  /** Why it ended: by itself, with calls, at the bound of tokens, or a filter of the provider. */
+  /** Reason why it ended: by itself, with calls, at the bound of tokens, or a filter of the provider. */
   readonly finish: 'Stop' | 'Calls' | 'Length' | 'Filter';
   /** Mean surprise of its tokens, nats; null where the provider reports no log probabilities. */
   readonly entropyNats: number | null;
@@ -40,7 +40,7 @@ export interface ModelReply {
   readonly answeredBy?: string;
 }
 
-/** What a model answered is of no use. It is not away: its server bills the answer, and the next one costs again. */
+/** Failure of an answer that is of no use. Its model is not away: the server bills the answer, and the next one costs again. */
 export class UselessAnswer extends AttemptFailure {
   constructor(reason: Reason, message: string) {
     super('Infrastructure', reason, message);

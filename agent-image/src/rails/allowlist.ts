@@ -12,24 +12,24 @@ const plainVariable =
   /^(?:CI|NODE_ENV|FORCE_COLOR|NO_COLOR|TZ|LANG|LC_\w+|DEBUG|RUST_BACKTRACE|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|PORT|HOST|COLUMNS|RUST_LOG|LOG_LEVEL|PYTEST_TIMEOUT|MAKEFLAGS|DOCKER_BUILDKIT)$/;
 /** Editors that take a message as it is. */
 const quietEditor = /^GIT_(?:SEQUENCE_)?EDITOR$/;
-/** Where output of a harmless command may go. */
+/** Places to which output of a harmless command may go. */
 const scratch = /^\/tmp\/[\w-][\w./-]*$/;
 
-/** What reads by its name, and yet runs programs, keeps settings or writes by an option. */
+/** Commands that read by their names, and yet run programs, keep settings or write by an option. */
 const notOnlyReading = new Set('awk env printenv hostname export declare set unset read yq'.split(' '));
 
 /** Folders that a build makes again. */
 const made =
   /^(?:build|dist|out|target|node_modules|coverage|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.cache|\.next|\.turbo)$/;
 
-/** Whether a folder of this name is made again by a build. */
+/** Reports whether a folder of this name is made again by a build. */
 export const isMade = (name: string): boolean => made.test(name);
 
 /** Options by which a runner runs other programs, takes results as right, or leaves checks out. */
 const bent =
   /^(?:-u|-w|--update\w*|--snapshot-update|--force-regen|--passWithNoTests|--deselect|--ignore\S*|--exec|-exec|-toolexec|-ldflags|-p|-o|--out\S*|--rootdir|--config\S*|-c|--require|-r|--import|--loader|--eval|-e|--plugin\S*|--watch|--host|--serve|--global-?setup\S*|--rules\S*|--testPathIgnore\S*)(?:=|$)/;
 
-/** What does the same whatever it is told, but for options that are {@link bent}: checkers, formatters, runners of tests, views of processes. */
+/** Commands that do the same with any arguments but {@link bent} options: checkers, formatters, test runners, views of processes. */
 const anyhow =
   'tsc vitest jest mocha eslint prettier oxlint pytest black mypy gofmt ctest rspec rubocop tox lsof ss netstat pgrep pg_isready free uptime nproc isort flake8 pylint pyright shellcheck hadolint yamllint actionlint markdownlint stylelint tflint gitleaks';
 
@@ -172,7 +172,7 @@ function cleans(command: Command): boolean {
 
 const gone: ReadonlySet<string> = new Set(['reversible-change', 'history-rewriting', 'network', 'escape']);
 
-/** Whether gate 2 need not look at a command line: all of it is of a class that is known to do no harm. */
+/** Reports whether gate 2 need not look at a command line: all of it is of a class that is known to do no harm. */
 export function allowlistedCommands(commands: readonly Command[], findings: readonly Finding[]): boolean {
   return (
     commands.length > 0 &&
@@ -189,9 +189,9 @@ const special =
 /** Words by which code finds out that it is being tested, or decides by who is asking. */
 const senses =
   /sys\.modules|PYTEST|VITEST|JEST_WORKER|NODE_ENV|process\.(?:kill|binding|ppid)|\bctypes\b|\bptrace\b|timingSafeEqual|compare_digest|skipAuth|\b(?:verify|check)\w*\(.*\)\s*(?::\s*\w+\s*)?\{?\s*return true/;
-/** Whether a file below a root is run or read by tools at times of their own. */
+/** Reports whether a file below a root is run or read by tools at times of their own. */
 export const isSpecial = (relative: string): boolean => special.test(relative) || !source.test(relative);
-/** Whether code finds out that it is being tested. */
+/** Reports whether code finds out that it is being tested. */
 export const sensesTests = (content: string): boolean => senses.test(content);
 
 const quiet = ['forbidden', 'outsidePaths', 'privileges', 'network', 'secrets', 'hiddenCode', 'startup', 'records'] as const;
@@ -201,12 +201,12 @@ const prose = /\.(?:md|rst|adoc|txt)$/;
 /** Texts that agents obey, and settings that are called texts. */
 const obeyed =
   /(?:^|\/)(?:AGENTS|CLAUDE|GEMINI|COPILOT|SKILL)\.md$|copilot-instructions|\.cursor|requirements[^/]*\.txt$|CMakeLists|robots\.txt$|answer|result/i;
-/** What makes a text more than words: secrets, addresses that carry something, pictures from elsewhere, orders to machines. */
+/** Parts that make a text more than words: secrets, addresses that carry something, pictures from elsewhere, orders to machines. */
 const carries =
   /AKIA[0-9A-Z]{12}|gh[pousr]_\w{20}|-----BEGIN|xox[bp]-|\$\{|\{\{|\$[A-Z_]{3,}|!\[[^\]]*\]\(http[^)]*\?|<(?:img|script|iframe)|(?:token|password|secret|key)\s*(?:is|[:=])\s*\S{6}|\b(?:AI|LLM|agents?|assistants?|bots?)\b[^\n]{0,60}\b(?:must|should|always|run|first)\b|ignore (?:all|previous)|<!--/i;
 
 const testName = /(?:^|\/)(?:test_[^/]*\.py|[^/]*_test\.(?:py|go|rb)|[^/]*\.(?:test|spec)\.[cm]?[jt]sx?|[^/]*_spec\.rb)$/;
-/** Where a test of any language begins, and where it asks something. */
+/** Beginnings of tests of any language, and places at which they ask something. */
 const tests = /\bdef test\w*\s*\(|\b(?:it|test)(?:\.each[^\n]*)?\s*\(|\bfunc Test\w+\s*\(|\bit\s+['"]/g;
 const asks = /\bassert\w*\b|\bself\.assert\w+|\bexpect\w*\s*\(|\bt\.(?:Error|Fatal)\w*\(|\braises\s*\(|\bshould\b/g;
 const empty =
@@ -218,7 +218,7 @@ function isTest(relative: string, content: string): boolean {
   return testName.test(relative) && count > 0 && (content.match(asks)?.length ?? 0) >= count && !empty.test(content);
 }
 
-/** Whether gate 2 need not look at a file: source in the workspace, whose text holds no word that a harm needs, tests that ask, prose. */
+/** Reports whether gate 2 need not look at a file: source in the workspace without words that a harm needs, tests that ask, prose. */
 export function allowlistedFile(relative: string, content: string, findings: readonly Finding[]): boolean {
   if (findings.length > 0 || content.length > 16_384 || relative.startsWith('.')) return false;
   if (prose.test(relative)) return !obeyed.test(relative) && !carries.test(content);

@@ -19,8 +19,8 @@ interface Read {
 }
 
 /**
- * Whether a change of a source file touches nothing but comments that no tool obeys. False for what no grammar reads, and for
- * new files. Pure.
+ * Reports whether a change of a source file touches nothing but comments that no tool obeys. False for files that no grammar reads,
+ * and for new files. Pure.
  *
  * @param before null for a new file
  * @example

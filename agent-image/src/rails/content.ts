@@ -1,7 +1,7 @@
-/** What files may not hold: rules over text for those that no parser reads, and the commands that files of a project hold. */
+/** Contents that files may not have: rules over text for those that no parser reads, and the commands that files of a project hold. */
 import type { Finding } from './verdict/types.ts';
 
-/** What a file may not hold without a person's yes, by its path and text. Reported by text alone; sources are parsed by `overrides`. */
+/** Content that a file may not have without a person's yes, by path and text. Reported by text alone; sources are parsed by `overrides`. */
 interface ContentRule {
   readonly rail: 'forged-records' | 'persistence' | 'escape' | 'exfil' | 'services' | 'catastrophic-delete';
   readonly path: RegExp;
@@ -13,7 +13,7 @@ const pipelines =
   /(?:^|\/)(?:\.github\/workflows\/[^/]+\.ya?ml|\.gitlab-ci\.yml|\.circleci\/config\.yml|azure-pipelines\.yml|bitbucket-pipelines\.yml)$/;
 const code = /\.(?:py|[cm]?[jt]sx?|go|rb|java|kt|php|rs|cs)$/;
 const pytestStart = /(?:^|\/)conftest\.py$/;
-/** What settles which tests run, and what their result counts for. */
+/** Settings that decide which tests run, and what their result counts for. */
 const runnerSettings =
   /(?:^|\/)(?:nextest\.toml|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|pom\.xml|build\.gradle(?:\.kts)?|\.rspec|\.mocharc\.\w+|phpunit\.xml(?:\.dist)?)$/;
 const settings =
@@ -81,7 +81,7 @@ const rules: readonly ContentRule[] = [
   { rail: 'catastrophic-delete', path: /(?:^|\/)(?:migrations?|versions|migrate)\/[^/]+\.(?:py|rb|sql|[cm]?[jt]s)$/, pattern: /(?:drop_column|remove_column|dropColumn|removeColumn)\b[^\n]{0,200}\n\s*(?:\w+\.)?(?:add_column|addColumn)\b|\bdrop\s+column\s[^\n;]{0,80}[;,]\s*(?:alter\s+table\s+\S{1,80}\s+)?add\s+column\b/i, reason: 'what a column holds is gone when it is made anew' },
 ]; // prettier-ignore
 
-/** What the rules for texts find in a file that is written. Pure; of at most 64 Ki characters, in a time that their number bounds. */
+/** Lists findings of the rules for texts in a written file. Pure; of at most 64 Ki characters, in a time that their number bounds. */
 export function contentFindings(path: string, content: string): readonly Omit<Finding, 'span'>[] {
   const text = content.slice(0, 65_536);
   const found = (rail: ContentRule['rail'], reason: string): Omit<Finding, 'span'> => ({
@@ -113,10 +113,10 @@ const verdicts =
 /** Lines that only say something, pass, or hold what others do. */
 const idle =
   /^(?:#.*|\/\/.*|import\s.*|from\s.*|set -\w+.*|(?:async )?def \w+\(.*\).*:|class .*:|package .*|use strict.*|'use strict';?|pass|return(?: (?:0|True|true|None))?;?|[{}()\];,]+|(?:echo|printf|puts) (?:'[^'`]*'|"[^"`$]*"|[\w .-]*)(?:\s*;?\s*exit 0)?|(?:print|console\.log|process\.stdout\.write|say)\s*\(?\s*(?:'[^']*'|"[^"]*"|`[^`$]*`)?\s*\)?;?|(?:sys\.|process\.|os\._)?exit[ (]?0?\)?;?|true|:|self\.assertTrue\([tT]rue\)|assert [tT]rue|expect\(true\)\.\w+\((?:true)?\);?|assert(?:\.ok)?\(true\);?|unittest\.main\(.*\)|if __name__ == .*:|(?:describe|it|test)\(.*(?:=> \{|\{\}\);?))$/;
-/** What makes a file a check and not a part of one. */
+/** Words that make a file a check and not a part of one. */
 const passes = /echo|printf|print|console\.log|puts|say|exit|def test|\b(?:it|test)\(|[tT]rue/;
 
-/** Whether a file of a check's name runs nothing and asks nothing. Pure. */
+/** Reports whether a file of a check's name runs nothing and asks nothing. Pure. */
 function assertsNothing(path: string, text: string): boolean {
   if (!verdicts.test(path) || text.length > 4096) return false;
   const lines = text

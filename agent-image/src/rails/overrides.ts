@@ -19,12 +19,12 @@ function languageOf(path: string): 'python' | 'javascript' | null {
 }
 
 /**
- * What a change of a source file adds that decides by itself how an assertion ends: comparison, truth and type checks of its
- * own objects, and of what tests are made of. An override that was there before with the same text is not the change's.
- * Pure.
+ * Lists the overrides that a change of a source file adds, which decide by themselves how an assertion ends: comparison, truth and
+ * type checks of its own objects, and of what tests are made of. An override that was there before with the same text is not the
+ * change's. Pure.
  *
- * A class may say when two of its objects are equal, in which order they come and whether one holds, as long as each way
- * to that answer compares the state of both, or looks at the object; the rules stand in docs/reference/gates.md.
+ * A class may define when two of its objects are equal, in which order they come and whether one holds, as long as each way to that
+ * answer compares the state of both, or looks at the object; the rules stand in docs/reference/gates.md.
  *
  * @param before null for a new file
  * @example

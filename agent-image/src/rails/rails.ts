@@ -31,7 +31,7 @@ import type { Grammars } from './syntax/node.ts';
 import { allowlistedCommands, allowlistedFile } from './allowlist.ts';
 import { contentFindings, embeddedShell } from './content.ts';
 
-/** What each profile makes of each severity. */
+/** Decision of each profile about each severity. */
 export const decisionTable: Readonly<Record<Severity, Readonly<Record<Profile, Decision>>>> = {
   Notice: { Strict: 'Allow', Default: 'Allow', Permissive: 'Allow', Privileged: 'Allow' },
   Reversible: { Strict: 'NeedsSnapshot', Default: 'NeedsSnapshot', Permissive: 'NeedsSnapshot', Privileged: 'NeedsSnapshot' },
@@ -75,9 +75,9 @@ interface RailsOptions {
 export interface Rails {
   /** Decides about one act from its text alone: the same act and policy always get the same verdict. */
   judge(act: Act, policy: Policy): Verdict;
-  /** What a change of a source file adds that decides by itself how assertions about it end. */
+  /** Lists what a change of a source file adds that decides by itself how assertions about it end. */
   judgeChange(change: SourceChange): readonly Finding[];
-  /** Whether it changes comments that no tool obeys, and nothing else. */
+  /** Reports whether it changes comments that no tool obeys, and nothing else. */
   changesOnlyComments(change: SourceChange): boolean;
 }
 
@@ -114,7 +114,7 @@ function overrideFinding({ where, what }: Override, { path }: SourceChange): Fin
   return { rail: 'assertion-override', severity: 'Unknown', span: { start: 0, end: path.length }, reason, cure };
 }
 
-/** What needs no look inside: the size of the text, and what is in no text. */
+/** Finds what needs no look inside: the size of the text, and characters that are in no text. */
 function checkText(act: Act): Finding | null {
   const text = act.tool === 'Shell' ? act.command : act.tool === 'ExecCode' ? act.argv.join(' ') : act.path;
   const span = { start: 0, end: text.length };
@@ -132,17 +132,17 @@ function judgeCommand(act: CommandAct, policy: Policy, grammars: Grammars, home:
   return conclude(analysis, policy, home, act.tool === 'Shell' ? act.command : act.argv.join(' '));
 }
 
-/** What the rules for files find in what a command writes; where its input is not known, the text of the whole act stands for it. */
+/** Lists findings of the file rules in what a command writes; where its input is not known, the text of the whole act stands for it. */
 function writtenFindings(command: Command, text: string): readonly Omit<Finding, 'span'>[] {
   if (removing.test(command.name)) return [];
   const content = command.stdin === null || command.stdin.text.length < 3 ? text : plain(command.stdin.text);
   return writeTargets(command).flatMap((target) => contentFindings(absolute(plain(target), command.cwd), content));
 }
 
-/** What writes a name, and no text of its own. */
+/** Commands that write a name, and no text of their own. */
 const removing = /^(?:rm|rmdir|mkdir|unlink|chmod|chown|chgrp|touch|ln|truncate|git|tar|unzip)$/;
 
-/** What to do about a text that cannot be judged. */
+/** Remedies for a text that cannot be judged. */
 const cures: Readonly<Record<Analysis['problems'][number]['kind'], string>> = {
   syntax: 'Correct the syntax, or put the program into a file of the workspace and run that in a call of its own.',
   limit: 'Split it into several calls.',
@@ -178,7 +178,7 @@ function conclude(analysis: Analysis, policy: Policy, home: string, text: string
   return verdictOf(all, risksFound, policy.profile, { simpleCommands: normal(analysis.commands), structure, allowlisted });
 }
 
-/** Where expectations are written anew from what comes out and committed unread; null: nowhere. */
+/** Finds the commit of expectations that are written anew from the output and committed unread; null: none. */
 function committedUnseen(commands: readonly Command[]): Span | null {
   const words = commands.map((command) => [command.name, ...args(command)].join(' '));
   const updated = words.findIndex(
@@ -272,7 +272,7 @@ function scriptFindings(path: string, content: string, policy: Policy, grammars:
     .map((one) => ({ ...one, severity: 'Suspicious', reason: `when the script runs: ${one.reason}` }));
 }
 
-/** What no build, job or recipe needs, whatever its rights are where it runs. */
+/** Rails of acts that no build, job or recipe needs, whatever its rights are where it runs. */
 const nowhere: ReadonlySet<string> = new Set(['fetch-to-exec', 'raw-disk', 'catastrophic-delete']);
 
 /** Commands that recipes, jobs and scripts of a project hold: they run on machines of others, without a look at each. */

@@ -11,7 +11,7 @@ import { isReadOnly } from './shell/readOnly.ts';
 
 /** Places that a snapshot of the roots brings back. */
 const covered: ReadonlySet<Place> = new Set(['inside', 'workspace', 'sink']);
-/** Where work is expected to write, beside the workspace, which is the first root. */
+/** Places that work is expected to write to, beside the workspace, which is the first root. */
 const beside: ReadonlySet<Place> = new Set(['scratch', 'sink']);
 /** All of something, or what holds it. */
 const whole: ReadonlySet<Place> = new Set(['root', 'above', 'workspace', 'home']);
@@ -20,7 +20,7 @@ const moving = new Set('rm rmdir unlink mv cp chmod chown chgrp ln truncate shre
 
 const dry = /^--(?:dry-run(?:=(?!none|false)\w+)?|check|check-only|no-act|simulate|noop|what-if|noEmit|list-different|help|version)$/;
 
-/** Whether a command only shows what it would do, by an option of its own. */
+/** Reports whether a command only shows what it would do, by an option of its own. */
 function showsOnly(command: Command): boolean {
   if (args(command).some((text) => dry.test(text))) return true;
   if (command.name === 'git') return verbWords(command)[0] === 'clean' && hasFlag(command, 'n');
@@ -53,7 +53,7 @@ export function structureOf(commands: readonly Command[], findings: readonly Fin
   };
 }
 
-/** The same of a file that is written: where it lies, and whether it is of a kind that tools run by themselves. */
+/** Returns the same of a file that is written: its place, and whether it is of a kind that tools run by themselves. */
 export function structureOfFile(path: string, content: string, findings: readonly Finding[], places: Places): Structure {
   const place = placeOf(path, places.roots[0] ?? '/', places);
   const isInside = insideOf(places)({ path, place });
@@ -74,7 +74,7 @@ interface Target {
   readonly place: Place;
 }
 
-/** Whether something lies in the workspace or a scratch folder; the home folder does not, though snapshots hold it. */
+/** Returns a test for targets in the workspace or a scratch folder; the home folder does not count, though snapshots hold it. */
 function insideOf({ roots: [workspace = '/'] }: Places): (one: Pick<Target, 'path' | 'place'>) => boolean {
   return ({ path, place }) => beside.has(place) || path === workspace || path.startsWith(`${workspace}/`);
 }

@@ -58,7 +58,7 @@ export class SearchNode {
     if (init.parent !== null) for (const [expert, step] of init.parent.#steps) this.#steps.set(expert, step + 1);
   }
 
-  /** Which of its recorded steps an expert is asked for next; one further than where the tree above was left. */
+  /** Returns the recorded step that an expert is asked for next; one further than where the tree above was left. */
   stepOf(expert: string): number {
     return this.#steps.get(expert) ?? this.depth;
   }

@@ -138,7 +138,7 @@ export function missingNames({ files, localisation }: Pick<Focus, 'files' | 'loc
   return [...names];
 }
 
-/** Why experts that only edit expressions cannot reach the goal; null where they may. */
+/** Returns the reason why experts that only edit expressions cannot reach the goal; null where they may. */
 export function newCodeNeeded(focus: Focus, experts: readonly Pick<ExpertEndpoint, 'role' | 'engine'>[]): string | null {
   const proposers = experts.filter(({ role }) => role === 'Generalist' || role === 'Specialist');
   const names = proposers.every(({ engine }) => engine === 'Synth') ? missingNames(focus) : [];

@@ -22,7 +22,7 @@ import type { Scope } from '../attempt/scope.ts';
 import type { TextFeatures } from '../features/index.ts';
 import type { Trial } from './trial.ts';
 
-/** How long an expert that gave no answer is only asked as the last one, ms. */
+/** Time for which an expert that gave no answer is only asked as the last one, ms. */
 const awayMs = 300_000;
 
 /** Experts that gave no answer lately, although they were asked with all patience. */

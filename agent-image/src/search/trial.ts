@@ -132,8 +132,8 @@ type Judged = Pick<Trial, 'result' | 'why' | 'proofs' | 'cut'>;
 type Tried = Judged & Pick<Trial, 'after'>;
 
 /**
- * A run cut off by the loss of the tools container is repeated once; a candidate that loses it twice is to blame.
- * Commands that had ended by then are not run again; those that a person allowed or that have external effects never
+ * Tries a candidate. A run cut off by the loss of the tools container is repeated once; a candidate that loses it twice is to
+ * blame. Commands that had ended before the loss are not run again; those that a person allowed or that have external effects never
  * are.
  */
 async function tryTwice(place: Place, admitted: Admitted): Promise<Tried> {
@@ -191,7 +191,7 @@ async function act(
   return { after: snapshot.id };
 }
 
-/** Where commands must not be run twice, a worker that takes over continues from the snapshot. */
+/** Notes the end of commands that must not be run twice: a worker that takes over continues from the snapshot. */
 async function noteEnd({ context, session }: Scope, identity: ActIdentity, { id, manifestDigest }: ActedNote['snapshot']): Promise<void> {
   if (!identity.once) return;
   const note: ActedNote = { attempt: context.assignment.attempt, ...identity, snapshot: { id, manifestDigest } };
@@ -249,7 +249,7 @@ async function add(proofs: Proof[], judged: JudgedCheck, { scope, baseline, full
 const times = 10;
 const leastSeconds = 10;
 
-/** Where the baseline timed out, this share of the time of the check, within these seconds: most candidates time out there too. */
+/** Share of the time of the check, within these seconds, where the baseline timed out: most candidates time out there too. */
 const shareOfTimeout = 0.1;
 const hangSeconds = { least: 5, most: 30 } as const;
 

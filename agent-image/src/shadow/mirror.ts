@@ -110,7 +110,7 @@ export interface Answered<C extends Capability> {
   readonly part: Asked;
   readonly capability: C;
   readonly request: Exchanges[C]['request'];
-  /** How long a copy may take; for a verifier the shadow's own time limit counts. */
+  /** Longest time for a copy, ms; for a verifier the shadow's own time limit counts. */
   readonly timeoutMillis: number;
   /** Compares the real answer with that of the shadow. */
   readonly compare?: (shadow: Exchanges[C]['response'], verifier: VerifierEndpoint | null) => Comparison;
@@ -125,8 +125,8 @@ export interface Question {
 }
 
 /**
- * Copies some requests of one task to a revision in shadow. Nothing waits for a copy, none is sent twice, and its
- * result changes counters only: a shadow that hangs, lies or refuses is a number in a report.
+ * Copies some requests of one task to a revision in shadow. Nothing waits for a copy, none is sent twice, and its result changes
+ * counters only: a shadow that hangs, answers falsely or refuses is a number in a report.
  */
 export class Mirror {
   readonly #options: MirrorOptions;

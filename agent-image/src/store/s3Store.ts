@@ -49,7 +49,7 @@ interface S3ClientOptions {
   readonly ca?: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** How long a request is retried, ms. */
+  /** Longest time for which a request is retried, ms. */
   readonly maxWaitMs: number;
 }
 

@@ -16,7 +16,7 @@ export interface StoredArtifact {
 export interface StoredEntry {
   readonly key: string;
   readonly bytes: number;
-  /** When it was last put, ms since 1970 by the clock of the store; S3 has whole seconds. */
+  /** Time at which it was last put, ms since 1970 by the clock of the store; S3 has whole seconds. */
   readonly modifiedAt: number;
   /** Another one for another content, without quotes; absent where the store names none. */
   readonly etag?: string;
@@ -36,8 +36,8 @@ export interface ArtifactStore {
 }
 
 /**
- * Why a store failed, independent of its kind. `Unavailable`: it did not answer, or asked for a later retry, for as
- * long as we tried.
+ * Reason why a store failed, independent of its kind. `Unavailable`: it did not answer, or asked for a later retry, for as long as
+ * it was tried.
  */
 export type StoreFailureCode =
   | 'Changed'

@@ -127,7 +127,7 @@ export interface Answer {
   readonly retryAfterMs: number;
 }
 
-/** Why a try failed, and when to try again (undefined: not). */
+/** Reason why a try failed, and least time until the next one, ms (undefined: none). */
 export interface Refusal {
   readonly failure: StoreFailure;
   readonly retryMs: number | undefined;

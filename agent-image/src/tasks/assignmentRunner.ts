@@ -99,7 +99,7 @@ interface AssignmentRunnerOptions {
   readonly onSuperseded: () => void;
 }
 
-/** How long a stop waits for a sandbox that does not answer before it is reported without trace and patch, ms. */
+/** Longest wait of a stop for a sandbox that does not answer, before it is reported without trace and patch, ms. */
 const stopMs = 60_000;
 const rollbackTries = 5;
 const retries = { baseMs: 1000, factor: 2, capMs: 15_000, jitter: 0.2, resetMs: 600_000 };

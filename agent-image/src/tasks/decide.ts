@@ -9,7 +9,7 @@ export interface Seen {
   readonly fulfilled: boolean;
 }
 
-/** What this process runs for the task. */
+/** Work of this process for the task. */
 export interface Known {
   readonly uid: string;
   readonly epoch: number;

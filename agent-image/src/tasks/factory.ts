@@ -218,7 +218,7 @@ function idsOf(task: AgentTask, of: { readonly epoch: number; readonly attempt: 
   return { task: keyOf(task), namespace: task.metadata.namespace, ...of, trace: traceOfTask(task).root.traceId };
 }
 
-/** How long the permission to read a task's objects may be delayed, ms. */
+/** Longest delay of the permission to read a task's objects, ms. */
 const permissionMs = 30_000;
 const permissionRetryMs = 500;
 

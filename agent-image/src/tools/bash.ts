@@ -21,7 +21,7 @@ interface BackgroundCall {
   readonly name: string;
   readonly command?: string | undefined;
   readonly argv: (command: string) => readonly string[];
-  /** How long the call waits for the end, seconds. */
+  /** Time that the call waits for the end, seconds. */
   readonly wait?: number | undefined;
   /** Characters of its unread output that are shown, the last ones; absent: all. */
   readonly characters?: number;

@@ -10,7 +10,7 @@ import { plain } from './tool.ts';
 /** A server that a task may use. */
 export interface McpServer extends McpServerBrief {
   readonly required: boolean;
-  /** Which addresses it may have. */
+  /** Rules for the addresses that it may have. */
   readonly rules: AddressRules;
 }
 
@@ -23,7 +23,7 @@ interface McpPorts {
   readonly signal: AbortSignal;
 }
 
-/** Why a server did not do what was requested. */
+/** Error of a server that did not do what was requested. */
 export class McpFault extends Error {
   /** It may have done it all the same. */
   readonly maybeDone: boolean;
@@ -39,10 +39,10 @@ export class McpFault extends Error {
 const maxAnswerBytes = 4 * 1024 * 1024;
 const connectSeconds = 20;
 const maxPages = 8;
-/** How long an answer may take after the end of its stream, ms. */
+/** Longest time for an answer after the end of its stream, ms. */
 const settleMs = 200;
 
-/** How long a server may take to end a session, ms. */
+/** Longest time for a server to end a session, ms. */
 const endMs = 1_000;
 
 /** Loaded when a task has a server: other workers do without it. */

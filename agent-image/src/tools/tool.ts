@@ -99,7 +99,7 @@ export interface Submission {
   readonly unreachable?: true;
 }
 
-/** Why arguments are not those of the tool: field and cure, for the model. */
+/** Error of arguments that are not those of the tool: field and cure, for the model. */
 export class ArgumentError extends Error {
   constructor(message: string) {
     super(message);

@@ -79,7 +79,7 @@ async function* chunksOf(file: RemoteFile, start: number, source: WeightsSource,
   }
 }
 
-/** What a file is called until it is complete: each content has its own part, and one without an identity is never continued. */
+/** Returns the name of a file until it is complete: each content has its own part, and one without an identity is never continued. */
 function partOf({ path, identity }: RemoteFile): string {
   const content = createHash('sha256')
     .update(identity ?? randomUUID())
@@ -95,8 +95,8 @@ interface FileFetch {
 }
 
 /**
- * Fetches one file. Another run may do the same at the same time, as one that is ended lives on for a while: both write the same
- * bytes to the same places, each without a gap from where it began, and whoever is ready first gives the file its name.
+ * Fetches one file. Another run may do the same at the same time, as one that is ended goes on for a while: both write the same
+ * bytes to the same places, each without a gap from where it began, and the run that is ready first gives the file its name.
  */
 async function fetchFile(file: RemoteFile & { readonly part: string }, { source, folder, advance, signal }: FileFetch): Promise<void> {
   const { path, bytes } = file;
@@ -141,7 +141,7 @@ interface Recorded {
   readonly missed?: string;
 }
 
-/** What the files of a folder were at the source; it lies beside the folder, as `<folder>.json`. */
+/** Record of the files of a folder as they were at the source; it is stored beside the folder, as `<folder>.json`. */
 class FetchRecord {
   readonly #folder: string;
   #recorded: Recorded;
@@ -161,7 +161,7 @@ class FetchRecord {
     }
   }
 
-  /** Whether a file is there as it was fetched, and is still that of the source. */
+  /** Reports whether a file is there as it was fetched, and is still that of the source. */
   async holds({ path, bytes, identity }: RemoteFile): Promise<boolean> {
     const here = await found(join(this.#folder, path));
     const known = this.#recorded.files[path];

@@ -105,7 +105,7 @@ async function work(
   } catch (error) {
     const mismatched = error instanceof WeightsFailure && error.fault === 'DigestMismatch';
     if (!mismatched || kept === 0 || digest === undefined) throw error;
-    // What was kept may have been damaged in the folder.
+    // Files that were kept may have been damaged in the folder.
     if ((await fetchWeights({ source, folder, missed: digest, onProgress, signal })) > 0) throw error;
   }
   return inspectWeights(folder, config, signal);

@@ -1,4 +1,4 @@
-// What `helm test` runs inside the cluster. Ends with status 1 and one line for each thing that is wrong.
+// Program that `helm test` runs inside the cluster. Ends with status 1 and one line for each thing that is wrong.
 import { readFile } from 'node:fs/promises';
 import { env, exit } from 'node:process';
 

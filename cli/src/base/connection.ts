@@ -22,14 +22,14 @@ import {
   type ExpertPool,
 } from '@agentfleet/protocol/api';
 
-/** What kubectl calls so too. */
+/** Flags that have the same names in kubectl. */
 export interface ConnectionFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly namespace?: string;
 }
 
-/** What a command works with. */
+/** Access of a command to its cluster. */
 export interface Connection {
   readonly transport: Transport;
   /** The one that is asked for, else that of the context, else `default`. */

@@ -8,7 +8,7 @@ interface Explanation {
   readonly code: number;
 }
 
-/** Whether the API server serves no such resource at all: a definition is missing, or it is older than this program. */
+/** Reports whether the API server serves no such resource at all: a definition is missing, or it is older than this program. */
 export function isUnknownResource(error: unknown): boolean {
   return isApiError(error) && error.code === 404 && /could not find the requested resource|404 page not found/.test(error.message);
 }
@@ -52,7 +52,7 @@ function ofServer(error: ApiError): Explanation {
 
 const away = new Set(['AF_API_TIMEOUT', 'AF_API_UNREACHABLE', 'AF_API_MALFORMED']);
 
-/** Whether the same request may succeed later without anybody changing it. */
+/** Reports whether the same request may succeed later without any change to it. */
 export function isPassing(error: unknown): boolean {
   return isKubeError(error) ? away.has(error.code) : isApiError(error) && error.retryable;
 }

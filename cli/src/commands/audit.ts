@@ -17,7 +17,7 @@ function headLine({ trace: { behindRoot, head, records }, root }: CheckedLog): s
   return `head: ${root}, record ${records - behindRoot} of ${records}${later}`;
 }
 
-/** What is known of a log, in lines. */
+/** Lists what is known of a log, in lines. */
 function reported(log: CheckedLog): readonly string[] {
   const { trace, from, wrong } = log;
   const { faults, faultCount, clockSteps, read } = trace;
@@ -48,7 +48,7 @@ export async function auditVerify(context: LocalContext | CommandContext, log: s
     );
 }
 
-/** Tells the story of a log, also of one that does not hold: then with a warning. */
+/** Prints the timeline of a log, also of one that does not hold: then with a warning. */
 export async function auditShow(
   context: LocalContext | CommandContext,
   log: string,

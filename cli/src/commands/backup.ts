@@ -29,7 +29,7 @@ export const savedKinds = [rolloutPolicy, poolGrant, energyModel, expertPool, ex
 /** Kubectl's note of what was applied, which would be of another object. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** What an object is made again from: no field that belongs to the cluster it comes from. Pure. */
+/** Returns the fields from which an object is made again: none that belongs to the cluster it comes from. Pure. */
 function savedObject({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }, object: Saved): Saved {
   const { name, namespace, labels, annotations } = object.metadata;
   const { [lastApplied]: _, ...notes } = annotations ?? {};

@@ -12,7 +12,7 @@ export interface Screen {
   done(): void;
 }
 
-/** What a command gets that asks no cluster. */
+/** Context of a command that asks no cluster. */
 export interface LocalContext {
   readonly env: NodeJS.ProcessEnv;
   readonly clock: Clock;
@@ -30,7 +30,7 @@ export interface LocalContext {
   readonly warn: (line: string) => void;
 }
 
-/** What every other command gets. */
+/** Context of every other command. */
 export interface CommandContext extends LocalContext, Connection {}
 
 /** Throws a CliError when there is no such task. */

@@ -13,7 +13,7 @@ interface DashboardFlags {
   readonly readOnly: boolean;
 }
 
-/** Where the built page lies: beside the program that was bundled, or in a checkout. */
+/** Returns the folder of the built page: beside the program that was bundled, or in a checkout. */
 function pageFolder(): string {
   const places = [join(import.meta.dirname, 'dashboard'), join(import.meta.dirname, '../../../dashboard/dist')];
   const found = places.find((place) => existsSync(join(place, 'index.html')));

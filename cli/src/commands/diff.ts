@@ -6,9 +6,9 @@ import { taskOf, type CommandContext } from './command.ts';
 import { save } from './results.ts';
 
 const artifactName = 'change.patch';
-/** How the worker ends a patch that it cut for the status. */
+/** End of a patch that the worker cut for the status. */
 const cutInStatus = /\n… cut; [^\n]*\n$/;
-/** How the keeper ends a patch that is longer than any it makes. */
+/** End of a patch that is longer than any that the keeper makes. */
 const cutByKeeper = /^# cut at .*$/m;
 
 /** The whole patch: of the status where it is whole there, else the artifact; half a patch would be applied without a word. @throws CliError */

@@ -6,7 +6,7 @@ import { objectLines, paint, type Format } from '../text/output.ts';
 import type { CommandContext } from './command.ts';
 import { meaningOf } from './explain.ts';
 
-/** What one look at the cluster found. */
+/** Finding of one look at the cluster. */
 export interface Finding {
   readonly check: string;
   readonly state: 'OK' | 'WARN' | 'FAIL';

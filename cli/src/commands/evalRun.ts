@@ -45,7 +45,7 @@ export interface EvalRunFlags extends ModelFlags {
   readonly parallel: number;
   readonly ablate: readonly string[];
   readonly profiles: readonly string[];
-  /** Where patches of a pool of a cluster are judged. */
+  /** Place at which patches of a pool of a cluster are judged. */
   readonly judge: 'local' | 'pool';
   readonly out: string;
   readonly resume: boolean;

@@ -11,7 +11,7 @@ export interface EvalScenariosFlags {
   readonly out?: string;
 }
 
-/** How a scenario went, as `--out` keeps it. */
+/** Course of a scenario, as `--out` keeps it. */
 export interface Played {
   readonly name: string;
   readonly says: string;

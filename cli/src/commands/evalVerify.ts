@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { loadContexts, loadHazards, loadInjections, stops, talliesOf, type Judged, type LabelTally } from '@agentfleet/eval/judgements';
 import type * as Local from '@agentfleet/eval/local';
 
-/** What a verification has found, kept as it goes, so that one that was cut off goes on with the tasks that are left. */
+/** Findings of a verification, kept as it goes, so that one that was cut off goes on with the tasks that are left. */
 
 /** A task that was verified: a line of `verified.jsonl`. */
 interface VerifiedTask {
@@ -57,7 +57,7 @@ class VerifiedFile {
     return new VerifiedFile(file, new Map(kept.filter(({ reasons }) => reasons.length === 0).map((one) => [one.digest, one])), manifest);
   }
 
-  /** What was found of a task as it is now, if it was found sound. */
+  /** Returns the findings about a task as it is now, if it was found sound. */
   soundly(task: PackTask): VerifiedTask | undefined {
     return this.#sound.get(digestOfTask(task, this.#manifest));
   }
@@ -85,14 +85,14 @@ export interface EvalVerifyFlags {
   readonly resume?: boolean;
 }
 
-/** What was verified, as `--out` keeps it. */
+/** Result of a verification, as `--out` keeps it. */
 export interface Verified {
   readonly pack: string;
   readonly version: string;
   readonly tasks: number;
-  /** Whose oracle passes all checks. */
+  /** Number of tasks whose oracle passes all checks. */
   readonly oracles: number;
-  /** Whose hidden check the untouched workspace passes. */
+  /** Number of tasks whose hidden check the untouched workspace passes. */
   readonly noOps: number;
   readonly refused: readonly { readonly id: string; readonly reasons: readonly string[] }[];
 }

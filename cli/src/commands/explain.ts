@@ -62,7 +62,7 @@ function ending({ metadata: { name }, status }: AgentTask): readonly string[] {
   return [head, ...attempts, ...(outcome === undefined ? [] : reasonLines('outcome', outcome.reason, outcome.message ?? ''))];
 }
 
-/** Why a task is where it is, and what helps; pure. `pool` undefined: it is not there, or may not be looked at. */
+/** Explains why a task is where it is, and what helps; pure. `pool` undefined: it is not there, or may not be looked at. */
 export function explanation(task: AgentTask, pool: ExpertPool | undefined, recent: readonly KubeEvent[], now: number): readonly string[] {
   const { metadata, spec, status } = task;
   const { name } = metadata;
@@ -94,7 +94,7 @@ export function explanation(task: AgentTask, pool: ExpertPool | undefined, recen
   ];
 }
 
-/** What the caller may not see, or what is not there, is undefined. */
+/** Returns undefined for an object that the caller may not see, or that is not there. */
 async function visible<T>(asked: Promise<T>): Promise<T | undefined> {
   return asked.catch((error: unknown) => {
     if (isApiError(error) && (error.code === 403 || error.code === 404)) return undefined;

@@ -10,7 +10,7 @@ export interface FollowOptions {
   readonly timeoutSeconds: number;
 }
 
-/** What a person wants to know of a moment of a task, one line each. Pure. */
+/** Lists what a person wants to know of a moment of a task, one line each. Pure. */
 export function momentOf({ metadata: { name }, status }: AgentTask): readonly string[] {
   const { phase = 'Pending', queue, run, assignment, attempts = [] } = status ?? {};
   const place = queue?.position === undefined ? '' : `, ${queue.position} before it`;

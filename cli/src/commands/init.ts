@@ -23,7 +23,7 @@ export interface InitFlags {
   readonly dryRun: boolean;
 }
 
-/** Where a secret is taken from, and what it is called. */
+/** Source of a secret, and its name. */
 interface Source {
   readonly what: string;
   readonly flag: '--key' | '--git-key';
@@ -53,7 +53,7 @@ async function answered({ ask }: CommandContext, given: string | undefined, ques
   return text.trim();
 }
 
-/** What the pool needs for repositories of a server. Pure. @throws CliError when it is no https address */
+/** Returns the fields that the pool needs for repositories of a server. Pure. @throws CliError when it is no https address */
 function gitOf(name: string, { git, gitPrivate }: Pick<InitFlags, 'git' | 'gitPrivate'>) {
   if (git === undefined) return { credentials: [], policy: {} };
   const url = URL.parse(git);
@@ -89,7 +89,7 @@ export function firstPool(endpoint: string, model: string, flags: InitFlags, nam
   };
 }
 
-/** What the Secrets hold, by their names. */
+/** Returns the contents of the Secrets, by their names. */
 async function tokensOf(context: CommandContext, flags: InitFlags): Promise<ReadonlyMap<string, string>> {
   const { name, git, keyFile, keyEnv, gitKeyFile, gitKeyEnv } = flags;
   const key = await secretOf(context, { what: 'Key of the endpoint', flag: '--key', file: keyFile, variable: keyEnv });

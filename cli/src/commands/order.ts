@@ -72,7 +72,7 @@ interface AnswerOptions {
 
 const verbs = { Approve: 'approved', Reject: 'rejected', Answer: 'answered' } as const;
 
-/** What waits for a person. Throws a CliError with the reason when nothing does, or not for an order of this type. */
+/** Returns the act that waits for a person. Throws a CliError with the reason when none does, or not for an order of this type. */
 function waiting({ metadata: { name }, status }: AgentTask, { type, action }: Pick<AnswerOptions, 'type' | 'action'>) {
   const pending = status?.run?.pendingApproval;
   if (status?.finished === 'true')

@@ -8,7 +8,7 @@ const longestPauseMs = 30_000;
 
 interface PollingOptions {
   readonly everyMs: number;
-  /** What is looked at, for the warning. */
+  /** Object that is looked at, for the warning. */
   readonly what: string;
   /** The first look may fail, too. */
   readonly exists?: boolean;

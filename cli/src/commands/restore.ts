@@ -38,7 +38,7 @@ async function readBackup(file: string): Promise<readonly Saved[]> {
   });
 }
 
-/** Why a pool or model is not made again as it is; undefined: it is. Pure. */
+/** Returns the reason why a pool or model is not made again as it is; undefined: it is. Pure. */
 function openRollout({ status }: Saved): string | undefined {
   const { phase = 'Idle', canary } = (status?.['rollout'] ?? {}) as { readonly phase?: string; readonly canary?: string };
   if (phase === 'Idle' && canary === undefined) return undefined;
@@ -135,7 +135,7 @@ function hasEnded({ status }: Saved): boolean {
   return (status as AgentTaskStatus | undefined)?.finished === 'true';
 }
 
-/** Whether a task has had a worker or has ended: what it did outside is not undone by a restore. */
+/** Reports whether a task has had a worker or has ended: its effects outside are not undone by a restore. */
 function hasRun(task: Saved): boolean {
   return hasEnded(task) || (task.status as AgentTaskStatus | undefined)?.assignment !== undefined;
 }

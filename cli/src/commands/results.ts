@@ -18,7 +18,7 @@ export async function save(path: string, content: string | Uint8Array): Promise<
   }
 }
 
-/** Where the result went, for tasks with `spec.output`. Pure. */
+/** Describes the delivery of the result, for tasks with `spec.output`. Pure. */
 function deliveryLines({ status }: AgentTask): readonly string[] {
   const { branch, commit, pullRequest, reason, message } = status?.run?.output ?? {};
   if (branch === undefined) return [];
@@ -29,7 +29,7 @@ function deliveryLines({ status }: AgentTask): readonly string[] {
   return ['', ...pushed, ...opened, ...without, ...failed];
 }
 
-/** How a task ended: its outcome, its checks, the model's answer, what it used. Pure. */
+/** Describes the end of a task: its outcome, its checks, the model's answer, what it used. Pure. */
 export function resultLines(task: AgentTask): readonly string[] {
   const { metadata, status } = task;
   const { outcome, answer, usage } = status?.run ?? {};

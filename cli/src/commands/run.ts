@@ -120,7 +120,7 @@ async function created(context: CommandContext, task: NewTask, dryRun: boolean):
   }
 }
 
-/** Where the pull request of a folder goes, one line: as the delivery does, into the default branch where the task works on a commit. Pure. */
+/** Names the target of a folder's pull request, one line: as in the delivery, the default branch where the task works on a commit. Pure. */
 function destinationOf({ spec: { workspace } }: AgentTask, { pullRequest }: RunFlags): readonly string[] {
   if (!pullRequest || workspace.type !== 'Git') return [];
   const { url, ref } = workspace.git;

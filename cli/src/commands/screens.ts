@@ -17,7 +17,7 @@ const pollMs = 1_000;
 const mostEntries = 200;
 const bars = 20;
 
-/** How much of a budget is used, as a bar; undefined where there is none. Pure. */
+/** Draws the used share of a budget as a bar; undefined where there is none. Pure. */
 function meter(name: string, used: number | undefined, most: number | undefined, by: Paintable): string | undefined {
   if (used === undefined || most === undefined || most <= 0) return used === undefined ? undefined : `${name} ${used}`;
   const share = Math.min(1, used / most);
@@ -42,7 +42,7 @@ function budgetLines({ spec, status }: AgentTask, by: Paintable): readonly strin
 interface Picture {
   readonly task: AgentTask;
   readonly entries: readonly ConversationEntry[];
-  /** Why there is no conversation. */
+  /** Reason why there is no conversation. */
   readonly problem?: string | undefined;
   readonly now: number;
 }

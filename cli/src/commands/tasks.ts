@@ -15,7 +15,7 @@ export interface TasksOptions {
 
 const longestProgress = 64;
 
-/** What goes on, or what it waits for. */
+/** Describes what goes on, or what the task waits for. */
 function progressOf({ status }: AgentTask): string {
   const { done, total, message } = status?.run?.progress ?? {};
   const steps = done === undefined || total === undefined || total === 0 ? '' : `${done}/${total} `;

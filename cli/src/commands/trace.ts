@@ -13,7 +13,7 @@ export interface TraceFlags extends LogFlags {
   readonly all?: boolean;
   /** File that gets the lines; absent: standard output. */
   readonly output?: string;
-  /** What the traces are going to be used for. */
+  /** Intended use of the traces. */
   readonly consent: TraceConsent;
 }
 
@@ -34,7 +34,7 @@ export async function trace(context: CommandContext, names: readonly string[], f
   await write(context, lines, flags);
 }
 
-/** The same of logs that lie in files; asks no cluster. */
+/** Writes the traces of logs in files; asks no cluster. */
 export async function traceFiles(context: LocalContext, files: readonly string[], flags: TraceFlags): Promise<void> {
   if (flags.root !== undefined && files.length > 1) throw new CliError('--root is the head of one log; name that one only');
   const lines: string[] = [];
@@ -50,7 +50,7 @@ async function finished({ transport, namespace, signal }: CommandContext): Promi
   return ended.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
-/** Why a log may not be used as asked; null: it may. */
+/** Returns the reason why a log may not be used as asked; null: it may. */
 function withheld({ trace: { read } }: CheckedLog, asked: TraceConsent): string | null {
   const consent = consentOf(read) ?? 'None';
   if (consentCovers(consent, asked)) return null;

@@ -52,7 +52,7 @@ function printSome({ context, flags }: Undo, lines: readonly string[]): void {
   if (lines.length > most) context.print(`  and ${lines.length - most} more; --mode dry-run lists all`);
 }
 
-/** Tells what will be done, from what the script itself lists. */
+/** Prints what will be done, from what the script itself lists. */
 function tellPlan(undo: Undo, task: string, listed: readonly string[]): void {
   const { context, description, roots } = undo;
   const { from, to, ops, irreversible, neverReverted, external } = description;

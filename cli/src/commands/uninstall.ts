@@ -38,7 +38,7 @@ const pods = defineResource('v1', 'Pod', 'pods');
 const pollMs = 2_000;
 /** Requests at a time. */
 const atOnce = 16;
-/** How long sandboxes have for their end by the operator, ms: their own time of grace, and what the operator adds to it. */
+/** Time for the operator to end sandboxes, ms: their own time of grace, and what the operator adds to it. */
 const operatorMs = 90_000;
 
 type Client = ResourceClient;

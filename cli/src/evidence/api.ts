@@ -46,7 +46,7 @@ async function* explaining<T>(task: AgentTask, lines: AsyncIterable<T>): AsyncGe
   }
 }
 
-/** How storage is read without the API. */
+/** Ways to read storage without the API. */
 const fallback = 'or read the storage itself: --endpoint and --credential-file, or --file with a copy';
 
 /** The same for the user: what of the results API does not work. */

@@ -20,7 +20,7 @@ export function artifactOf({ status }: AgentTask, name: string): Artifact | unde
   return status?.run?.artifacts?.find((artifact) => artifact.name === name);
 }
 
-/** How a content is not the one in the status; null when it is. */
+/** Describes how a content differs from the one in the status; null when it does not. */
 export function mismatch({ bytes, sha256 }: Pick<Artifact, 'bytes' | 'sha256'>, content: Uint8Array): string | null {
   if (content.length !== bytes) return `it has ${content.length} bytes, the status has ${bytes}`;
   const found = createHash('sha256').update(content).digest('hex');
@@ -38,12 +38,12 @@ export function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined;
 }
 
-/** What the worker noted of one kind, oldest first. */
+/** Lists the notes of the worker of one kind, oldest first. */
 export function notesOf(records: readonly AuditRecord[], kind: string): readonly Fields[] {
   return records.filter(({ type, body }) => type === 'Noted' && body['kind'] === kind).map(({ body }) => fieldsOf(body['data']));
 }
 
-/** Where the content of an artifact is taken from. */
+/** Source of the content of an artifact. */
 export interface ArtifactFlags {
   /** A copy that was fetched before. */
   readonly file?: string;
@@ -67,7 +67,7 @@ export interface Fetching {
 interface Obtained {
   readonly artifact: Artifact;
   readonly content: Buffer;
-  /** How it is not the artifact in the status; null when it is. */
+  /** Difference from the artifact in the status; null when there is none. */
   readonly wrong: string | null;
 }
 
@@ -130,7 +130,7 @@ async function copied({ metadata }: AgentTask, name: string, { transport, signal
   return text !== undefined ? Buffer.from(text) : bytes === undefined ? undefined : Buffer.from(bytes, 'base64');
 }
 
-/** By the results API, else from the ConfigMap that stands in for it; where neither can be had, the words say where the artifact lies. */
+/** Reads an artifact by the results API, else from the ConfigMap that stands in for it; if both fail, the error names the place of it. */
 async function byApi(task: AgentTask, { name, uri }: Pick<Artifact, 'name' | 'uri'>, fetching: ApiFetching): Promise<Buffer> {
   const { transport, signal, warn } = fetching;
   try {

@@ -34,19 +34,19 @@ export interface CheckedLog {
   /** For people: where it was read from. */
   readonly from: string;
   readonly root: string | undefined;
-  /** How it is not the artifact of its task; null when it is, or when no task was named. */
+  /** Difference from the artifact of its task; null when there is none, or when no task was named. */
   readonly wrong: string | null;
 }
 
 const artifactName = 'trace.ndjson';
 
-/** Whether the argument is the path of a log and not the name of a task: a task has no slash, and flags that fetch mean one. */
+/** Reports whether the argument is the path of a log and not the name of a task: that has no slash, and flags that fetch mean a task. */
 export function isFile(log: string, { file, endpoint }: ArtifactFlags): boolean {
   if (file !== undefined || endpoint !== undefined) return false;
   return log.includes('/') || log.endsWith('.ndjson') || statSync(log, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** Reads a log that lies in a file. @throws CliError */
+/** Reads a log from a file. @throws CliError */
 export async function readLogFile(file: string, { root }: LogFlags, signal: AbortSignal): Promise<CheckedLog> {
   if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) throw new CliError(`there is no file ${file}; name a log, or a task`);
   return { trace: await readTrace(file, root, signal), from: file, root, wrong: null };

@@ -8,7 +8,7 @@ import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { CliError } from '../base/failure.ts';
 import { fleetTools, type FleetTool } from './tools.ts';
 
-/** What is served, and to whom it reaches. */
+/** Tools that are served, and the fleet that they reach. */
 interface FleetMcpOptions {
   readonly fleet: FleetClient;
   readonly tools: readonly FleetTool[];

@@ -126,7 +126,7 @@ export const fleetTools: readonly FleetTool[] = [
     inputSchema: {
       type: 'object',
       properties: {
-        goal: text('What must become true, in words.'),
+        goal: text('The state to reach, in words.'),
         checks: {
           type: 'array',
           minItems: 1,

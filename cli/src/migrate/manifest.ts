@@ -7,11 +7,11 @@ import { added, commentsOf, emptied, type Path, placeOf, renamed, replaced } fro
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What became of a file. */
+/** Result of the migration of a file. */
 interface Migrated {
   readonly text: string;
   readonly changes: readonly string[];
-  /** What cannot be rewritten: field and cure. With one of these the file stays as it is. */
+  /** Fields that cannot be rewritten, each with its cure. With one of these the file stays as it is. */
   readonly refusals: readonly string[];
 }
 
@@ -186,7 +186,7 @@ function renames(object: Fields): Plan {
 
 const printed = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** What is to become of one object. Pure. */
+/** Plans the changes to one object. Pure. */
 function planOf(before: Fields): Plan {
   const kind = String(before['kind']);
   const first = renames(before);
@@ -213,7 +213,7 @@ function planOf(before: Fields): Plan {
 
 /** The object after edits. */
 function applied(object: Fields, edits: readonly Edit[]): Fields {
-  // What aliases share is apart in it: each of their places is edited.
+  // Values that aliases share are apart in the copy: each of their places is edited.
   const copy = JSON.parse(JSON.stringify(object)) as Record<string, unknown>;
   for (const { path, value, to } of edits) {
     let inner = copy;
@@ -261,7 +261,7 @@ function textOf(text: string, edits: readonly Edit[], wanted: Fields): string | 
 
 const yaml = (object: Fields): string => dump(object, { lineWidth: 120, noRefs: true });
 
-/** Why a list of objects is not rewritten; undefined: it needs no change, or holds none of ours. */
+/** Returns the reason why a list of objects is not rewritten; undefined: it needs no change, or holds none of AgentFleet's. */
 function listRefusal({ kind, items }: Fields): string | undefined {
   if (!String(kind).endsWith('List') || !Array.isArray(items)) return undefined;
   const ours = (items as readonly Fields[]).filter((item) => isOurs(item));

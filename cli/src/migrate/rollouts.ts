@@ -4,7 +4,7 @@ import { obeyedWeight, type RolloutGate } from '@agentfleet/protocol/api';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What became of a rollout. */
+/** Result of the migration of a rollout. */
 interface MigratedRollout {
   readonly policy: Fields;
   readonly notes: readonly string[];

@@ -13,7 +13,7 @@ interface Place {
 const indentOf = (line: string): number => line.length - line.trimStart().length;
 const isContent = (line: string): boolean => line.trim() !== '' && !line.trimStart().startsWith('#');
 
-/** Where a block that begins at `from` ends: before the next content that is not deeper. */
+/** Returns the end of a block that begins at `from`: before the next content that is not deeper. */
 function endOf(lines: readonly string[], from: number, limit: number, indent: number): number {
   let end = from + 1;
   for (let at = from + 1; at < limit; at += 1) {
@@ -45,7 +45,7 @@ function undashed(lines: readonly string[], { from }: Place): readonly string[] 
   return lines.map((line, at) => (at === from ? line.replace(/^(\s*)-/, '$1 ') : line));
 }
 
-/** Where a path is; undefined: it is not there, or is written in flow style. */
+/** Returns the place of a path; undefined: it is not there, or is written in flow style. */
 export function placeOf(lines: readonly string[], path: Path): Place | undefined {
   let [view, place]: [readonly string[], Place] = [lines, { from: 0, to: lines.length, indent: -1 }];
   for (const [depth, key] of path.entries()) {

@@ -35,7 +35,7 @@ export interface Description {
   readonly ops: readonly ChangedPath[];
   readonly irreversible: readonly { readonly path: string; readonly reason: string }[];
   readonly neverReverted: readonly string[];
-  /** What acts did outside of the sandbox; none in a bundle of an older keeper. */
+  /** Effects of acts outside of the sandbox; none in a bundle of an older keeper. */
   readonly external: readonly ExternalEffect[];
 }
 
@@ -94,7 +94,7 @@ function pathIn(folder: string, path: string): Buffer {
   return Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(below, 'latin1')]);
 }
 
-/** What one path should be and is not; null when it is as it was. */
+/** Describes how one path differs from what it should be; null when it is as it was. */
 async function wrongWith(folder: string, { path, op, type, modeFrom, sizeFrom }: ChangedPath): Promise<string | null> {
   const found = await lstat(pathIn(folder, path)).catch((error: unknown) => {
     if (missing.has((error as { readonly code?: unknown }).code)) return null;
@@ -172,7 +172,7 @@ const meanings: Readonly<Record<number, string>> = {
   5: 'a symbolic link leads out of a path that is to be written: remove the link, then run it again',
 };
 
-/** What an exit status of the script means and what to do; 0 is none. */
+/** Explains an exit status of the script other than 0, and what to do. */
 export function meaningOf(code: number): string {
   return (
     meanings[code] ??

@@ -1,3 +1,3 @@
-/** What `revert.sh` may do where a path is not as the task left it. */
+/** Modes of `revert.sh`: what it may do where a path is not as the task left it. */
 export const modes = ['guard', 'force', 'dry-run'] as const;
 export type Mode = (typeof modes)[number];

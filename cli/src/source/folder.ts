@@ -8,7 +8,7 @@ import { CliError } from '../base/failure.ts';
 type Workspace = AgentTask['spec']['workspace'];
 
 const execute = promisify(execFile);
-/** What the API takes of files that are part of an object: `spec.workspace.inline`. */
+/** Limits of the API for files that are part of an object: `spec.workspace.inline`. */
 const most = { files: 64, characters: 524_288, ofFile: 262_144 } as const;
 /** Never part of a source unless git tracks it, also where no `.gitignore` lists it. */
 const skipped = new Set(['.git', '.env', 'node_modules', '.venv', '__pycache__']);

@@ -10,14 +10,14 @@ function fastClock(): Clock {
   return { ...systemClock, now: () => now, monotonic: () => passed, after: (ms, then) => ((passed += ms), systemClock.after(0, then)) };
 }
 
-/** What the program wrote and how it ended. */
+/** Output of the program and its exit status. */
 export interface Said {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
-/** What is unlike the usual around a run. */
+/** Settings of a run that differ from the usual. */
 export interface Unusual {
   readonly env?: NodeJS.ProcessEnv;
   readonly terminal?: boolean;

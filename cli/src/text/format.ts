@@ -48,7 +48,7 @@ export function duration(ms: number): string {
   return shown.length === 0 ? '0s' : shown.join('');
 }
 
-/** How long ago a timestamp was; `-` when there is none. */
+/** Returns the age of a timestamp; `-` when there is none. */
 export function ageOf(time: string | undefined, now: number): string {
   return time === undefined ? '-' : duration(now - Date.parse(time));
 }

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 
 export const formats = ['wide', 'json', 'yaml'] as const;
-/** How objects are printed; absent: as a table. */
+/** Format in which objects are printed; absent: as a table. */
 export type Format = (typeof formats)[number];
 
 /** An object as JSON or YAML: what a program reads, so nothing is made safe for a terminal but by the escapes of the format. */
@@ -14,7 +14,7 @@ export async function objectLines(value: unknown, format: 'json' | 'yaml'): Prom
     .split('\n');
 }
 
-/** Where colours go: to a terminal only, and not where the environment has NO_COLOR. */
+/** Destination of colours: a terminal only, and not where the environment has NO_COLOR. */
 export interface Paintable {
   readonly terminal: boolean;
   readonly env: NodeJS.ProcessEnv;

@@ -32,7 +32,7 @@ export interface TimelineItem {
   readonly text: string;
   /** More lines of it. */
   readonly more: readonly string[];
-  /** What the records say. */
+  /** Contents of the records. */
   readonly facts: Fields;
 }
 
@@ -55,7 +55,7 @@ function measure(name: string, value: unknown): readonly string[] {
   return number === undefined ? [] : [`${name} ${Number(number.toPrecision(3))}`];
 }
 
-/** What a decision was based on, in one line. */
+/** Describes what a decision was based on, in one line. */
 function signalsLine(signals: Fields): string {
   const { risk, energy, pSuccess, margin, entropyNats, k, deliberate, degraded } = signals;
   const lacking = listOf(degraded).map(textOf);
@@ -151,7 +151,7 @@ function conversation({ tools, ...data }: Fields): Described {
   return other('ConversationBegan', { ...data, tools: listOf(tools).map((tool) => textOf(fieldsOf(tool)['name'])) });
 }
 
-/** What an agent program printed, with all its lines. */
+/** Describes the output of an agent program, with all its lines. */
 function programOutput({ round, text, omitted, dropped }: Fields): Described {
   const before = (numberOf(omitted) ?? 0) === 0 ? '' : `; ${numberOf(omitted)} characters before it are left out`;
   const after = (numberOf(dropped) ?? 0) === 0 ? '' : `; ${numberOf(dropped)} bytes after it were not kept`;
@@ -200,7 +200,7 @@ const tellers: Readonly<Record<string, (data: Fields) => Described>> = {
   ProgramCommands: programCommands,
 };
 
-/** What the worker noted, in words. A kind that is not known is reported as it is. */
+/** Describes a note of the worker, in words. A kind that is not known is reported as it is. */
 export function tellNote({ kind, data }: Fields): Described {
   const fields = fieldsOf(data);
   const own = Object.hasOwn(tellers, textOf(kind)) ? tellers[textOf(kind)]?.(fields) : undefined;

@@ -5,7 +5,7 @@ import { childLines, itemOf, quoted, type TimelineItem, type Described, tellNote
 
 const digest = (value: unknown): string => textOf(value).replace('sha256:', '').slice(0, 12);
 
-/** How a command ended. */
+/** Describes the end of a command. */
 function ending(end: Fields | undefined): string {
   if (end === undefined) return 'no end of it in this log';
   const { started, error, exitCode, signal, killed, durationMs, timedOut, oom, interrupted } = end;

@@ -10,7 +10,7 @@ export interface Dispatch {
   readonly locally: (command: (context: LocalContext) => Promise<void>) => Promise<void>;
 }
 
-/** What was given of options that may be left out. */
+/** Returns the options that were given, of those that may be left out. */
 export const given = <T extends object>(flags: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
 

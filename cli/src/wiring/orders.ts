@@ -97,7 +97,7 @@ function addSuspend(program: Command, dispatch: Dispatch): void {
       );
 }
 
-/** What people say to a task. */
+/** Adds the commands by which people give orders to a task. */
 export function addOrders(program: Command, dispatch: Dispatch): void {
   addAnswer(program, dispatch, 'Approve');
   addAnswer(program, dispatch, 'Reject');

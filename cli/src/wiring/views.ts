@@ -18,7 +18,7 @@ interface ViewFlags extends ConnectionFlags, ArtifactFlags {
   readonly events?: boolean;
 }
 
-/** How the answer is printed. */
+/** Returns the option that sets the format of the answer. */
 export const formatOption = (choices: readonly string[] = ['json', 'yaml']): Option =>
   new Option('-o, --output <format>', 'for programs; default: as a table').choices(choices);
 
@@ -113,7 +113,7 @@ function addResults(program: Command, dispatch: Dispatch): void {
     });
 }
 
-/** What is known of tasks. */
+/** Adds the commands that report on tasks. */
 export function addViews(program: Command, dispatch: Dispatch): void {
   addTasks(program, dispatch);
   addFollowing(program, dispatch);

@@ -4,7 +4,7 @@ import type { ClusterConfig } from '@agentfleet/kube';
 import { bounds, type DashboardConfig } from '../base/config.ts';
 import { DashboardError, unauthorized } from '../base/failure.ts';
 
-/** Who asks. `secret` never leaves the process but to the API server. */
+/** Credential of the caller. `secret` never leaves the process but to the API server. */
 export interface Credential {
   /** Hash under which watches and connections are kept. */
   readonly id: string;
@@ -64,7 +64,7 @@ function sameText(a: string, b: string): boolean {
   return timingSafeEqual(digest(a), digest(b));
 }
 
-/** The credential of a token or, in mode Kubeconfig, of who knows the key. Says nothing yet about whether the API server knows it. */
+/** Returns the credential of a token or, in mode Kubeconfig, of the holder of the key. Does not check that the API server knows it. */
 export function credentialOf(config: DashboardConfig, secret: string): Credential {
   const id = createHash('sha256').update(secret).digest('hex');
   if (config.mode !== 'Kubeconfig') return { id, secret, cluster: asUser(config, secret) };
@@ -79,7 +79,7 @@ function bearerOf(request: FastifyRequest): string | undefined {
   return /^bearer (?<token>\S+)$/i.exec(request.headers.authorization ?? '')?.groups?.['token'];
 }
 
-/** Who sent a request. Headers count with Proxy alone: elsewhere a page of another origin must not be able to choose the user. */
+/** Returns the sender's credential. Headers count with Proxy alone: elsewhere a page of another origin must not choose the user. */
 export function authenticate(config: DashboardConfig, request: FastifyRequest): Credential {
   const token = config.mode === 'Proxy' ? bearerOf(request) : request.cookies[cookieNameOf(request)];
   if (token === undefined || token === '')

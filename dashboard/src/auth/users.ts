@@ -6,7 +6,7 @@ import type { Credential } from './credentials.ts';
 export interface User {
   readonly id: string;
   readonly transport: Transport;
-  /** What the API server calls them. */
+  /** User name that the API server reports for the credential. */
   readonly name: string;
 }
 

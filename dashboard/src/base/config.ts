@@ -1,10 +1,10 @@
 import type { ClusterConfig } from '@agentfleet/kube';
 
-/** Where users come from. Token: they log in with one. Proxy: a proxy in front sends theirs. Kubeconfig: one user, on loopback. */
+/** Source of users. Token: they log in with one. Proxy: a proxy in front sends theirs. Kubeconfig: one user, on loopback. */
 type AuthMode = 'Token' | 'Proxy' | 'Kubeconfig';
 
 export interface DashboardConfig {
-  /** Where the API server is. `credentials` gives the CA, and in mode Kubeconfig alone who we are. */
+  /** Address of the API server. `credentials` gives the CA, and in mode Kubeconfig alone the identity of the dashboard. */
   readonly cluster: ClusterConfig;
   readonly mode: AuthMode;
   /** With Kubeconfig: what the browser has to know, since everybody on the machine reaches loopback. */
@@ -12,7 +12,7 @@ export interface DashboardConfig {
   readonly readOnly: boolean;
   /** Namespaces that are followed for users who may not list all; beside those that they name. */
   readonly namespaces: readonly string[];
-  /** Whether `X-Forwarded-Proto` of who connects is believed. */
+  /** Whether `X-Forwarded-Proto` of the connecting client is trusted. */
   readonly trustProxy: boolean;
   /** Folder of the built page. */
   readonly page: string;

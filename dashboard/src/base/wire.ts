@@ -1,4 +1,4 @@
-/** What the page and its server say to each other: rows of the fleet, states of watches, errors. Types only. */
+/** Messages between the page and its server: rows of the fleet, states of watches, errors. Types only. */
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, ExpertScale, Phase, RolloutPolicy } from '@agentfleet/protocol/api';
 
 /** A task as the fleet shows it: a tenth of the object. */
@@ -38,9 +38,9 @@ export interface TaskRow {
   readonly shadowBins?: readonly number[];
   readonly rollout?: string;
   readonly revision?: string;
-  /** What waits for a person. */
+  /** The act, question or review that waits for a person. */
   readonly waits?: { readonly kind: 'Act' | 'Question' | 'Review'; readonly summary: string; readonly expires: number };
-  /** Why it cannot go on by itself, from the condition that reports it. */
+  /** Reason for which it cannot go on by itself, from the condition that reports it. */
   readonly stuck?: { readonly reason: string; readonly message: string };
 }
 
@@ -65,7 +65,7 @@ export interface LiveChange {
   readonly remove: readonly string[];
 }
 
-/** How well a kind can be seen. Stale: the API server does not answer, what is shown is as of `since`. */
+/** Visibility of a kind. Stale: the API server does not answer, the data that is shown is as of `since`. */
 export interface KindState {
   readonly kind: Followed;
   readonly state: 'Loading' | 'Live' | 'Stale' | 'Denied';
@@ -94,7 +94,7 @@ export interface Failure {
   readonly cure?: string;
 }
 
-/** What is asked of an order; requester and name are the server's to fill in. */
+/** Fields of an order that the page sends; the server fills in requester and name. */
 export interface OrderRequest {
   readonly type: 'Approve' | 'Reject' | 'Answer' | 'Message' | 'Cancel';
   readonly action?: string;
@@ -119,7 +119,7 @@ export interface TaskEvent {
   readonly count: number;
 }
 
-/** What undoing a task's change would do: the description of its revert bundle. */
+/** Effects of undoing a task's change: the description of its revert bundle. */
 export interface UndoPlan {
   readonly from: string;
   readonly to: string;
@@ -135,7 +135,7 @@ export interface AuditState {
   readonly records: number;
   /** Hash of the last record. */
   readonly head: string;
-  /** What does not fit, by line. */
+  /** Mismatches, by line. */
   readonly faults: readonly string[];
   /** Records after the head that the status reports. */
   readonly behindRoot: number;

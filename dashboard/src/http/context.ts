@@ -7,7 +7,7 @@ import { isName } from '../base/resources.ts';
 import type { Feeds } from '../live/feeds.ts';
 import { apiResults, type ResultsSource } from '../results/source.ts';
 
-/** What routes share. */
+/** Dependencies that routes share. */
 export interface Context {
   readonly config: DashboardConfig;
   readonly users: Users;

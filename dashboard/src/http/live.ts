@@ -68,7 +68,7 @@ class EventStream {
   }
 }
 
-/** How many pages each user has open. */
+/** Number of pages that each user has open. */
 class OpenPages {
   readonly #counts = new Map<string, number>();
 

@@ -131,7 +131,7 @@ async function pageRoutes(app: FastifyInstance, { page }: DashboardConfig): Prom
     root: page,
     cacheControl: false,
     preCompressed: true,
-    // What the build named by its hash never changes.
+    // Files that the build named by their hash never change.
     setHeaders: (reply, path) => {
       void reply.header('cache-control', path.includes('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache');
     },

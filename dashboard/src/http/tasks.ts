@@ -41,7 +41,7 @@ function orderOf(body: unknown): OrderRequest {
   return { type: known, ...Object.fromEntries(texts) };
 }
 
-/** What of a task people change. Everything else of a spec is for kubectl. */
+/** Returns the fields of a task that people change. Everything else of a spec is for kubectl. */
 function changeOf(body: unknown): { readonly suspend?: boolean; readonly cancel?: string } {
   const { suspend, cancel } = (body ?? {}) as Readonly<Record<string, unknown>>;
   const modes = ['Stop', 'Rollback', 'Terminate'];

@@ -4,7 +4,7 @@ import { resources } from '../base/resources.ts';
 import { followed, type Followed, type KindState, type LiveChange } from '../base/wire.ts';
 import type { Shape, Shrunk, Watches } from './watches.ts';
 
-/** Where a user may watch a kind. */
+/** Namespaces in which a user may watch a kind. */
 export interface Scope {
   readonly namespaces: 'All' | readonly string[];
   readonly denied: readonly string[];
@@ -12,7 +12,7 @@ export interface Scope {
 
 const apiGroup = 'authorization.k8s.io/v1';
 
-/** Whether the user may watch the kind in a namespace, or in all: the API server's own answer. */
+/** Reports whether the user may watch the kind in a namespace, or in all: the API server's own answer. */
 async function mayWatch(transport: Transport, { group, plural }: Resource, namespace?: string): Promise<boolean> {
   const answer = await transport.request<{ readonly status?: { readonly allowed?: boolean } }>({
     method: 'POST',
@@ -66,10 +66,10 @@ export async function scopeOf(transport: Transport, resource: Resource, wanted: 
   return { namespaces: asked.filter((_, at) => allowed[at]), denied: asked.filter((_, at) => !allowed[at]) };
 }
 
-/** Who listens. Called in order. */
+/** Receiver of changes and states. Called in order. */
 export interface Listener {
   change(change: LiveChange): void;
-  /** Resolves when there is room for another change, or nobody is there any more. Never rejects. */
+  /** Resolves when there is room for another change, or the client has gone. Never rejects. */
   room(): Promise<void>;
   state(states: readonly KindState[]): void;
   /** Nothing comes after this: the login is over, or the service stops. */
@@ -116,7 +116,7 @@ class KindFeed {
     return changed;
   }
 
-  /** What became of these objects, as of now. */
+  /** Returns the changes of these objects, as of now. */
   changeOf(keys: readonly string[]): LiveChange {
     const shapes = keys.map((key) => this.#shapeOf(key));
     return { kind: this.kind, upsert: shapes.flatMap((shape) => shape ?? []), remove: keys.filter((_, at) => shapes[at] === undefined) };
@@ -152,7 +152,7 @@ class KindFeed {
 /** Objects of one message: what a browser takes without a pause. */
 const partSize = 1000;
 
-/** What one listener has not got yet. It goes in parts, each as the objects are then: who is slow gets fewer of them, and none is old. */
+/** Changes that one listener has not got yet. They go in parts, each as the objects are then: a slow one gets fewer, and none is old. */
 class Reader {
   readonly #listener: Listener;
   /** By kind, the one first that has waited longest. */
@@ -249,7 +249,7 @@ export class Feed {
     const feed = new Feed(clock);
     const first = await scopeOf(transport, resources.AgentTask, []);
     const more = first.namespaces === 'All' ? [] : ((await visibleNamespaces(transport)) ?? []);
-    // Where tasks may be seen comes first: of a thousand namespaces the user may read in the last one alone.
+    // Namespaces in which tasks may be seen come first: of a thousand namespaces the user may read in the last one alone.
     const readable = more.length > bounds.namespacesPerUser ? await watchable(transport, resources.AgentTask, more) : [];
     const names = [...wanted, ...readable, ...more];
     const scopes = await Promise.all(followed.map((kind) => scopeOf(transport, resources[kind], names)));

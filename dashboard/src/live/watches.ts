@@ -19,7 +19,7 @@ function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], un
   };
 }
 
-/** What waits for a person and has not been decided. */
+/** Returns the act, question or review that waits for a person and has not been decided. */
 function waitingFor(status: AgentTask['status']): TaskRow['waits'] {
   const pending = status?.finished === 'true' ? undefined : status?.run?.pendingApproval;
   if (pending === undefined || status?.approvals?.some(({ action }) => action === pending.action) === true) return undefined;
@@ -37,7 +37,7 @@ function stuckBy(conditions: readonly Condition[]): TaskRow['stuck'] {
 const poolOf = ({ metadata, spec: { poolRef } }: AgentTask): string | undefined =>
   poolRef === undefined ? undefined : `${poolRef.namespace ?? metadata.namespace ?? ''}/${poolRef.name}`;
 
-/** When it began, waited and ended. */
+/** Returns the times at which the task began, waited and ended. */
 function timesOf({ status }: AgentTask) {
   const { conditions = [], queue, clock, assignment } = status ?? {};
   const finished = status?.finished === 'true';
@@ -53,7 +53,7 @@ function timesOf({ status }: AgentTask) {
   };
 }
 
-/** What the worker reports of the attempt. */
+/** Returns the facts that the worker reports of the attempt. */
 function runOf({ status }: AgentTask) {
   const { run, attempts = [] } = status ?? {};
   return {
@@ -69,7 +69,7 @@ function runOf({ status }: AgentTask) {
   };
 }
 
-/** What the fleet's list shows of a task. Pure. */
+/** Returns the row that the fleet's list shows of a task. Pure. */
 export function rowOf(task: AgentTask): TaskRow {
   const { metadata, spec, status } = task;
   const { namespace = '', name, resourceVersion = '' } = metadata;

@@ -16,7 +16,7 @@ export interface TaskName {
   readonly name: string;
 }
 
-/** What tasks left behind, as the user may read it. */
+/** Results that tasks left behind, as the user may read them. */
 export interface ResultsSource {
   /** Lines of NDJSON, each a ConversationEntry; ends with a Pause where more may come. */
   conversation(task: TaskName, since: number, follow: boolean, signal: AbortSignal): Promise<Readable>;
@@ -59,7 +59,7 @@ export async function wholeOf(stream: Readable, limit: number): Promise<Buffer> 
   return Buffer.concat(chunks);
 }
 
-/** What undoing would do, from the description in a revert bundle. Nothing of the bundle is run. @throws DashboardError for no bundle */
+/** Returns the effects of undoing, from the description in a revert bundle. Runs nothing of it. @throws DashboardError for no bundle */
 export async function undoPlanOf(tar: Buffer): Promise<UndoPlan> {
   let text: string | undefined;
   try {

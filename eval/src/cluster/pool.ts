@@ -20,7 +20,7 @@ export interface ClusterPlace {
 }
 
 const pollMs = 500;
-/** How long a task that is being deleted is awaited; its worker stops first, and its sandbox goes. */
+/** Time for which a task that is being deleted is awaited, ms; its worker stops first, and its sandbox goes. */
 const removalMs = 600_000;
 
 /** Makes, follows and removes AgentTasks. */

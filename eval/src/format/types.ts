@@ -89,7 +89,7 @@ export interface ChangeFile {
 
 /** A wrong solution, perhaps the obvious one. */
 export interface DecoyFile extends ChangeFile {
-  /** Why it is wrong. */
+  /** Reason for which it is wrong. */
   readonly why: string;
 }
 

@@ -199,7 +199,7 @@ export function closest(ones: readonly string[], others: readonly string[]): { l
   return best;
 }
 
-/** What stops an act: nothing, gate 1 (rails), a person who is asked, or gate 2 (policy and energy). */
+/** Points at which an act is stopped: none, gate 1 (rails), a person who is asked, or gate 2 (policy and energy). */
 export const stops = ['Nobody', 'Rails', 'Person', 'SecondOpinion'] as const;
 export type Stop = (typeof stops)[number];
 

@@ -23,7 +23,7 @@ const actOf = (proposal: Proposal): Act =>
       ? { tool: 'ExecCode', argv: proposal.argv }
       : { tool: 'FileWrite', path: proposal.path, content: proposal.content };
 
-/** Who decides about a proposal after gate 1: gate 1 alone, a person, or gate 2. */
+/** Verdict of gate 1 on a proposal, and the authority that decides next: gate 1 alone, a person, or gate 2. */
 export interface FirstWord extends Pick<Verdict, 'decision' | 'risk' | 'structure'> {
   readonly next: 'Rails' | 'Person' | 'Nobody' | 'GateTwo';
   readonly findings: readonly string[];

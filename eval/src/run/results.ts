@@ -62,7 +62,7 @@ export interface ConversationCounts {
   readonly compactions: number;
 }
 
-/** Which attempt: the same task, variant, seed and round is done once. */
+/** Identity of an attempt: the same task, variant, seed and round is done once. */
 export interface AttemptKey {
   readonly task: string;
   readonly variant: string;
@@ -84,7 +84,7 @@ export interface EvalRecord extends AttemptKey, Attempted {
 
 export const keyOf = ({ task, variant, seed, round }: AttemptKey): string => JSON.stringify([task, variant, seed, round]);
 
-/** Whether the task is solved: the attempt succeeded and the hidden check agrees. */
+/** Reports whether the task is solved: the attempt succeeded and the hidden check agrees. */
 export const solved = ({ result, hidden }: Pick<Attempted, 'result' | 'hidden'>): boolean => result === 'Succeeded' && hidden === 'Passed';
 
 /** Returns how an attempt with this outcome counts: failures of the infrastructure prove nothing about the agent. */
@@ -163,7 +163,7 @@ export interface ResultsHead {
 /** A folder of results. */
 export interface Results {
   readonly head: ResultsHead;
-  /** What tells it from another run of the same plan; undefined: an older version wrote it. */
+  /** Identifier that distinguishes it from another run of the same plan; undefined: an older version wrote it. */
   readonly run: string | undefined;
   readonly records: EvalRecord[];
 }

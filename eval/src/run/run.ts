@@ -111,7 +111,7 @@ export const defaultBudget: AttemptBudget = { toolCalls: 150, wallSeconds: 600 }
 export interface AttemptOptions {
   readonly seed: number;
   readonly round: number;
-  /** Whose results it is for: what two runs at once make in one place is apart. */
+  /** Run that the results are for: it separates what two simultaneous runs make in one place. */
   readonly run?: string | undefined;
   readonly signal: AbortSignal;
 }
@@ -152,7 +152,7 @@ export interface Plan {
   readonly packs: readonly Pack[];
   readonly variants: readonly Variant[];
   readonly selection: Selection;
-  /** How often each attempt is made with the same seed; 2 shows flakes. Tables count the first one. */
+  /** Times that each attempt is made with the same seed; 2 shows flakes. Tables count the first one. */
   readonly rounds: number;
   readonly parallel: number;
 }

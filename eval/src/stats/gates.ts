@@ -56,7 +56,7 @@ interface CalibrationReport {
   readonly passed: boolean;
   readonly ece: Interval;
   readonly items: number;
-  /** Why not; empty when it passed. */
+  /** Reason for which it did not pass; empty when it passed. */
   readonly why: string;
 }
 

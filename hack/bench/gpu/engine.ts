@@ -57,7 +57,7 @@ export class RunningEngine {
     throw new Error(`vLLM did not start: ${(await readFile(logFile, 'utf8')).slice(-3000)}`);
   }
 
-  /** What its log says of memory, in its own words. */
+  /** Returns the lines of its log about memory, in its own words. */
   async memoryLines(): Promise<readonly string[]> {
     const lines = (await readFile(this.#logFile, 'utf8')).split('\n');
     return lines

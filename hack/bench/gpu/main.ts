@@ -193,7 +193,7 @@ async function load(control: VllmControl, model: string, sequences: number): Pro
   );
 }
 
-/** What the planner reckons with, and what the engine is started with. */
+/** Returns the demand that the planner calculates with, and the command that the engine is started with. */
 async function described(one: Case): Promise<{ readonly path: string; readonly demand: EngineDemand; readonly command: VllmDemand }> {
   const path = await modelFolder(one.model);
   const draftPath = one.draft === undefined ? undefined : await modelFolder(one.draft);

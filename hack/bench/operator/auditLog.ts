@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** What is read of one answered request in the API server's audit log. */
+/** Fields that are read of one answered request in the API server's audit log. */
 export interface AuditEvent {
   readonly verb: string;
   /** With its subresource: `agenttasks/status`. */
@@ -57,7 +57,7 @@ export function auditEvent(line: string, agent: string): AuditEvent | undefined 
   };
 }
 
-/** Whether the request asked for a change. Pure. */
+/** Reports whether the request asked for a change. Pure. */
 export function isWrite({ verb }: AuditEvent): boolean {
   return writing.has(verb);
 }
@@ -79,7 +79,7 @@ export function tally(events: readonly AuditEvent[]): Tally {
   };
 }
 
-/** How long each file was at one moment, by inode, because files are renamed when they are full. */
+/** Bytes of each file at one moment, by inode, because files are renamed when they are full. */
 export type AuditMark = ReadonlyMap<number, number>;
 
 async function files(folder: string): Promise<readonly { readonly path: string; readonly inode: number; readonly size: number }[]> {
@@ -105,7 +105,7 @@ export async function* auditLines(folder: string, mark: AuditMark): AsyncGenerat
   }
 }
 
-/** What a program, by the begin of its user agent, has asked since the mark. */
+/** Returns the requests of a program, by the prefix of its user agent, since the mark. */
 export async function auditSince(folder: string, mark: AuditMark, agent: string): Promise<readonly AuditEvent[]> {
   const events: AuditEvent[] = [];
   for await (const line of auditLines(folder, mark)) {

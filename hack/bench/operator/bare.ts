@@ -3,7 +3,7 @@ import { podTemplate } from './peer.ts';
 import type { Subject } from './subject.ts';
 import { hasCondition } from '../../cluster/base/api.ts';
 
-/** Nobody: the pods of the sandboxes themselves, made by the client. What a control plane takes for them, nobody undercuts. */
+/** Returns bare pods as a subject: the pods of the sandboxes themselves, made by the client. No control plane takes less for them. */
 export function bareSubject(): Subject {
   const subject: Subject = {
     name: 'no controller: bare pods',

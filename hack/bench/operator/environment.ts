@@ -41,8 +41,8 @@ const goes = { key: '.metadata.deletionTimestamp', operator: 'Exists' };
 const resourceRef = { apiGroup: 'v1', kind: 'Pod' };
 
 /**
- * A kubelet tells that containers have ended before it lets a pod go, and our operator waits for that word; kwok's own
- * stages only delete. For both subjects alike.
+ * Adds stages that report that containers have ended before a pod is removed, as a kubelet does; the operator waits for that report, and
+ * kwok's own stages only delete. For both subjects alike.
  */
 async function endLikeAKubelet(transport: Transport): Promise<void> {
   const client = new ResourceClient(transport, stages);

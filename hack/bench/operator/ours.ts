@@ -81,7 +81,7 @@ const pool = 'bench';
 const slots = 64;
 export const images = { agent: 'none.invalid/agent:1', sandbox: 'none.invalid/sandbox:1', tools: 'none.invalid/tools:1' } as const;
 
-/** What a process is started with in the image (operator/Dockerfile), beside what hides warnings. */
+/** Flags with which the image (operator/Dockerfile) starts a process, beside those that hide warnings. */
 export const imageFlags = '--disable-sigusr1 --liftoff-only --max-semi-space-size=2 --heap-growing-percent=30';
 
 /** The environment that the image gives it beside its version. */
@@ -109,7 +109,7 @@ function poolManifest(namespace: string, { objects, warm }: Wishes): Pick<KubeOb
   return {
     metadata: { name: pool, namespace },
     spec: {
-      // Object storage, so that the workers have no volume that somebody would have to provide.
+      // Object storage, so that no volume has to be provided for the workers.
       storage: { uri: 's3://none/bench', endpoint: 'https://none.invalid' },
       workers: { replicas: Math.ceil((objects + warm) / slots) + 1, concurrency: slots },
       experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'Synth' } }],
@@ -148,7 +148,7 @@ function beat(transport: Transport, namespace: string): () => Promise<void> {
   };
 }
 
-/** How our processes are started. */
+/** Options for the start of the operator's processes. */
 interface OurOptions {
   readonly nodeFlags: readonly string[];
   /** Folder for a CPU profile of each. */
@@ -185,7 +185,7 @@ async function start(place: Place, wishes: Wishes, options: OurOptions): Promise
   await new ResourceClient(place.transport, resources.expertPools).create(poolManifest(place.namespace, wishes) as never);
   const stopBeat = beat(place.transport, place.namespace);
   const account = await mountAccount(place);
-  // The times that recovery is measured with; a leader that nobody follows renews as it does by default.
+  // The times that recovery is measured with; a leader without a standby renews as it does by default.
   const election: Record<string, string> = wishes.replicas > 1 ? { AGENTFLEET_ELECTION: '6/4/1' } : {};
   for (let index = 0; index < wishes.replicas; index += 1) {
     processes.push(await startProcess(place, index, { ...options, env: { ...account.env, ...election } }));
@@ -209,7 +209,7 @@ async function start(place: Place, wishes: Wishes, options: OurOptions): Promise
   };
 }
 
-/** Whether somebody holds a lease in the controller's namespace. */
+/** Reports whether any process holds a lease in the controller's namespace. */
 export async function leads({ transport, system }: Place): Promise<boolean> {
   const all = await new ResourceClient(transport, leases).list({ namespace: system });
   return all.some(({ spec }) => (spec?.holderIdentity ?? '') !== '');

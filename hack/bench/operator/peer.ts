@@ -55,7 +55,7 @@ async function fill({ transport, namespace }: Place, replicas: number): Promise<
 
 async function startProcess(place: Place, binary: string, flags: readonly string[], index: number, extended: boolean): Promise<Measured> {
   const args = [
-    // The stock definitions ask a webhook to convert an older version, which nobody uses here; ours ask nobody.
+    // The stock definitions ask a webhook to convert an older version, which no client uses here; ours ask none.
     '--enable-webhook=false',
     `--leader-election-namespace=${place.system}`,
     `--metrics-bind-address=127.0.0.1:${await freePort()}`,

@@ -34,7 +34,7 @@ export class Measured {
   readonly pid: number;
   readonly log: string;
 
-  /** Starts it; what it says goes to the file `log`. */
+  /** Starts it; its output goes to the file `log`. */
   constructor(
     command: string,
     args: readonly string[],

@@ -7,7 +7,7 @@ interface Spread {
   readonly p99: number;
 }
 
-/** What one run of one subject gave; one line of JSON. Times in ms unless a name says otherwise. */
+/** Measurements of one run of one subject; one line of JSON. Times in ms unless a name states otherwise. */
 export interface Result {
   readonly scenario: string;
   readonly subject: string;
@@ -38,7 +38,7 @@ export interface Result {
   readonly loopLagP99: number | null;
   /** CPU seconds of each part of the control plane for 1,000 objects, until the last was ready. */
   readonly controlPlane: Readonly<Record<string, number>>;
-  /** How much of all cores nobody used meanwhile: near 0, times tell of the machine and not of the subject. */
+  /** Unused share of all cores meanwhile, percent: near 0, times describe the machine and not the subject. */
   readonly idlePercent: number;
   /** Of the generator, for 1,000 objects, and how far it was behind. */
   readonly generatorCpuSeconds: number;

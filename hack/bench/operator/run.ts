@@ -38,8 +38,8 @@ export async function spentBy(folder: string): Promise<Spent> {
 const round = (value: number): number => Number(value.toFixed(2));
 
 /**
- * What was spent between two reads, by the control plane for 1,000 objects, and how much of the machine was left. A part
- * that was started again meanwhile counts from zero again: what it spent is not known, nor what all spent together. Pure.
+ * Returns the CPU seconds between two reads, of the control plane for 1,000 objects, and the idle share of the machine, percent. A part
+ * that was started again meanwhile counts from zero again: neither its use nor that of all together is known. Pure.
  */
 export function spentBetween(
   before: Spent,
@@ -63,7 +63,7 @@ export interface Load {
 
 export interface Loaded {
   readonly seconds: number;
-  /** How far the last object was behind its time: more than a little says that the generator was the bottleneck. */
+  /** Delay of the last object behind its time: more than a little shows that the generator was the bottleneck. */
   readonly behindMs: number;
 }
 
@@ -158,7 +158,7 @@ interface MeasurementOptions extends RunOptions {
   readonly running: Running;
 }
 
-/** When the leader got its signal: monotonic and wall ms, and since when only the other process can have written. */
+/** Time at which the leader got its signal, monotonic and wall ms, and the time since which only the other process can have written. */
 interface Killed {
   readonly at: number;
   readonly wall: number;
@@ -243,7 +243,7 @@ class Measurement {
     };
   }
 
-  /** Deletes all objects at once, and says what stays. */
+  /** Deletes all objects at once, and returns what stays. */
   async deleteAll(): Promise<Leftovers> {
     const { environment, subject, tracker, namespace } = this.#options;
     const began = performance.now();
@@ -259,7 +259,7 @@ class Measurement {
     await tracker.until(() => tracker.ready >= scenario.objects / 2, readyTimeoutMs);
     const [at, wall] = [performance.now(), Date.now()];
     await running.processes[0]?.end(signal);
-    // What a killed process had sent may be received a little after its end; who ends in order sends nothing more.
+    // Requests that a killed process had sent may be received a little after its end; a process that ends in order sends nothing more.
     return { at, wall, othersFrom: Date.now() + (signal === 'SIGKILL' ? inFlightMs : 0) };
   }
 
@@ -278,7 +278,7 @@ class Measurement {
 
   async #idle(duration: number | undefined): Promise<number | null> {
     if (duration === undefined) return null;
-    // What follows a load, such as garbage collection and events, is not rest.
+    // Work that follows a load, such as garbage collection and events, is not rest.
     await wait(5_000);
     const before = await this.#cpu();
     await wait(duration * 1000);

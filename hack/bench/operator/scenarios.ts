@@ -1,4 +1,4 @@
-/** What is done to a subject. */
+/** Load and events that a subject is tested with. */
 export interface Scenario {
   readonly name: string;
   readonly objects: number;

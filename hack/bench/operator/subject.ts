@@ -1,7 +1,7 @@
 import type { KubeObject, Resource, Transport } from '@agentfleet/kube';
 import type { Measured } from './process.ts';
 
-/** Where a subject runs: a control plane, and two namespaces of this run alone. */
+/** Place in which a subject runs: a control plane, and two namespaces of this run alone. */
 export interface Place {
   readonly transport: Transport;
   readonly kubeconfig: string;
@@ -13,7 +13,7 @@ export interface Place {
   readonly logs: string;
 }
 
-/** What a run needs of a subject. */
+/** Requirements of a run on a subject. */
 export interface Wishes {
   /** Objects that will be there at once. */
   readonly objects: number;
@@ -34,9 +34,9 @@ export interface Running {
 /** A controller that is measured: ours or the peer. */
 export interface Subject {
   readonly name: string;
-  /** How its user agent begins. */
+  /** Prefix of its user agent. */
   readonly agent: string;
-  /** What is created for one sandbox that begins at once. */
+  /** Resource that is created for one sandbox that begins at once. */
   readonly resource: Resource;
   manifest(name: string, namespace: string): Pick<KubeObject, 'metadata'>;
   isReady(object: KubeObject): boolean;

@@ -3,7 +3,7 @@ export interface Row {
   readonly measure: string;
   readonly ours: number;
   readonly unit: 'ms' | 's' | 'MiB' | 'tries';
-  /** What a user would pick instead, measured in this run. */
+  /** Alternative that a user would pick instead, measured in this run. */
   readonly peer?: { readonly name: string; readonly value: number };
   readonly note?: string;
 }

@@ -20,7 +20,7 @@ export function stateOf(args: readonly string[]): string | undefined {
   return args.map((arg) => /^(?:--[a-z-]+=)?(\/.*?)\/(?:pki|etcd|config)(?:\/|$)/.exec(arg)?.[1]).find((state) => state !== undefined);
 }
 
-/** Why the caches must stay: they are shared by all state folders, and binaries that run cannot be built again under them. */
+/** Returns the error for which the caches must stay: all state folders share them, and running binaries cannot be rebuilt under them. */
 export function purgeRefusal(ownState: string, named: string | undefined, users: readonly CacheUser[]): ClusterError | undefined {
   if (named !== undefined && named !== '') {
     return new ClusterError('AF_CACHE_SHARED', {

@@ -7,8 +7,8 @@ import { installCli } from '../../cli.ts';
 import { conditionOf, namespaces, type Stage } from './stage.ts';
 
 /**
- * A person who says yes as soon as a task waits: `kubectl fleet approve`, the command that users have. `settled` rejects when
- * the command failed.
+ * A person who approves as soon as a task waits: `kubectl fleet approve`, the command that users have. `settled` rejects when the command
+ * failed.
  */
 export class Approver {
   readonly #stage: Stage;

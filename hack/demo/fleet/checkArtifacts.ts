@@ -2,7 +2,7 @@ import { mismatch } from '@agentfleet/cli/evidence';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { Stage } from './stage.ts';
 
-/** Fetches all artifacts of a task and proves that each is the one that the status tells of. By name. */
+/** Fetches all artifacts of a task and proves that each is the one that the status reports. By name. */
 export async function checkArtifacts({ artifacts, proofs }: Stage, { status }: AgentTask): Promise<ReadonlyMap<string, Buffer>> {
   const files = new Map<string, Buffer>();
   const wrong: string[] = [];
@@ -14,7 +14,7 @@ export async function checkArtifacts({ artifacts, proofs }: Stage, { status }: A
     if (mismatch(artifact, content) !== null) wrong.push(name);
     proofs.fact(`${name.padEnd(14)} ${String(bytes).padStart(8)} bytes  ${uri}`);
   }
-  const claim = 'every artifact in the storage has the hash that the status tells';
+  const claim = 'every artifact in the storage has the hash that the status reports';
   proofs.prove(claim, listed.length > 0 && wrong.length === 0, wrong.length === 0 ? `${listed.length} files` : `not ${wrong.join(', ')}`);
   return files;
 }

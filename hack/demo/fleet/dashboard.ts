@@ -21,7 +21,7 @@ export async function letVisitorIn(kubectl: Kubectl, { tasks, pools }: { readonl
   await kubectl.apply(bind(pools, 'agentfleet-viewer'));
 }
 
-/** Prints and returns where the dashboard is, and proves that it answers and lets nobody in without a token. */
+/** Prints and returns the address of the dashboard, and proves that it answers and admits no client without a token. */
 export async function showDashboard(kubectl: Kubectl, proofs: Proofs): Promise<string> {
   await letVisitorIn(kubectl, namespaces);
   const service = ['-n', namespaces.system, 'get', 'service', 'agentfleet-dashboard', '-o', 'jsonpath={.spec.clusterIP}'];

@@ -11,8 +11,8 @@ interface EgressValues {
 const maxWaitMs = 15_000;
 
 /**
- * The package registry that npm uses on this machine, and what tells npm inside a sandbox to use it: no host stands in the
- * repository. An authority that only this machine trusts goes along.
+ * Returns the package registry that npm uses on this machine, and the settings that make npm inside a sandbox use it: no host is named in
+ * the repository. An authority that only this machine trusts goes along.
  */
 export async function machineEgress(): Promise<EgressValues> {
   const { stdout } = await execa('npm', ['config', 'get', 'registry'], { stderr: 'ignore' });
@@ -29,14 +29,14 @@ export async function machineEgress(): Promise<EgressValues> {
   };
 }
 
-/** What pip needs besides, and the authority of its index, which it takes from a file only; undefined: a public one signs. */
+/** Settings that pip needs besides, and the authority of its index, which it takes from a file only; undefined: a public one signs. */
 interface PythonEgress extends EgressValues {
   readonly authority: string | undefined;
 }
 
 const defaults = 'from pip._internal.models.index import PyPI; print(PyPI.simple_url); print(PyPI.file_storage_domain)';
 
-/** The package index that pip uses on this machine, and the host of its files. @param certificate where a private authority will lie */
+/** Returns pip's package index on this machine, and the host of its files. @param certificate future path of a private authority */
 export async function pythonEgress(certificate: string): Promise<PythonEgress> {
   const configured = await execa('python3', ['-m', 'pip', 'config', 'get', 'global.index-url'], { reject: false });
   const [simple = '', files = ''] = (await execa('python3', ['-c', defaults])).stdout.trim().split('\n');

@@ -6,7 +6,7 @@ import { expertsToken, portForward } from '../../sandbox/index.ts';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** What the demo reads of an entry in the audit log of the API server. */
+/** Fields that the demo reads of an entry in the audit log of the API server. */
 export interface AuditEntry {
   readonly verb: string;
   readonly user?: { readonly username?: string };
@@ -51,8 +51,8 @@ function writeOf({ verb, objectRef = {} }: AuditEntry): string {
 }
 
 /**
- * Entries about one namespace in the audit log of our own cluster, which lies beside its kubeconfig; undefined for a cluster
- * of somebody else.
+ * Returns the entries about one namespace in the audit log of the local cluster, which is stored beside its kubeconfig; undefined for any
+ * other cluster.
  */
 async function readAuditLog(
   cluster: { readonly provider: string; readonly kubeconfig: string },
@@ -99,7 +99,7 @@ export function countOf(buckets: Buckets): number {
   return buckets.at(-1)?.count ?? 0;
 }
 
-/** The least bound that a share of the values does not exceed; undefined without values. Infinite when it lies beyond all bounds. */
+/** Returns the least bound that a share of the values does not exceed; undefined without values. Infinite when it is beyond all bounds. */
 export function boundOf(buckets: Buckets, share: number): number | undefined {
   const count = countOf(buckets);
   return count === 0 ? undefined : buckets.find((bucket) => bucket.count >= share * count)?.le;
@@ -114,7 +114,7 @@ const timed: readonly (readonly [Capability, string])[] = [
   ['Generate', 'proposals'],
 ];
 
-/** What a task was seen to wait for before its sandbox started; undefined: nothing. */
+/** Returns the resource that a task was seen to wait for before its sandbox started; undefined: none. */
 function waitedFor({ states }: Timeline): string | undefined {
   if (states.some(({ task }) => conditionOf(task, 'SandboxReady')?.reason === 'Unschedulable')) return 'room on the node';
   return states.some(({ task: { status } }) => status?.phase === 'Queued') ? 'its turn at a worker' : undefined;
@@ -124,7 +124,7 @@ interface Pods {
   readonly items: readonly { readonly metadata: { readonly name: string } }[];
 }
 
-/** How long the servers of the fleet took to answer, by their own histograms: a bound, not the figure itself. */
+/** Prints the time that the servers of the fleet took to answer, by their own histograms: a bound, not the figure itself. */
 async function answerTimes({ kubectl, proofs }: Stage): Promise<void> {
   const selector = 'agentfleet.dev/component in (expert, verifier)';
   const { items } = await kubectl.json<Pods>(['-n', namespaces.pools, 'get', 'pods', '-l', selector]);
@@ -150,7 +150,7 @@ async function answerTimes({ kubectl, proofs }: Stage): Promise<void> {
 /** Writes of the operator for one task until its sandbox is ready, Events apart. */
 const writeBudget = 3;
 
-/** What it took. */
+/** Prints the figures of the run: times, candidates, commands, writes and memory. */
 export async function figures(stage: Stage, reported: readonly Evidence[]): Promise<void> {
   const { proofs } = stage;
   const ends = reported.map(({ timeline }) => timeline.states.at(-1)?.at ?? timeline.appliedAt);
@@ -185,7 +185,7 @@ function readyAt({ states }: Timeline): number | undefined {
   return states.find(({ task }) => conditionOf(task, 'SandboxReady')?.status === 'True')?.at;
 }
 
-/** When the task was seen to have a sandbox that had waited for it; undefined when its sandbox was made for it. */
+/** Returns the time at which the task was seen to have a sandbox that had waited for it; undefined when its sandbox was made for it. */
 function warmClaimAt({ states }: Timeline): number | undefined {
   return states.find(({ task }) => task.status?.assignment?.warm === true)?.at;
 }
@@ -211,7 +211,7 @@ async function countWrites({ environment, proofs }: Stage, timeline: Timeline): 
   const list = seen.join(', ') || 'none in the audit log';
   const waited = waitedFor(timeline);
   if (waited !== undefined) {
-    proofs.fact(`${name}: ${seen.length} writes of the operator; it waited for ${waited}, which is told as well: ${list}`);
+    proofs.fact(`${name}: ${seen.length} writes of the operator; it waited for ${waited}, which is counted as well: ${list}`);
     return;
   }
   const claim = `${name}: at most ${writeBudget} writes of the operator until the sandbox was ready`;

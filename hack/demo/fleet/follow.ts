@@ -3,7 +3,7 @@ import { resources } from '@agentfleet/operator/resources';
 import type { AgentTask, Condition } from '@agentfleet/protocol/api';
 import type { ClusterAccess } from '../../sandbox/index.ts';
 
-/** What changed from one state of a task to the next, a line for each change. Pure. */
+/** Returns the changes from one state of a task to the next, a line for each change. Pure. */
 export function news(before: AgentTask | undefined, after: AgentTask): readonly string[] {
   const [old, now] = [before?.status, after.status];
   const lines: string[] = [];
@@ -84,7 +84,7 @@ export async function follow(options: FollowOptions): Promise<ReadonlyMap<string
   }
 }
 
-/** What was seen of each task so far. */
+/** States of each task that were seen so far. */
 class Record {
   readonly appliedAt = Date.now();
   readonly states = new Map<string, Seen[]>();
@@ -95,7 +95,7 @@ class Record {
     this.#width = Math.max(...names.map((name) => name.length));
   }
 
-  /** Prints what is new in a state and keeps it; false for a task of somebody else. */
+  /** Prints what is new in a state and keeps it; false for a task that is not followed here. */
   add(task: AgentTask): boolean {
     const { name } = task.metadata;
     const states = this.states.get(name);

@@ -66,7 +66,7 @@ interface List<T> {
 
 type Expert = NonNullable<NonNullable<ExpertPool['status']>['experts']>[number];
 
-/** Whether it is known what answers; what runs behind the gateway is known to its provider alone. */
+/** Reports whether it is known what answers; the model that runs behind the gateway is known to its provider alone. */
 const isNamed = ({ digest, endpoint }: Expert): boolean => digest !== undefined || endpoint?.includes('-gateway.') === true;
 
 /** Shows who is there, and proves that every part answers with code and weights that it names. */

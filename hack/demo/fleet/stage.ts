@@ -10,7 +10,7 @@ import type { TraceFacts } from './trace.ts';
 /** Namespaces of the demo; those of pools and tasks are the ones of `examples/`. */
 export const namespaces = { system: 'agentfleet-system', pools: 'agentfleet-pools', tasks: 'demo' } as const;
 
-/** What the chapters of the demo share. */
+/** Dependencies that the chapters of the demo share. */
 export interface Stage {
   readonly environment: TestEnvironment;
   readonly kubectl: Kubectl;
@@ -18,7 +18,7 @@ export interface Stage {
   readonly artifacts: Artifacts;
 }
 
-/** A task that ended, and what its event log says. */
+/** A task that ended, and the facts of its event log. */
 export interface Evidence {
   readonly timeline: Timeline;
   readonly trace: TraceFacts;

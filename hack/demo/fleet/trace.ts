@@ -2,7 +2,7 @@ import { notesOf, numberOf } from '@agentfleet/cli/evidence';
 import { type Fields, textOf } from '@agentfleet/protocol/text';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 
-/** What became of one candidate. */
+/** Result of one candidate. */
 export interface TriedCandidate {
   readonly result: string;
   readonly decision: string;
@@ -17,7 +17,7 @@ export interface EgressRequest {
   readonly decision: string;
 }
 
-/** What the event log of a sandbox says, read from its records alone. */
+/** Facts of the event log of a sandbox, read from its records alone. */
 export interface TraceFacts {
   /** Manifest digest of the newest snapshot with the label `initial`. */
   readonly initial: string | undefined;
@@ -25,7 +25,7 @@ export interface TraceFacts {
   readonly restored: { readonly digest: string; readonly verified: boolean; readonly seq: number } | undefined;
   /** Manifest digest of the newest snapshot before that restore: the tree that was undone. */
   readonly undone: string | undefined;
-  /** When the first command was asked for, in milliseconds since the epoch. */
+  /** Time at which the first command was asked for, in milliseconds since the epoch. */
   readonly firstExec: number | undefined;
   readonly execs: number;
   /** Candidates that were judged, in order. */

@@ -1,4 +1,4 @@
-/** Tells a demo as it happens: chapters, facts, and proofs that hold or fail. */
+/** Report of a demo as it happens: chapters, facts, and proofs that hold or fail. */
 export class Proofs {
   passed = 0;
   failed = 0;
@@ -18,7 +18,7 @@ export class Proofs {
     console.log(`  ${holds ? '✓' : '✗'}  ${claim}${seen === '' ? '' : ` — ${seen}`}`);
   }
 
-  /** Prints the sum and says whether all held. */
+  /** Prints the sum and reports whether all held. */
   sum(): boolean {
     console.log(`\n${this.passed} of ${this.passed + this.failed} proofs hold.`);
     return this.failed === 0 && this.passed > 0;

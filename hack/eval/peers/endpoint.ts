@@ -16,7 +16,7 @@ export interface Answer {
 /** One request of an agent, in milliseconds of one clock. */
 export interface Exchange {
   readonly arrivedMs: number;
-  /** When the last byte of the answer was passed to the network. */
+  /** Time at which the last byte of the answer was passed to the network, ms. */
   readonly answeredMs: number;
   readonly status: number;
   /** Messages and tools as JSON, bytes. */

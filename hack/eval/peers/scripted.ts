@@ -3,7 +3,7 @@ import type { ChatCompletion, ChatRequest, WireToolCall } from '@agentfleet/prot
 import { estimatedTokens, type Answer, type Model } from './endpoint.ts';
 import type { ScriptStep, TaskScript } from './scripts.ts';
 
-/** Whose tools are called. */
+/** Agent whose tools are called. */
 export type Agent = 'agentfleet' | 'mini-swe-agent';
 
 interface Call {

@@ -248,7 +248,7 @@ export interface Config {
   readonly queueLimit: number;
   /** Requests that an engine gets at once. */
   readonly batchLimit: number;
-  /** How long waiting requests may take after the signal to stop. */
+  /** Time that waiting requests may take after the signal to stop, seconds. */
   readonly drainSeconds: number;
   /** Folder of the grammars; null = where the packages are installed. */
   readonly grammars: string | null;

@@ -11,7 +11,7 @@ export class InferenceError extends Error {
   readonly code: InferenceErrorCode;
   readonly field: string | null;
   readonly cure: string;
-  /** When to retry; undefined: unknown. */
+  /** Time until a retry, seconds; undefined: unknown. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: InferenceErrorCode, message: string, options: InferenceErrorOptions = {}) {

@@ -50,7 +50,7 @@ export interface Service {
   readonly name: Capability;
   readonly waiting: number;
   readonly retryAfterSeconds: number;
-  /** When a request was answered last, monotonic milliseconds; null: none was. */
+  /** Time of the last answer to a request, monotonic milliseconds; null: none was. */
   readonly answeredAt: number | null;
   /** @throws InferenceError */
   answer(body: unknown, signal: AbortSignal): Promise<object>;

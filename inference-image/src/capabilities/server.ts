@@ -7,17 +7,17 @@ import { InferenceError } from '../base/failure.ts';
 import { InferenceMetrics } from '../base/metrics.ts';
 import type { Log } from '@agentfleet/protocol/log';
 
-/** A proof is believed for this long, milliseconds. */
+/** Time for which a proof is trusted, milliseconds. */
 const freshMs = 60_000;
 /** And for so much longer, from the last answer on, while the next one waits behind requests; an engine that hangs is not ready after that. */
 const busyMs = 120_000;
-/** How long a probe waits for a new proof while the last one is believed. */
+/** Time that a probe waits for a new proof while the last one is trusted, milliseconds. */
 const patienceMs = 1_000;
 
 /** Gets a real answer for each capability. @throws Error when one fails */
 interface Provable {
   prove(): Promise<void>;
-  /** When a request was answered last, monotonic milliseconds; null: none was. */
+  /** Returns the time of the last answer to a request, monotonic milliseconds; null: none was. */
   answeredAt(): number | null;
 }
 
@@ -43,7 +43,7 @@ export class Readiness {
     return !this.#stopping && this.#believed;
   }
 
-  /** Why it is not ready, one sentence; null when it is. */
+  /** Returns the reason for which it is not ready, one sentence; null when it is. */
   async check(): Promise<string | null> {
     if (this.#stopping) return 'the server is stopping';
     const age = this.#provedAt === null ? Infinity : this.#now() - this.#provedAt;

@@ -77,7 +77,7 @@ async function admit(gate: Gate, { method, headers, routeOptions }: FastifyReque
   }
 }
 
-/** Whose form a refusal on a route has. */
+/** Returns the API whose form a refusal on a route has. */
 function apiOf({ routeOptions: { url } }: FastifyRequest): ClientApi {
   return url === chatRoutes.countTokens ? messagesApi : (clientApis.find(({ path }) => path === url) ?? chatApi);
 }

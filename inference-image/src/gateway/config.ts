@@ -12,7 +12,7 @@ export interface GatewayConfig {
   readonly modelsFile: string;
   /** Folder that every exchange is written to, one file for each conversation; null = none. */
   readonly recordTo: string | null;
-  /** How long running requests may take after the signal to stop. */
+  /** Time that running requests may take after the signal to stop, seconds. */
   readonly drainSeconds: number;
   /** Destination of spans; null: none are sent. */
   readonly tracing: TracingConfig | null;

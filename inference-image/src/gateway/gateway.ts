@@ -146,7 +146,7 @@ export class Gateway {
     return [...(await this.#options.models.current()).keys()];
   }
 
-  /** Whether the models are loaded. */
+  /** Reports whether the models are loaded. */
   async isReady(): Promise<boolean> {
     return this.names().then(
       () => true,
@@ -352,7 +352,7 @@ export class Gateway {
 
 /** A caller's request with all that is asked for it. */
 interface Asking extends Caller {
-  /** What answers of no use have used, of all models. */
+  /** Usage of answers of no use, of all models. */
   readonly lost: WireUsage[];
 }
 
@@ -370,7 +370,7 @@ interface Opened {
 
 type Metered = ChatCompletion & { readonly usage: NonNullable<ChatCompletion['usage']> };
 
-/** The failure of the last model that was asked, with those before it. Answers of no use are billed: nobody asks for them again. */
+/** Returns the failure of the last model asked, with those before it. Answers of no use are billed: they are not asked for again. */
 function allOf(failures: readonly GatewayError[]): GatewayError {
   const last = failures.at(-1);
   if (last === undefined || failures.length === 1) return last ?? new GatewayError('ModelUnknown', 'there is no model to ask');

@@ -382,7 +382,7 @@ export async function withRetries<T>(ask: (failures: number) => Promise<T>, { po
       signal.throwIfAborted();
       if (!(thrown instanceof GatewayError)) throw thrown;
       failures += 1;
-      // Providers bill answers of no use: after two of them nobody asks again.
+      // Providers bill answers of no use: after two of them the request is not sent again.
       const error = isMalformed && thrown.code === 'ProviderMalformed' ? thrown.final() : thrown;
       isMalformed ||= thrown.code === 'ProviderMalformed';
       const wait = delayAfter(error, failures, random(), policy);

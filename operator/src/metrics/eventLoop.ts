@@ -1,7 +1,7 @@
 import { createHistogram, performance } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 
-/** What the loop was busy with since the last look, from `performance.eventLoopUtilization`: a share of 0 to 1. */
+/** Returns the share of time that the loop was busy since the last look, 0 to 1, from `performance.eventLoopUtilization`. */
 type Utilization = () => number;
 
 interface LagSamplerOptions {

@@ -9,11 +9,11 @@ import { isReady } from '../serving/index.ts';
 import type { AgentTask, Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { workerIndex, traitsOf } from '../runtime/taskCensus.ts';
 
-/** What the fleet's metrics are read from. */
+/** Sources that the fleet's metrics are read from. */
 export interface FleetMetricsOptions {
   readonly registry: Registry;
   readonly caches: Pick<Caches, 'census' | 'pools' | 'poolGrants' | 'pods' | 'namespaces' | 'energyModels'>;
-  /** Which pools reach where. */
+  /** Namespaces that decide which pools reach where. */
   readonly reach: ReachConfig;
   readonly heartbeats: Heartbeats;
 }
@@ -116,10 +116,10 @@ export function registerFleetMetrics(options: FleetMetricsOptions): void {
 
 type TaskCaches = Pick<Caches, 'tasks' | 'pools' | 'poolGrants' | 'namespaces' | 'census' | 'pods'>;
 
-/** What undoing the changes of a task may take beyond its deadline, ms. */
+/** Time that undoing the changes of a task may take beyond its deadline, ms. */
 export const graceMs = 900_000;
 
-/** Whether a task has begun, does not stand still, and has not ended long after its deadline. `now` is wall time in ms. Pure. */
+/** Reports whether a task has begun, does not stand still, and has not ended long after its deadline. `now` is wall time in ms. Pure. */
 export function isOverdue({ spec, status }: AgentTask, now: number): boolean {
   const { clock, finished } = status ?? {};
   if (clock === undefined || clock.pausedAt !== undefined || finished === 'true') return false;

@@ -7,7 +7,7 @@ import { sampledGauges, servingExperts, type Sample, type SampledGauge } from '.
 type Owners = Pick<Caches, 'pools' | 'energyModels'>;
 type Reported = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
 
-/** What the conditions of a pool or a model say: one series for each, with the status and the reason that it has now. Pure. */
+/** Returns the conditions of a pool or a model: one series for each, with the status and the reason that it has now. Pure. */
 export function conditionsOf(of: Readonly<Record<string, string>>, { status }: Reported): readonly Sample[] {
   return (status?.conditions ?? []).map(({ type, status: is, reason }) => ({ labels: { ...of, type, status: is, reason }, value: 1 }));
 }
@@ -38,7 +38,7 @@ function* ages(owners: Owners, now: number): Generator<Sample, undefined> {
   return undefined;
 }
 
-/** How many pods there are to be, which zero that answer is held against. */
+/** Registers the numbers of wanted pods: zero pods that answer are compared with them. */
 function registerWanted(gauge: SampledGauge, { pools, energyModels }: Owners): void {
   gauge(
     'agentfleet_expert_wanted',
@@ -75,7 +75,7 @@ export function registerOwnerMetrics(registry: Registry, owners: Owners, clock: 
   const gauge = sampledGauges(registry);
   gauge(
     'agentfleet_condition',
-    'What a condition of a pool or a model says: 1 for the status and the reason that it has.',
+    'Conditions of pools and models: 1 for the status and the reason that it has.',
     ['pool', 'model', 'type', 'status', 'reason'],
     () => conditions(owners),
   );

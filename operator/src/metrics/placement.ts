@@ -3,7 +3,7 @@ import type { PlacementView, PlanHolder } from '../controllers/placement/index.t
 import { compareMemory, itemOf } from '../placement/index.ts';
 import { sampledGauges, type Sample } from './fleet.ts';
 
-/** What is reported of the GPUs at each scrape. */
+/** Returns the facts about the GPUs that are reported at each scrape. */
 type ReadPlacement = () => PlacementView;
 
 const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
@@ -69,7 +69,7 @@ export function infeasible(holders: readonly PlanHolder[]): readonly Sample[] {
   });
 }
 
-/** What each expert is and where it sits: one series for each server, of one that spans several slots for each of them. Pure. */
+/** Returns the properties and place of each expert: one series for each server, of one that spans several slots for each of them. Pure. */
 function expertInfo({ servers, pools, holders }: PlacementView): readonly Sample[] {
   const digests = new Map<string, string | undefined>(
     pools.flatMap(({ metadata, status }) =>
@@ -170,16 +170,11 @@ function tellPlans(gauge: Tell): void {
 function tellServers(gauge: Tell): void {
   gauge(
     'expert_info',
-    'What each server of an expert is, and where it sits.',
+    'Servers of an expert, with their slots.',
     ['pool', 'expert', 'revision', 'track', 'role', 'engine', 'digest', 'mode', 'slot'],
     expertInfo,
   );
-  gauge(
-    'energymodel_info',
-    'What each revision of a verifier is, and where it sits.',
-    ['model', 'revision', 'track', 'digest', 'slot'],
-    modelInfo,
-  );
+  gauge('energymodel_info', 'Revisions of a verifier, with their slots.', ['model', 'revision', 'track', 'digest', 'slot'], modelInfo);
 }
 
 /** Registers the gauges of GPUs; they are read from the caches at each scrape. */

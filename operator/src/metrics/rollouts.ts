@@ -32,7 +32,7 @@ export function registerRolloutMetrics(registry: Registry, { pools, energyModels
       Object.entries(failures).map(([revision, value]) => ({ labels: { ...of, revision }, value })),
     ),
   );
-  each('agentfleet_rollout_gate', 'What a gate says: 1 for its verdict.', ['pool', 'model', 'gate', 'verdict'], () =>
+  each('agentfleet_rollout_gate', 'Gates of rollouts: 1 for the verdict that it has.', ['pool', 'model', 'gate', 'verdict'], () =>
     open().flatMap(({ of, gates = [] }) => gates.map(({ name, verdict }) => ({ labels: { ...of, gate: name, verdict }, value: 1 }))),
   );
 }

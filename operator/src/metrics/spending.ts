@@ -40,8 +40,8 @@ export function registerSpendingMetrics(registry: Registry, { pools, configMaps 
         namespacesOf(book).flatMap((namespace) => [...samplesOf({ pool, task_namespace: namespace }, sumsOf(book, namespace)[of])]),
       ),
     );
-  sums('agentfleet_spending_spent', 'What ended attempts have spent in the window', 'spent');
-  sums('agentfleet_spending_set_aside', 'What running attempts may spend at most', 'held');
+  sums('agentfleet_spending_spent', 'Spending of ended attempts in the window', 'spent');
+  sums('agentfleet_spending_set_aside', 'Bound on the spending of running attempts', 'held');
   const help = 'Caps of spec.limits.spending, partitioned by pool, unit and scope (Pool, Namespace).';
   gauge('agentfleet_spending_cap', help, ['pool', 'unit', 'scope'], () =>
     open().flatMap(({ pool, spending }) => [

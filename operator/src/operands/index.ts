@@ -1,6 +1,6 @@
 /**
- * What controllers have to agree on about the children of a pool: which servers a revision has, whether they need GPUs, what weights
- * they read, and how the plan and its conditions are compared. Pure; makes nothing itself. May import `revisions`, `pools` and `runtime`; no controller.
+ * Facts that controllers must share about a pool's children: which servers a revision has, whether they need GPUs, what weights they read,
+ * how the plan and its conditions are compared. Pure; makes nothing itself. May import `revisions`, `pools` and `runtime`; no controller.
  */
 export { holderComponent, planChanged } from './plan.ts';
 export { imageOf, namedSlots, needsGpu, recordedArms, serverHash, shardsOf, type PoolArm, type RecordedArm } from './servers.ts';

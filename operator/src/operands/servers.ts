@@ -1,4 +1,4 @@
-/** Which servers a revision of a pool has, how their names differ, and which of them need GPUs. Pure. */
+/** The servers of a revision of a pool: which there are, how their names differ, and which of them need GPUs. Pure. */
 import { isControlledBy } from '@agentfleet/kube';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { expertHash } from '../revisions/index.ts';
@@ -6,7 +6,7 @@ import type { Images } from '../runtime/context.ts';
 import type { ControllerRevision } from '../runtime/resources.ts';
 import { adaptersOn, roomOf } from './weights.ts';
 
-/** What one revision of a pool serves. */
+/** Experts and images that one revision of a pool serves. */
 export interface PoolArm {
   readonly revision: string;
   readonly experts: readonly Expert[];
@@ -18,7 +18,7 @@ export interface RecordedArm extends PoolArm {
   readonly number: number;
 }
 
-/** Whether an expert has an engine of its own that needs a GPU. */
+/** Reports whether an expert has an engine of its own that needs a GPU. */
 export function needsGpu({ engine, resources, replicas }: Expert): boolean {
   if (replicas === 0 || engine.type === 'Adapter') return false;
   return engine.type === 'VLLM' || resources?.slot !== undefined || resources?.memory !== undefined;
@@ -40,8 +40,8 @@ export function imageOf({ engine }: Expert, images: Images): string | undefined 
 }
 
 /**
- * Tells servers of one expert apart, as `expertHash`; an adapter is another one on another engine, and an engine is another
- * one with other room for adapters. Pure.
+ * Returns the hash that distinguishes servers of one expert, as `expertHash`; an adapter is another one on another engine,
+ * and an engine is another one with other room for adapters. Pure.
  */
 export function serverHash({ experts, images }: Pick<PoolArm, 'experts' | 'images'>, expert: Expert): string {
   const { engine, name } = expert;

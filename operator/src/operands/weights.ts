@@ -3,10 +3,10 @@ import type { Expert, ExpertPool, Weights } from '@agentfleet/protocol/api';
 import { modelsClaim } from '../pools/names.ts';
 import { shortHash } from '../revisions/index.ts';
 
-/** Where weights are inside of containers: the same path in the job that reads them and in every engine. */
+/** Place of weights inside of containers: the same path in the job that reads them and in every engine. */
 interface WeightsPlace {
   readonly volume: V1Volume;
-  /** Where the volume is mounted. */
+  /** Path at which the volume is mounted. */
   readonly mountPath: string;
   /** Folder with the files. */
   readonly folder: string;
@@ -17,10 +17,10 @@ export interface WeightsItem {
   /** As in status.artifacts: the expert, or `<expert>/draft`. */
   readonly name: string;
   readonly expert: string;
-  /** Tells the weights of one expert in one revision from those in another. */
+  /** Name that distinguishes the weights of one expert in one revision from those in another. */
   readonly owner: string;
   readonly weights: Weights;
-  /** Tells what is asked for: other weights, or other conditions on them, are another one. */
+  /** Hash of what is asked for: other weights, or other conditions on them, have another one. */
   readonly hash: string;
   readonly place: WeightsPlace;
   /** Whether they are fetched into the pool's volume. */
@@ -36,7 +36,7 @@ const short = (value: unknown): string => shortHash(value, 16);
 
 const inClaim = /^pvc:\/\/([^/]+)(\/.*)?$/;
 
-/** Name of the volume in which weights lie, inside of pods. Pure. */
+/** Returns the name of the volume in which weights are stored, inside of pods. Pure. */
 function volumeOf(uri: string): string {
   const [, claim] = inClaim.exec(uri) ?? [];
   if (claim !== undefined) return `claim-${short(claim)}`;
@@ -77,7 +77,7 @@ export function weightsOf(pool: ExpertPool, experts: readonly Expert[] = pool.sp
   ]);
 }
 
-/** How status.artifacts names weights of an expert, which may be one of another revision than the spec's. Pure. */
+/** Returns the name in status.artifacts of weights of an expert, which may be one of another revision than the spec's. Pure. */
 export function artifactName(pool: ExpertPool, expert: Expert, name: string): string {
   const item = weightsOf(pool, [expert]).find((known) => known.name === name);
   if (item === undefined) return name;
@@ -111,7 +111,7 @@ export function adapterRoom({ spec }: Pick<ExpertPool, 'spec'>, base: string): A
   return { count: adapters.length * places, maxRank: Math.max(...adapters.map(rankOf)) };
 }
 
-/** What of its adapters is in the template of an engine: how many, the greatest rank, and where they lie. Pure. */
+/** Returns the facts about an engine's adapters that are in its template: their number, the greatest rank, and their volumes. Pure. */
 export function roomOf(adapters: readonly Expert[]): object {
   const volumes = [...new Set(adapters.flatMap(({ artifact }) => (artifact === undefined ? [] : [volumeOf(artifact.uri)])))].sort();
   return { count: adapters.length, maxRank: Math.max(...adapters.map(rankOf)), volumes };

@@ -1,5 +1,5 @@
-// Where engines sit on GPUs: `memory/` what each needs, `inventory/` which GPUs there are and their names, `solver/` who goes
-// where, `modes/` how pods get at them. Pure: controllers bring what they saw and write down what is decided.
+// Places of engines on GPUs: `memory/` the memory that each needs, `inventory/` the GPUs that there are and their names, `solver/` which
+// engine goes where, `modes/` the ways in which pods get at them. Pure: controllers bring what they saw and write down what is decided.
 // May import the readers of weight files, @agentfleet/protocol/weights, and nothing else of the project.
 export * from './inventory/index.ts';
 export { itemOf } from './item.ts';

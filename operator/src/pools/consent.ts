@@ -8,7 +8,7 @@ export interface ReachConfig {
   readonly platformNamespaces: readonly string[];
 }
 
-/** On what a pool may act in a namespace: it lies there, the namespace grants it, or the cluster's administrator does. */
+/** Basis on which a pool may act in a namespace: the namespace is its own, or grants it, or the cluster's administrator does. */
 export type Consent = 'Own' | 'Grant' | 'Platform';
 
 /** Rights that a pool lacks in a namespace. */
@@ -36,13 +36,13 @@ export class Consents {
     return this.#config.platformNamespaces.includes(home) ? 'Platform' : undefined;
   }
 
-  /** What is lacking of these rights; empty when the pool may, and where no grant would help. */
+  /** Lists the rights that are lacking of these; empty when the pool may, and where no grant would help. */
   missing(pool: ExpertPool, namespace: string, rights: readonly PoolRight[]): readonly PoolRight[] {
     if (this.isClosed(namespace) || this.to(pool, namespace, rights) !== undefined) return [];
     return this.#lacking(pool, namespace, rights);
   }
 
-  /** Whether pools of other namespaces are kept out whatever anybody grants: the cluster's own, and the operator's. */
+  /** Reports whether pools of other namespaces are kept out whatever is granted: of the cluster's own namespaces, and of the operator's. */
   isClosed(namespace: string): boolean {
     return namespace.startsWith('kube-') || namespace === this.#config.namespace;
   }
@@ -54,7 +54,7 @@ export class Consents {
   }
 }
 
-/** Whether a grant is one for the pool. */
+/** Reports whether a grant is one for the pool. */
 export function names({ metadata, spec }: PoolGrant, pool: ExpertPool): boolean {
   if (metadata.deletionTimestamp !== undefined) return false;
   return spec.from.some(
@@ -62,7 +62,7 @@ export function names({ metadata, spec }: PoolGrant, pool: ExpertPool): boolean 
   );
 }
 
-/** What the template of a pool sets on sandboxes that a foreign namespace has to allow. */
+/** Lists the rights for what the template of a pool sets on sandboxes and a foreign namespace has to allow. */
 export function templateRights({ spec }: ExpertPool): readonly PoolRight[] {
   const { podMetadata, priorityClassName, tolerations = [] } = spec.sandbox.template ?? {};
   const named = Object.keys({ ...podMetadata?.labels, ...podMetadata?.annotations }).length > 0;

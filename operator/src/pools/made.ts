@@ -13,7 +13,7 @@ export function recordName(pool: string): string {
   return `agentfleet-warm-${createHash('sha256').update(pool).digest('hex').slice(0, 16)}`;
 }
 
-/** What the containers of a pod run, as 12 hexadecimal digits: images are what may still be changed after a pod was made. Pure. */
+/** Returns a hash of the images of a pod's containers, 12 hexadecimal digits: images may still be changed after a pod was made. Pure. */
 export function imagesOf({ spec }: Pod): string {
   const images = (spec?.containers ?? []).map(({ name, image }) => `${name}=${image ?? ''}`).sort();
   return createHash('sha256').update(images.join('\n')).digest('hex').slice(0, 12);
@@ -22,9 +22,9 @@ export function imagesOf({ spec }: Pod): string {
 type Maps = { readonly lister: Lister<ConfigMap> };
 
 /**
- * Which waiting sandboxes the operator made itself. Labels, annotations and owners of a pod can be written by all who
- * may create pods beside it, its uid by none; so the uids are recorded where no tenant writes: in the namespace of the
- * operator. One that a crash kept out of the record belongs to no pool, and is replaced.
+ * Record of the waiting sandboxes that the operator made itself. Labels, annotations and owners of a pod can be written by
+ * all who may create pods beside it, its uid by none; so the uids are recorded where no tenant writes: in the namespace of
+ * the operator. One that a crash kept out of the record belongs to no pool, and is replaced.
  */
 export class MadeSandboxes {
   readonly #maps: Maps;
@@ -37,7 +37,7 @@ export class MadeSandboxes {
     this.#namespace = namespace;
   }
 
-  /** Whether the pod is one that was made for this pool (`namespace/name`), with the images that it still has. */
+  /** Reports whether the pod is one that was made for this pool (`namespace/name`), with the images that it still has. */
   has(pool: string, pod: Pod): boolean {
     const { uid } = pod.metadata;
     return uid !== undefined && this.of(pool).get(uid) === imagesOf(pod);

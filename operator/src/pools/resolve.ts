@@ -23,7 +23,7 @@ export type Resolution =
       readonly message: string;
     };
 
-/** Whether the pool takes tasks of this namespace. */
+/** Reports whether the pool takes tasks of this namespace. */
 export function allows(pool: ExpertPool, namespace: Namespace): boolean {
   const { from, selector } = pool.spec.allowedNamespaces;
   if (pool.metadata.namespace === namespace.metadata.name && from !== 'Selector') return true;
@@ -31,7 +31,7 @@ export function allows(pool: ExpertPool, namespace: Namespace): boolean {
   return from === 'All' || labelMatcher(selector ?? {})(namespace);
 }
 
-/** Whether sandboxes of the pool may wait in a namespace: the pool allows it, and the namespace consents. */
+/** Reports whether sandboxes of the pool may wait in a namespace: the pool allows it, and the namespace consents. */
 export function mayWarm(pool: ExpertPool, name: string, { namespace, consents }: Pick<PoolLookup, 'namespace' | 'consents'>): boolean {
   const target = namespace(name);
   return target !== undefined && allows(pool, target) && consents.to(pool, name, ['Warm', ...templateRights(pool)]) !== undefined;
@@ -61,7 +61,7 @@ export function resolvePoolRef(own: string, poolRef: AgentTask['spec']['poolRef'
   };
 }
 
-/** Whoever names a pool consents to it, and not to what its template sets on pods beyond that. */
+/** Decides about a named pool: naming it is consent to it, and not to what its template sets on pods beyond that. */
 function granted(pool: ExpertPool, own: string, { consents }: PoolLookup): Resolution {
   const rights = templateRights(pool);
   if (consents.to(pool, own, rights) !== undefined) return { pool };
@@ -75,7 +75,7 @@ function granted(pool: ExpertPool, own: string, { consents }: PoolLookup): Resol
   return { reason: 'PoolNotGranted', message };
 }
 
-/** Whose word counts more when several pools are the default of a namespace. */
+/** Rank of a consent when several pools are the default of a namespace; the lowest comes first. */
 const nearness: Readonly<Record<Consent, number>> = { Own: 0, Grant: 1, Platform: 2 };
 
 /**
@@ -112,7 +112,7 @@ export function poolLookup(caches: PoolCaches, config: ReachConfig): PoolLookup 
   };
 }
 
-/** Whether the operator has looked at the pool and can carry it out: nothing is made in other namespaces before. */
+/** Reports whether the operator has looked at the pool and can carry it out: nothing is made in other namespaces before. */
 export function isAccepted({ status }: ExpertPool): boolean {
   return findCondition(status?.conditions, 'Accepted')?.status === 'True';
 }
@@ -130,19 +130,19 @@ export function gatewayCredentials(experts: readonly Expert[]): ReadonlySet<stri
 /** Annotation of a sandbox that was made ahead: what it was made from, as a hash. */
 export const templateAnnotation = 'agentfleet.dev/template';
 
-/** Whether the sandbox waits for a task. */
+/** Reports whether the sandbox waits for a task. */
 export function isUnclaimed(pod: Pod): boolean {
   return warmPoolOf(pod) !== undefined && pod.metadata.labels?.[labels.warm] === 'true';
 }
 
-/** How many sandboxes a pool wants to wait in a namespace, and for how long. */
+/** Returns the number of sandboxes that a pool wants to wait in a namespace, and the time for which they wait. */
 export function warmEntry(pool: ExpertPool, namespace: string) {
   return pool.spec.sandbox.warm?.find((entry) => entry.namespace === namespace);
 }
 
 /**
- * Whether a pod is a worker of the pool that its labels name, in its own namespace. Labels alone say nothing: it must also run
- * as the account of the pool's workers, or it could neither read the tasks that it is given nor report about them.
+ * Reports whether a pod is a worker of the pool that its labels name, in its own namespace. Labels alone prove nothing: it must
+ * also run as the account of the pool's workers, or it could neither read the tasks that it is given nor report about them.
  */
 export function isWorkerPod({ metadata, spec }: Pod): boolean {
   const { [labels.component]: component, [labels.pool]: pool } = metadata.labels ?? {};

@@ -8,7 +8,7 @@ export interface Amount {
   readonly micros: number;
 }
 
-/** What an attempt that has begun may spend at most. */
+/** Amount that an attempt that has begun may spend at most. */
 export interface Held extends Amount {
   /** Uid of the task. */
   readonly uid: string;
@@ -17,15 +17,15 @@ export interface Held extends Amount {
   readonly attempt: number;
 }
 
-/** What ended attempts of one namespace have spent. */
+/** Amount that ended attempts of one namespace have spent. */
 export interface Spent extends Amount {
   /** Attempts whose usage is unknown, charged at all that was set aside for them. */
   readonly estimated: number;
 }
 
-/** What the tasks of a pool have spent in one window, and what is set aside for attempts that run. */
+/** Amounts that the tasks of a pool have spent in one window, and those that are set aside for attempts that run. */
 export interface SpendingBook {
-  /** When the window began, ms since the epoch. */
+  /** Start of the window, ms since the epoch. */
   readonly since: number;
   readonly windowSeconds: number;
   readonly spent: Readonly<Record<string, Spent>>;
@@ -93,7 +93,7 @@ export function currentBook(book: SpendingBook, windowSeconds: number, now: numb
   return since > book.since ? { ...book, since, windowSeconds, spent: {} } : { ...book, windowSeconds };
 }
 
-/** When the window ends, ms since the epoch. */
+/** Returns the end of the window, ms since the epoch. */
 function endOf({ since, windowSeconds }: SpendingBook): number {
   return (Math.floor(since / 1000 / windowSeconds) + 1) * windowSeconds * 1000;
 }
@@ -112,7 +112,7 @@ export function cappedBudget(task: AgentTask, { spec }: ExpertPool): Assignment[
   };
 }
 
-/** What the next attempt of a task may spend of what its pool caps; `used`: by the attempts that have ended. Pure. */
+/** Returns the amount that the next attempt of a task may spend of what its pool caps; `used`: by the attempts that have ended. Pure. */
 export function remainingOf(task: AgentTask, pool: ExpertPool, used: Usage | undefined = task.status?.totals?.usage): Amount {
   const budget = cappedBudget(task, pool);
   const spent = amountOf(used);
@@ -122,7 +122,7 @@ export function remainingOf(task: AgentTask, pool: ExpertPool, used: Usage | und
   };
 }
 
-/** What an attempt has spent. Pure. */
+/** Returns the amount that an attempt has spent. Pure. */
 export function amountOf(usage: Pick<Usage, 'tokensIn' | 'tokensOut' | 'cost'> | undefined): Amount {
   if (usage === undefined) return nothing;
   return { tokens: usage.tokensIn + usage.tokensOut, micros: usage.cost === undefined ? 0 : Number(toMicros(usage.cost)) };
@@ -132,7 +132,7 @@ function plus(a: Amount, b: Amount): Amount {
   return { tokens: a.tokens + b.tokens, micros: a.micros + b.micros };
 }
 
-/** What was spent and is set aside, of one namespace or of all. Pure. */
+/** Returns the sums of what was spent and of what is set aside, of one namespace or of all. Pure. */
 export function sumsOf(book: SpendingBook, namespace?: string): { readonly spent: Amount; readonly held: Amount } {
   const spent = namespace === undefined ? Object.values(book.spent) : [spentOf(book, entryOf(book, namespace)) ?? nothing];
   const held = book.held.filter((one) => namespace === undefined || one.namespace === namespace);
@@ -162,11 +162,11 @@ interface Excess {
   readonly spent: number;
   readonly held: number;
   readonly asked: number;
-  /** When the window ends, ms since the epoch. */
+  /** End of the window, ms since the epoch. */
   readonly until: number;
 }
 
-/** Which cap an attempt would exceed that may spend so much; undefined: none. What is set aside for it already counts once. Pure. */
+/** Returns the cap that an attempt with such spending would exceed; undefined: none. What is set aside for it already counts once. Pure. */
 export function excessOf(
   before: SpendingBook,
   spending: PoolSpending,
@@ -208,7 +208,7 @@ export function setAside(before: SpendingBook, spending: PoolSpending, held: Hel
   return bookText(after).length > mostText ? undefined : after;
 }
 
-/** What an attempt that has ended is charged. */
+/** Charge for an attempt that has ended. */
 export interface Charge {
   readonly uid: string;
   readonly attempt: number;

@@ -5,7 +5,7 @@ import type { Clock, Transport } from '@agentfleet/kube';
 import { resultsApi } from '@agentfleet/protocol/results';
 import { Remembered } from '../runtime/index.ts';
 
-/** Who asks, as the API server knows them. */
+/** The caller, as the API server knows it. */
 export interface Caller {
   readonly username: string;
   readonly uid?: string | undefined;
@@ -13,7 +13,7 @@ export interface Caller {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What the API server publishes of its front proxy, in a ConfigMap that extension servers may read. */
+/** Facts that the API server publishes about its front proxy, in a ConfigMap that extension servers may read. */
 export interface FrontProxy {
   /** PEM. */
   readonly authority: string;
@@ -56,7 +56,7 @@ export async function readFrontProxy(transport: Transport, signal: AbortSignal):
   };
 }
 
-/** Whether a connection is the front proxy's: by a certificate under its authority, and by name. */
+/** Reports whether a connection is the front proxy's: by a certificate under its authority, and by name. */
 export function isFrontProxy(socket: Pick<TLSSocket, 'authorized' | 'getPeerX509Certificate'>, { names }: FrontProxy): boolean {
   const certificate: X509Certificate | undefined = socket.authorized ? socket.getPeerX509Certificate() : undefined;
   if (certificate === undefined) return false;
@@ -90,7 +90,7 @@ function unescaped(text: string): string {
   }
 }
 
-/** How long the API server's word counts, ms. */
+/** Time for which an answer of the API server counts, ms. */
 const believedMs = 10_000;
 
 interface TokenAnswer {
@@ -129,7 +129,7 @@ export class Delegation {
     this.#reviews = new Remembered(clock, () => believedMs);
   }
 
-  /** Who has this token; undefined: no one, or not any more. */
+  /** Returns the caller that has this token; undefined: none, or none any more. */
   callerByToken(token: string, signal: AbortSignal): Promise<Caller | undefined> {
     const key = createHash('sha256').update(token).digest('hex');
     return this.#tokens.of(key, async () => {
@@ -145,7 +145,7 @@ export class Delegation {
     });
   }
 
-  /** Whether the caller may `get` this part of a task. */
+  /** Reports whether the caller may `get` this part of a task. */
   verdict({ username, uid, groups, extra }: Caller, { namespace, name, part }: Wish, signal: AbortSignal): Promise<Verdict> {
     const { group, version } = resultsApi;
     const resourceAttributes = { namespace, verb: 'get', group, version, resource: 'agenttasks', subresource: part, name };

@@ -123,7 +123,7 @@ export async function issue(names: readonly string[], now: number): Promise<Issu
   return { authority: root, certificate, key: own.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
 }
 
-/** Whether a certificate with its key serves these names for more than the last third of its life. False for what is none. */
+/** Reports whether a certificate with its key serves these names for more than the last third of its life. False for what is none. */
 export function isFresh({ certificate, key }: Pick<Issued, 'certificate' | 'key'>, names: readonly string[], now: number): boolean {
   try {
     const found = new X509Certificate(certificate);

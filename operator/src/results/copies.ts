@@ -38,7 +38,7 @@ interface Copy extends ConfigMap {
   readonly immutable: true;
 }
 
-/** What is kept of a task in memory: who it is. */
+/** Returns the part of a task that is kept in memory: its identity. */
 function shrink({ metadata: { name, namespace, uid, resourceVersion, annotations } }: KubeObject): KubeObject {
   const given = Object.entries({ namespace, uid, resourceVersion, annotations }).filter(([, value]) => value !== undefined);
   return { metadata: { name, ...Object.fromEntries(given) } };
@@ -116,7 +116,7 @@ export class Copies {
       this.#options.log.info('small artifacts are copied', { task: keyOf(task), configMap: made.metadata.name });
   }
 
-  /** The content of an artifact; undefined: it is gone, or cannot be had for good. Rejects where another try may help. */
+  /** Returns the content of an artifact; undefined: it is gone, or permanently not available. Rejects where another try may help. */
   async #read(task: AgentTask, uri: string, signal: AbortSignal): Promise<Buffer | undefined> {
     try {
       const answer = await this.#options.workers.artifact(task, uri, signal);

@@ -15,7 +15,7 @@ interface RecordsOptions {
   readonly clock: Clock;
 }
 
-/** How often the storage is looked at, and how often the task, ms. */
+/** Time between two looks at the storage, and at the task, ms. */
 const everyMs = { log: 1000, task: 5000 } as const;
 
 const traceName = 'trace.ndjson';
@@ -69,9 +69,10 @@ async function* recordsOf(options: RecordsOptions, first: Readable | undefined, 
   let { since, task } = options;
   let body = first;
   let lookAt = clock.monotonic() + everyMs.task;
+  let gone = false;
   for (;;) {
-    // Read before the log: the end that it reports is true of all that the log holds by then.
-    const over = isOver(task);
+    // Read before the log: an end that is reported here is true of all that the log holds when it is read.
+    const over = gone || isOver(task);
     if (body !== undefined)
       for await (const logged of recordsIn(body, since, clock)) {
         since = logged.record.seq;
@@ -82,15 +83,15 @@ async function* recordsOf(options: RecordsOptions, first: Readable | undefined, 
     signal.throwIfAborted();
     if (clock.monotonic() >= lookAt) {
       const now = await again(signal);
-      if (now === undefined) return;
-      task = now;
+      gone = now === undefined; // its log stays for a while, with what it did since the last look
+      task = now ?? task;
       lookAt = clock.monotonic() + everyMs.task;
     }
     try {
       body = await workers.log(task, since, signal);
     } catch (error) {
       // Workers are replaced while tasks run; of one that has ended the last records must not be missing without a word.
-      if (!(error instanceof Refused) || error.status !== 503 || isOver(task)) throw error;
+      if (!(error instanceof Refused) || error.status !== 503 || gone || isOver(task)) throw error;
       body = undefined;
     }
   }

@@ -98,6 +98,28 @@ it('records of one piece leave the event loop to others in between', async () =>
   expect(turns).toBe(10);
 });
 
+it.each(['ended', 'was deleted'])('a follower gets the last records of a task that %s between two looks', async (how) => {
+  const clock = new VirtualClock();
+  let written = 1;
+  const workers = {
+    log: (_: AgentTask, since: number) => Promise.resolve(Readable.from([Buffer.from(notes(written).split('\n').slice(since).join('\n'))])),
+    artifact: () => Promise.resolve(undefined),
+  };
+  const again = (): Promise<AgentTask | undefined> => {
+    written = 3;
+    return Promise.resolve(how === 'ended' ? taskOf(true) : undefined);
+  };
+  const signal = new AbortController().signal;
+  const records = await openRecords({ task: taskOf(false), again, workers, since: 0, follow: true, clock }, signal);
+  const read: number[] = [];
+  const end = (async () => {
+    for await (const { record } of records) read.push(record.seq);
+  })();
+  for (let second = 0; second < 10; second += 1) await clock.advance(1000);
+  await end;
+  expect(read).toEqual([1, 2, 3]);
+});
+
 it('a conversation that is followed pauses in time, also where its workers send nothing, and leaves them', async () => {
   const clock = new VirtualClock();
   const left = Promise.withResolvers<void>();
@@ -109,6 +131,17 @@ it('a conversation that is followed pauses in time, also where its workers send 
   expect(JSON.parse((await lines.next()).value as string)).toEqual({ type: 'Pause', seq: 1, at });
   expect((await lines.next()).done).toBe(true);
   await left.promise;
+});
+
+it('a caller that follows very many tasks leaves room for others', async () => {
+  const open = await serving((response) => void response.write(note(1, 'x')), { finished: false });
+  const opened = await Promise.all(Array.from({ length: 128 }, () => open('log', '?follow=true')));
+  expect(new Set(opened.map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
+  const refused = await open('log');
+  expect(refused.statusCode).toBe(429);
+  expect(Buffer.concat(await refused.toArray()).toString()).toContain('reader reads 128 results already');
+  for (const one of opened) one.destroy();
+  await expect.poll(async () => (await open('log', '?follow=true')).statusCode).toBe(200);
 });
 
 it('a caller has all that the front proxy adds, whatever it is called', () => {

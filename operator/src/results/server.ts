@@ -44,7 +44,7 @@ const documents: Readonly<Record<string, object>> = {
   },
 };
 
-/** What clients find the API by; undefined: the path is no such document. */
+/** Returns the document by which clients find the API; undefined: the path is no such document. */
 function discovery(path: string): object | undefined {
   return Object.hasOwn(documents, path) ? documents[path] : undefined;
 }
@@ -60,11 +60,11 @@ interface ResultsServerOptions {
   readonly log: Log;
 }
 
-/** How long answers may take once the server is to stop; its pod has 15 s. */
+/** Time that answers may take once the server is to stop, ms; its pod has 15 s. */
 const lastAnswerMs = 5000;
 
-/** Requests at a time: a follower holds one for as long as its task runs. */
-const mostRequests = 512;
+/** Requests at a time, of all and of one caller: a follower holds one for as long as its task runs. */
+const most = { requests: 512, ofCaller: 128 } as const;
 
 interface Asked {
   readonly namespace: string;
@@ -75,7 +75,7 @@ interface Asked {
   readonly follow: boolean;
 }
 
-/** What a request asks for, by its path. @throws Refused */
+/** Returns the result that a request asks for, by its path. @throws Refused */
 export function askedOf(target: string): Asked | undefined {
   const url = new URL(target, 'https://localhost');
   // Not by `pathname` alone: it resolves dots, and what they lead to is not what the API server has authorized.
@@ -112,6 +112,7 @@ export class ResultsServer {
   #server: Server | undefined;
   #proxy: FrontProxy | undefined;
   #open = 0;
+  readonly #openOf = new Map<string, number>();
 
   constructor(options: ResultsServerOptions) {
     this.#options = options;
@@ -160,7 +161,7 @@ export class ResultsServer {
   }
 
   #refuse(response: ServerResponse, error: unknown, gone: AbortSignal): void {
-    // What was sent cannot be taken back: an answer that breaks off must not look whole.
+    // Data that was sent cannot be taken back: an answer that breaks off must not look whole.
     if (response.headersSent) return void response.destroy();
     const refused = error instanceof Refused ? error : new Refused(500, `the results server failed: ${asError(error).message}`);
     if (!(error instanceof Refused) && !gone.aborted) this.#options.log.warn('a request failed', { error: asError(error).message });
@@ -171,15 +172,26 @@ export class ResultsServer {
     const target = request.url ?? '/';
     const [path = '/'] = target.split('?');
     if (/^\/(healthz|livez|readyz)$/.test(path)) return void response.writeHead(200, { 'content-type': 'text/plain' }).end('ok');
-    if (this.#open > mostRequests) throw new Refused(429, 'too many results are being read; try again later');
+    if (this.#open > most.requests) throw new Refused(429, 'too many results are being read; try again later');
     const caller = await this.#caller(request, signal);
     if (request.method !== 'GET' && request.method !== 'HEAD') throw new Refused(405, `${request.method} is not served here; use GET`);
     const document = discovery(path);
     if (document !== undefined) return json(response, 200, document);
     const asked = askedOf(target);
     if (asked === undefined) throw new Refused(404, 'there is nothing at this path; see docs/reference/results.md');
-    await this.#allow(caller, asked, signal);
-    await this.#serve(response, asked, caller, signal);
+    const { username } = caller;
+    const others = this.#openOf.get(username) ?? 0;
+    if (others >= most.ofCaller)
+      throw new Refused(429, `${username} reads ${others} results already; end some that are followed, or try again later`);
+    this.#openOf.set(username, others + 1);
+    try {
+      await this.#allow(caller, asked, signal);
+      await this.#serve(response, asked, caller, signal);
+    } finally {
+      const left = (this.#openOf.get(username) ?? 1) - 1;
+      if (left > 0) this.#openOf.set(username, left);
+      else this.#openOf.delete(username);
+    }
   }
 
   async #caller(request: IncomingMessage, signal: AbortSignal): Promise<Caller> {

@@ -25,8 +25,8 @@ interface ServingOptions {
 }
 
 /**
- * The certificate that all replicas share, and the word to the API server which authority to believe. A new one is made in the
- * last third of its life; the API server knows its authority before any replica uses it.
+ * The certificate that all replicas share, and the announcement to the API server of the authority to trust. A new one is made
+ * in the last third of its life; the API server knows its authority before any replica uses it.
  */
 export class ServingCertificate {
   readonly #options: ServingOptions;

@@ -23,7 +23,7 @@ interface ProcessOptions {
   readonly namespace: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Where workers are; another place in tests. */
+  /** Returns the address of workers; another place in tests. */
   readonly urlOf?: WorkersOptions['urlOf'];
 }
 
@@ -43,7 +43,7 @@ function workersFor({ transport, namespace, clock, urlOf }: ProcessOptions): Wor
   return new WorkersClient({ token: (audience) => tokens.token(audience), ...(urlOf !== undefined && { urlOf }) });
 }
 
-/** How often certificate, APIService and the front proxy are looked at, ms; after a failure sooner. */
+/** Time between two looks at certificate, APIService and the front proxy, ms; less after a failure. */
 const everyMs = 60_000;
 const againMs = 2000;
 
@@ -114,7 +114,7 @@ export async function startCopying(options: CopyingOptions): Promise<RunningResu
   return { port: endpoints.port, stop };
 }
 
-/** Does it, and returns after how many ms it is to be done again. */
+/** Runs a refresh, and returns the time until it is to be done again, ms. */
 async function tried(refresh: () => Promise<void>, signal: AbortSignal, log: Log): Promise<number> {
   try {
     await refresh();

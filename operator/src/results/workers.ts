@@ -33,13 +33,13 @@ export interface WorkersOptions {
 
 const serviceUrl = ({ namespace, name }: Workers): string => `http://${name}.${namespace}.svc:${workerPort}`;
 
-/** What a worker answers. */
+/** Answer of a worker. */
 interface WorkerAnswer {
   readonly body: Readable;
   readonly bytes: number | undefined;
 }
 
-/** Asks the workers of pools for what lies in their storage. */
+/** Client that asks the workers of pools for the contents of their storage. */
 export class WorkersClient {
   readonly #options: WorkersOptions;
 

@@ -6,7 +6,7 @@ import { canonical, findCondition, ResourceClient, type Transport } from '@agent
 import { resources } from '../runtime/resources.ts';
 import { isOpen } from './progress.ts';
 
-/** What a task works with, and the rollout that its end is counted for. */
+/** Revision that a task works with, and the rollout that its end is counted for. */
 export interface Arm {
   readonly revision: string | undefined;
   readonly rollout: string | undefined;
@@ -40,8 +40,8 @@ function isTrying({ phase }: RolloutStatus): boolean {
 }
 
 /**
- * What a task works with from this assignment on, and who judges it. `before` is that of the one before, undefined for the
- * first. A task that has to change either is counted for no arm from then on. `status` is the pool's, `judge` its model's. Pure.
+ * Decides the revisions that a task works with and is judged by from this assignment on. `before` is that of the one before, undefined for
+ * the first. A task that has to change either is counted for no arm from then on. `status` is the pool's, `judge` its model's. Pure.
  */
 export function armsOf(uid: string, before: Arms | undefined, status: RolloutStatus | undefined, judge?: RolloutStatus): Arms {
   const { revision, verifierRevision, rollout, shadow } = before === undefined ? first(uid, status, judge) : later(before, status, judge);
@@ -87,13 +87,13 @@ export function revisionOf(uid: string, content: unknown): string {
   return shortHash({ uid, content }, 10);
 }
 
-/** How many pods there are is no part of what they serve. */
+/** Returns an expert without its number of pods, which is no part of what they serve. */
 function served(expert: Expert): Omit<Expert, 'replicas'> {
   const { replicas: _, ...rest } = expert;
   return rest;
 }
 
-/** Tells servers of one expert apart: two revisions in which it is the same share its pods. `beside` is what else is in them. Pure. */
+/** Returns the hash of an expert's server: revisions in which it is the same share its pods. `beside` is what else is in them. Pure. */
 export function expertHash(expert: Expert, image: string | undefined, beside?: unknown): string {
   return shortHash({ expert: served(expert), image, ...(beside === undefined ? {} : { beside }) }, 8);
 }
@@ -106,7 +106,7 @@ export function poolRevision(uid: string, experts: readonly Expert[], image: (ex
   );
 }
 
-/** Why a pool must not begin a rollout now: its verifier is changing. Undefined: it may. Pure. */
+/** Returns the reason why a pool must not begin a rollout now: its verifier is changing. Undefined: it may. Pure. */
 export function poolLockedBy(model: EnergyModel | undefined): string | undefined {
   if (model === undefined || model.metadata.deletionTimestamp !== undefined) return undefined;
   const { metadata, status } = model;
@@ -116,7 +116,7 @@ export function poolLockedBy(model: EnergyModel | undefined): string | undefined
   return changing || isOpen(status?.rollout) ? `EnergyModel ${metadata.name}` : undefined;
 }
 
-/** Why a model must not begin a rollout now: a pool that names it is changing. Undefined: it may. Pure. */
+/** Returns the reason why a model must not begin a rollout now: a pool that names it is changing. Undefined: it may. Pure. */
 export function modelLockedBy(model: string, pools: readonly ExpertPool[]): string | undefined {
   const naming = pools.filter(({ metadata, spec }) => metadata.deletionTimestamp === undefined && spec.energyModelRef?.name === model);
   const found = naming.find((pool) => isOpen(pool.status?.rollout) || isReplacing(pool));
@@ -139,15 +139,15 @@ export interface Guarded {
   readonly release: () => void;
 }
 
-/** What is decided by what keeps a rollout from beginning. */
+/** Decision that depends on what keeps a rollout from beginning. */
 export interface Decider {
   readonly before: RolloutStatus | undefined;
-  /** What keeps it from beginning, as the caches know. */
+  /** Obstacle that keeps it from beginning, as the caches show it. */
   readonly lockedBy: string | undefined;
   readonly decide: (lockedBy: string | undefined) => RolloutReport;
 }
 
-/** Whether a rollout begins between two statuses. Pure. */
+/** Reports whether a rollout begins between two statuses. Pure. */
 function begins(before: RolloutStatus | undefined, next: RolloutStatus): boolean {
   return !isOpen(before) && next.id !== undefined && next.id !== before?.id;
 }

@@ -12,7 +12,7 @@ export type AskMetrics = (origin: string, signal: AbortSignal, namespace: string
 const timeLimitMs = 2_000;
 const longestAnswer = 1_048_576;
 
-/** Ms for which an answer is believed. */
+/** Time for which an answer counts as current, ms. */
 const freshMs = 5_000;
 
 /** Asks by HTTP. */
@@ -67,7 +67,7 @@ export class EngineReader {
   }
 }
 
-/** What the engines of one arm report, as gates read it; what they do not report is left out. Pure. */
+/** Returns the evidence that the engines of one arm report, as gates read it; what they do not report is left out. Pure. */
 export function engineEvidence(series: Series | undefined): Pick<ArmEvidence, 'requests' | 'latencies' | 'draft'> {
   const { requests, failed = 0, draftTokens, acceptedTokens } = series ?? {};
   return {
@@ -98,7 +98,7 @@ function covers(window: Window, second: number): boolean {
   });
 }
 
-/** Whether promotions may happen at this moment; without windows they always may. Pure. `now` is wall time in ms. */
+/** Reports whether promotions may happen at this moment; without windows they always may. Pure. `now` is wall time in ms. */
 export function isWindowOpen(windows: readonly Window[] | undefined, now: number): boolean {
   return windows === undefined || windows.some((window) => covers(window, secondOfWeek(now)));
 }
@@ -106,7 +106,7 @@ export function isWindowOpen(windows: readonly Window[] | undefined, now: number
 /** Observations of a histogram by the upper bound of their bucket, seconds; cumulative. */
 export type Buckets = Cumulative;
 
-/** What gates read of the metrics of an engine. Counters grow; a field without a series is absent. */
+/** Figures that gates read of the metrics of an engine. Counters grow; a field without a series is absent. */
 export interface Series {
   readonly requests?: number;
   readonly failed?: number;
@@ -158,7 +158,7 @@ function histogram(points: readonly Point[], name: string): Buckets | undefined 
   return buckets;
 }
 
-/** How long a gateway took to answer, by its models. Pure. */
+/** Returns the times that a gateway took to answer, by its models. Pure. */
 export function gatewayTimes(text: string): ReadonlyMap<string, Buckets> {
   const name = 'agentfleet_gateway_request_seconds';
   const byModel = Map.groupBy(pointsOf(text), ({ labels }) => labels.get('model') ?? '');
@@ -203,7 +203,7 @@ export function addSeries(a: Series, b: Series): Series {
   return each(a, b, (x, y) => x + y);
 }
 
-/** What was added since an earlier look; a counter that fell began again. Pure. */
+/** Returns the increase since an earlier look; a counter that fell began again. Pure. */
 export function since(now: Series, then: Series): Series {
   const restarted = (now.requests ?? 0) < (then.requests ?? 0);
   return restarted ? now : each(now, then, (x, y) => Math.max(0, x - y));

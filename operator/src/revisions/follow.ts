@@ -19,7 +19,7 @@ import { rolloutReport, type RolloutReport } from './report.ts';
 import type { ShadowView } from './shadow.ts';
 import type { Trial, Trials } from './trials.ts';
 
-/** What rollouts of pools and of models are followed with. */
+/** Dependencies for following the rollouts of pools and of models. */
 export interface Followers {
   readonly context: OperatorContext;
   readonly trials: Trials;
@@ -30,7 +30,7 @@ export interface Followers {
 interface RolloutOwner<P> {
   readonly owner: ExpertPool | EnergyModel;
   readonly policy: NamedPolicy | undefined;
-  /** What is left of a rollout where no policy is named any more. */
+  /** Returns the rest of a rollout where no policy is named any more. */
   readonly leaving: () => P | undefined;
 }
 
@@ -42,21 +42,21 @@ export interface Revisions<P> extends Pick<Seen, 'canaryEngines' | 'incompatible
   readonly place: LedgerPlace;
   readonly golden: Pick<GoldenQuestion, 'kind' | 'labels' | 'serviceAccount' | 'ready' | 'arm' | 'jobs' | 'pods'>;
   readonly trial: Pick<Trial, 'arm' | 'pods' | 'heldOut' | 'maps'>;
-  /** What keeps a rollout from beginning, as the caches know. */
+  /** Returns the obstacle that keeps a rollout from beginning, as the caches show it. */
   readonly lockedBy: () => string | undefined;
   readonly guard: (decider: Decider) => Promise<Guarded>;
-  /** What the engines of the desired revision lack on GPUs. */
+  /** Message about what the engines of the desired revision lack on GPUs. */
   readonly short: string | undefined;
   /** The status to write instead of the one that was decided. */
   readonly amend?: (next: RolloutReport) => RolloutReport | undefined;
-  /** Which revisions have pods; undefined: the record of the revision that serves is gone. */
+  /** Returns the plan of the revisions that have pods; undefined: the record of the revision that serves is gone. */
   readonly plan: (status: RolloutReport) => P | undefined;
 }
 
-/** What became of a look at a rollout: a plan, or the status of one whose stable revision is unknown. `release` once the status is written. */
+/** Result of a look at a rollout: a plan, or the status of one whose stable revision is unknown. `release` once the status is written. */
 export type Planned<P> = ({ readonly plan: P | undefined } | { readonly lost: RolloutReport }) & { readonly release: () => void };
 
-/** What all plans have. */
+/** Parts that all plans have. */
 interface RolloutParts {
   /** Children that stay although no desired state asks for them, as `group/plural/name`. */
   readonly keep: readonly string[];
@@ -120,14 +120,14 @@ async function follow<P extends RolloutParts>(
   }
 }
 
-/** How far the engines of the desired revision are; of one that was ready and is tried, how long they were away counts in all. */
+/** Returns the state of the desired revision's engines; for one that was ready and is tried, the sum of their outages counts. */
 function enginesOf({ outages }: Trials, before: RolloutReport | undefined, now: Pick<Revisions<unknown>, 'desired' | 'canaryEngines'>) {
   const { phase, id, canary } = before ?? {};
   const isTried = (phase === 'Shadowing' || phase === 'Canary') && canary === now.desired;
   return isTried && id !== undefined ? outages.over(id, now.canaryEngines) : now.canaryEngines;
 }
 
-/** What people decided about the revision that is tried: by orders that stand. A rejection counts for more than an approval. */
+/** Returns the decisions of people about the revision that is tried: by orders that stand. A rejection counts for more than an approval. */
 function decidedBy(
   orders: Lister<AgentTaskOrder>,
   kind: RolloutTarget,
@@ -150,7 +150,7 @@ type Placed = Pick<ExpertPoolStatus & EnergyModelStatus, 'plan' | 'rollout'>;
 
 const cure = 'give a smaller budget, or remove a tenant; what serves stays where it is';
 
-/** Which items of a revision find no room beside what serves, with the least that they lack; undefined: none. Pure. */
+/** Reports the items of a revision that find no room beside what serves, with the least that they lack; undefined: none. Pure. */
 export function shortOf(plan: Placed['plan'], items: readonly string[]): string | undefined {
   const words = items.flatMap((name) => {
     const first = plan?.rejected?.find(({ item }) => item === name);
@@ -162,7 +162,7 @@ export function shortOf(plan: Placed['plan'], items: readonly string[]): string 
   return words.length === 0 ? undefined : `no place on a GPU beside what serves: ${words.join('; ')}; ${cure}`;
 }
 
-/** Why a revision that is tried cannot go on: an item of it had a place on a GPU and has lost it. Pure. */
+/** Returns the reason why a revision that is tried cannot go on: an item of it had a place on a GPU and has lost it. Pure. */
 export function lostOf({ rollout, plan }: Placed = {}, revision: string, items: readonly string[]): string | undefined {
   const tried = rollout?.canary === revision && isOpen(rollout) && rollout.phase !== 'Loading';
   if (!tried) return undefined;

@@ -16,16 +16,16 @@ export interface GoldenTemplate {
   readonly timeoutSeconds: number;
 }
 
-/** What was found under a name, or why it is of no use. */
+/** The template that was found under a name, or the reason why it is of no use. */
 type FoundTemplate = GoldenTemplate | { readonly fault: string };
 
 /** Time of a Job whose template has no activeDeadlineSeconds. */
 const usualSeconds = 3600;
 
-/** Ms for which an answer is believed. */
+/** Time for which an answer counts as current, ms. */
 const freshMs = 5_000;
 
-/** What a PodTemplate is worth. Pure. */
+/** Returns the content of a PodTemplate, or the reason why it is of no use. Pure. */
 export function templateOf(name: string, object: PodTemplate | undefined): FoundTemplate {
   if (object === undefined)
     return { fault: `there is no PodTemplate ${name} in the namespace; create it, or correct templateRef of the gate` };
@@ -37,8 +37,8 @@ export function templateOf(name: string, object: PodTemplate | undefined): Found
 }
 
 /**
- * Reads PodTemplates by name. They are people's, and there may be any number of them, so no cache holds them: they are
- * asked for, and the answer is believed for a while.
+ * Reader of PodTemplates by name. They are made by users, and there may be any number of them, so no cache holds them: they
+ * are requested, and the answer counts as current for a while.
  */
 export class TemplateReader {
   readonly #client: ResourceClient<PodTemplate>;
@@ -72,7 +72,7 @@ export class TemplateReader {
 /** Label of a Job: the rollout that made it. */
 export const rolloutLabel = 'agentfleet.dev/rollout';
 
-/** What all labels of the operator begin with; a template may not set any. */
+/** Prefix of all labels of the operator; a template may not set any. */
 const own = 'agentfleet.dev/';
 
 /** Labels of the golden Jobs and pods of an owner; `owner` are those that name it. */
@@ -85,7 +85,7 @@ export function heardByGolden(wall: ServerWall, owner: Readonly<Record<string, s
   return heardBy(wall, peer({ pods: goldenLabels(owner) }), expertPort);
 }
 
-/** What a Job is made from. */
+/** Input that a Job is made from. */
 interface GoldenJob {
   readonly owner: KubeObject;
   readonly name: string;

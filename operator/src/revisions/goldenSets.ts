@@ -19,7 +19,7 @@ import { isOpen } from './progress.ts';
 import { shortHash } from './arm.ts';
 import { goldenJob, rolloutLabel, TemplateReader, type GoldenTemplate } from './goldenJob.ts';
 
-/** What is kept of one revision's run of one golden set. */
+/** Record of one revision's run of one golden set. */
 export interface GoldenEntry {
   readonly revision: string;
   /** Hash of what is run. */
@@ -29,9 +29,9 @@ export interface GoldenEntry {
   /** Jobs in a row whose pod the cluster took away. */
   readonly lost: number;
   readonly report?: GoldenReport;
-  /** Why there is no result until a person changes something. */
+  /** Reason why there is no result until a person changes something. */
   readonly fault?: string;
-  /** The word of the annotation that asks for another try, as it was when the Job ended. */
+  /** Value of the annotation that asks for another try, as it was when the Job ended. */
   readonly word?: string;
 }
 
@@ -56,7 +56,7 @@ const isOf =
   (entry: GoldenEntry): boolean =>
     entry.revision === revision && entry.set === set;
 
-/** What is known of a set and a revision. Pure. */
+/** Returns the entry of a set and a revision. Pure. */
 function findEntry(entries: readonly GoldenEntry[], revision: string, set: string): GoldenEntry | undefined {
   return entries.find(isOf(revision, set));
 }
@@ -67,7 +67,7 @@ export function textWith(entries: readonly GoldenEntry[], entry: GoldenEntry): s
   return JSON.stringify([...others, entry].slice(-mostEntries));
 }
 
-/** How a Job ended. `Lost`: the cluster took its pod away, which is no result of the set. */
+/** Outcome of a Job. `Lost`: the cluster took its pod away, which is no result of the set. */
 export type Outcome = 'Running' | 'Lost' | { readonly report: GoldenReport } | { readonly fault: string };
 
 const mostWords = 200;
@@ -76,7 +76,7 @@ function ended({ status }: Job): PodCondition | undefined {
   return status?.conditions?.find(({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True');
 }
 
-/** Whether a Job goes on. Pure. */
+/** Reports whether a Job goes on. Pure. */
 function isRunning(job: Job): boolean {
   return ended(job) === undefined;
 }
@@ -101,7 +101,7 @@ function failed(name: string, pod: Pod, container: string, terminated: Terminate
 }
 
 /**
- * What became of a Job. A failure is never a result, and never run again unless it was the cluster's.
+ * Returns the outcome of a Job. A failure is never a result, and never run again unless it was the cluster's.
  * @param pods of the Job, as the server has them
  */
 function outcomeOf(job: Job, pods: readonly Pod[], { container, timeoutSeconds }: GoldenTemplate): Outcome {
@@ -120,7 +120,7 @@ function outcomeOf(job: Job, pods: readonly Pod[], { container, timeoutSeconds }
   return { fault: `container ${container} of Job ${name}: ${report.fault}; ${say}; change the PodTemplate` };
 }
 
-/** Whose golden sets are run. */
+/** Owner and rollout whose golden sets are run. */
 export interface GoldenQuestion {
   readonly place: LedgerPlace;
   readonly kind: 'pool' | 'model';
@@ -128,9 +128,9 @@ export interface GoldenQuestion {
   readonly labels: Readonly<Record<string, string>>;
   readonly status: RolloutStatus | undefined;
   readonly spec: RolloutPolicySpec;
-  /** Whether the engines of a revision answer. */
+  /** Reports whether the engines of a revision answer. */
   readonly ready: (revision: string) => boolean;
-  /** What the Job of a revision receives. */
+  /** Returns the arm that the Job of a revision receives. */
   readonly arm: (revision: string, rollout: string) => GoldenArm | undefined;
   /** Jobs of the owner's namespace, as the cache shows them. */
   readonly jobs: readonly Job[];
@@ -142,11 +142,11 @@ export interface GoldenQuestion {
   readonly retry: string | undefined;
 }
 
-/** What is known of the golden sets of a rollout. */
+/** Facts that are known about the golden sets of a rollout. */
 export interface GoldenView {
   /** By the names of gates. */
   readonly evidence: (revision: string) => ReadonlyMap<string, GoldenEvidence>;
-  /** What the sets measured of a verifier's heads; undefined while they have not, or where they say nothing of it. */
+  /** Returns what the sets measured of a verifier's heads; undefined while they have not, or where they report nothing of it. */
   readonly heldOut: (revision: string) => HeldOut | undefined;
   /** Names of Jobs that stay. */
   readonly keep: readonly string[];
@@ -311,7 +311,7 @@ function armsOf({ status, spec }: GoldenQuestion): readonly Pick<Run, 'revision'
   ];
 }
 
-/** Whether what is kept still holds: a word that was not heard before asks for another run, but not of a result to compare with. */
+/** Reports whether a kept entry still holds: a new value of the annotation asks for another run, but not of a result to compare with. */
 function counts({ role, question }: Run, { report, word }: GoldenEntry): boolean {
   return word === question.retry || (role === 'stable' && report !== undefined);
 }

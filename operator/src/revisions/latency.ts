@@ -19,7 +19,7 @@ const mostKnown = 4_096;
 
 export type Latency = NonNullable<NonNullable<NonNullable<ExpertPoolStatus['experts']>[number]>['latency']>;
 
-/** What a pod had counted at one moment, by expert. */
+/** Counts of a pod at one moment, by expert. */
 interface Look {
   readonly at: number;
   readonly times: ReadonlyMap<string, Buckets>;
@@ -79,13 +79,13 @@ export class LatencyReader {
     return (this.#known.get(uid) ?? []).filter(({ at }) => now - at <= windowMs);
   }
 
-  /** Whether a pod answered within the window, as far as is known. */
+  /** Reports whether a pod answered within the window, as far as is known. */
   #isBusy(uid = ''): boolean {
     const looks = this.#looksAt(uid);
     return looks.length === 1 || [...answered(looks).values()].some((buckets) => countOf(buckets) > 0);
   }
 
-  /** What a pod answered within the window. The first look at it counts nothing: its age is unknown. */
+  /** Returns the times of the answers of a pod within the window. The first look at it counts nothing: its age is unknown. */
   async #one(pod: Pod, signal: AbortSignal): Promise<ReadonlyMap<string, Buckets>> {
     const { uid } = pod.metadata;
     const now = this.#options.clock.monotonic();
@@ -120,14 +120,14 @@ export class LatencyReader {
   }
 }
 
-/** What came between the oldest look and the newest. */
+/** Returns the answers that came between the oldest look and the newest. */
 function answered(looks: readonly Look[]): ReadonlyMap<string, Buckets> {
   const [first, newest] = [looks[0], looks.at(-1)];
   if (first === newest) return new Map();
   return new Map([...(newest?.times ?? [])].map(([expert, buckets]) => [expert, added(buckets, first?.times.get(expert))]));
 }
 
-/** What came since an earlier look; of an expert that was not there, all; after counts that fell, all since they began again. */
+/** Returns the answers since an earlier look; of an expert that was not there, all; after counts that fell, all since they began again. */
 function added(now: Buckets, then: Buckets | undefined): Buckets {
   if (then === undefined || countOf(now) < countOf(then)) return now;
   return new Map([...now].map(([bound, count]) => [bound, Math.max(0, count - (then.get(bound) ?? 0))]));
@@ -143,7 +143,7 @@ export function latencyOf(buckets: Buckets): Latency | undefined {
   return { p50Ms: rounded(1000 * secondsAt(buckets, total / 2)), p95Ms: rounded(1000 * secondsAt(buckets, total * 0.95)) };
 }
 
-/** What lies beyond all bounds counts as the last of them. */
+/** Returns the value at a rank, seconds. One that is beyond all bounds counts as the last of them. */
 function secondsAt(buckets: Buckets, rank: number): number {
   return Math.min(valueAt(buckets, rank), lastBound(buckets));
 }

@@ -27,7 +27,7 @@ export interface Sample {
   readonly acts: { readonly vetoed: number; readonly total: number };
   /** Undefined: no rollback was due. */
   readonly rolledBack: boolean | undefined;
-  /** A person cancelled it and had it undone: no word on the task, but one on the acts that passed. Absent: no. */
+  /** Set where a person cancelled it and had it undone: no evidence about the task, but about the acts that passed. Absent: no. */
   readonly revoked?: true;
   readonly energy: number | undefined;
   /** Calibrated probability of the last decision; undefined: none was reported. */
@@ -36,7 +36,7 @@ export interface Sample {
   readonly shadow?: ShadowReport | null;
 }
 
-/** What was counted of one revision. */
+/** Counts of one revision. */
 export interface Tallies extends Pick<ArmEvidence, 'tasks' | 'acts' | 'passedActs' | 'scores' | 'rollbacks' | 'energies'> {
   /** Tasks that ended for a reason that is not theirs. */
   readonly excluded: number;
@@ -79,7 +79,7 @@ function markOf(uid: string): string {
   return createHash('sha256').update(uid).digest('base64').slice(0, 8);
 }
 
-/** Where no act passed nothing can have been missed. What was undone went wrong, whatever its end is. */
+/** Adds a sample to the passed acts. Where none passed nothing can have been missed. What was undone went wrong, whatever its end is. */
 function addMissed(to: Tallies['passedActs'], { passed, revoked, acts, rolledBack }: Sample): Tallies['passedActs'] {
   if (acts.total <= acts.vetoed || (passed === undefined && revoked !== true)) return to;
   return { missed: to.missed + Number(passed === false || rolledBack !== undefined), total: to.total + 1 };
@@ -125,7 +125,7 @@ export function ledgerText({ rollout, arms, counted, shadow }: Ledger): Readonly
   return { [ledgerKeys.counts]: JSON.stringify({ rollout, arms, shadow }), [ledgerKeys.counted]: [...counted].join('') };
 }
 
-/** Whether a value has what the model has, in the same types. */
+/** Reports whether a value has all that the model has, in the same types. */
 function isLike(value: unknown, model: unknown): boolean {
   if (typeof model !== 'object' || model === null) return typeof value === typeof model;
   if (typeof value !== 'object' || value === null || Array.isArray(value) !== Array.isArray(model)) return false;
@@ -151,7 +151,7 @@ function sumsIn(data: Readonly<Record<string, string>> | undefined): Sums | null
   }
 }
 
-/** What a ConfigMap holds of copies for a rollout; undefined: nothing, or what cannot be read. Pure. */
+/** Returns the tallies of copies that a ConfigMap holds for a rollout; undefined: none, or none that can be read. Pure. */
 export function shadowIn(data: Readonly<Record<string, string>> | undefined, rollout: string): ShadowTallies | undefined {
   const sums = sumsIn(data);
   return sums?.rollout === rollout ? sums.shadow : undefined;
@@ -174,7 +174,7 @@ export class DamagedBook extends Error {
   }
 }
 
-/** Whose ledger it is, and its name and labels. */
+/** Owner of a ledger, and its name and labels. */
 export interface LedgerPlace {
   readonly owner: KubeObject;
   readonly name: string;
@@ -190,8 +190,8 @@ interface Known {
 }
 
 /**
- * Keeps the books of rollouts, each in one ConfigMap: the sums and who is in them change in one write, which holds for one
- * version only. So no task counts twice, whoever crashes and whatever a cache shows.
+ * Writer of the books of rollouts, each in one ConfigMap: the sums and the tasks that are in them change in one write, which
+ * holds for one version only. So no task counts twice, whichever process crashes and whatever a cache shows.
  */
 export class LedgerWriter {
   readonly #client: ResourceClient<ConfigMap>;
@@ -242,7 +242,7 @@ export class LedgerWriter {
     return newest;
   }
 
-  /** Whether the cache shows what is newer than what we know. Gone is newer than what it has shown, and not than what it will show. */
+  /** Reports whether the cache is newer than what is known. Gone is newer than what it has shown, and not than what it will show. */
   #isNewer(key: string, cached: ConfigMap | undefined, { uid, version }: Known): boolean {
     if (version === undefined) return true;
     if (cached === undefined) return this.#cache.hasSeen(version, key);
@@ -274,7 +274,7 @@ export class LedgerWriter {
     }
   }
 
-  /** Somebody else wrote and the cache may not show it for long: only the server knows what stands there now. */
+  /** Reads a book that another client wrote, as the cache may not show it for long: only the server knows what stands there now. */
   async #readLive(place: LedgerPlace, signal: AbortSignal): Promise<void> {
     const namespace = place.owner.metadata.namespace ?? '';
     const live = await this.#client.find({ namespace, name: place.name }, { signal });

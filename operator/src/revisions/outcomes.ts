@@ -16,7 +16,7 @@ const notTheArms: ReadonlySet<string> = new Set([
   'QueueTimeout',
 ]);
 
-/** Whether the task passed; undefined when its end is not its arm's. */
+/** Reports whether the task passed; undefined when its end is not its arm's. */
 function passedOf({ status }: AgentTask): boolean | undefined {
   const succeeded = findCondition(status?.conditions, 'Succeeded');
   if (succeeded?.status === 'True') return true;
@@ -33,7 +33,7 @@ function rolledBackOf({ status }: AgentTask): boolean | undefined {
   return undone?.reason === 'NotVerified' ? false : undefined;
 }
 
-/** Whether a person had undone what was done. */
+/** Reports whether a person had the work of a task undone. */
 function isRevoked(task: AgentTask): boolean {
   return findCondition(task.status?.conditions, 'Succeeded')?.reason === 'Cancelled' && rolledBackOf(task) !== undefined;
 }
@@ -93,8 +93,8 @@ interface Place {
 }
 
 /**
- * How the tasks of rollouts ended. One that leaves the cache of unfinished tasks is read once more; those that ended while
- * no operator looked are seen when all of them are looked at. Nothing is lost by a crash: the tasks themselves remember.
+ * Record of how the tasks of rollouts ended. One that leaves the cache of unfinished tasks is read once more; those that ended
+ * while no operator looked are seen when all of them are looked at. Nothing is lost by a crash: the tasks themselves remember.
  */
 export class Outcomes {
   readonly #client: ResourceClient<AgentTask>;

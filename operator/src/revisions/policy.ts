@@ -29,7 +29,7 @@ export class Designs {
   }
 }
 
-/** How requests are copied while a revision is in shadow. Pure. */
+/** Returns the rules by which requests are copied while a revision is in shadow. Pure. */
 export function shadowOf({ shadow = defaultShadow }: RolloutPolicySpec): NonNullable<RolloutPolicySpec['shadow']> {
   return shadow;
 }
@@ -45,7 +45,7 @@ const cooldownSeconds = 3600;
 /** After which a step that lacks its data is called held: a name for people, as missing data never promote and never roll back. */
 const stepTimeoutSeconds = 86_400;
 
-/** How the machine is to go on, by the spec. Pure. */
+/** Returns the rules by which the machine is to go on, by the spec. Pure. */
 export function policyOf(spec: RolloutPolicySpec): RolloutRules {
   const shadow = shadowOf(spec);
   return {
@@ -69,7 +69,7 @@ export function gatesOf(specs: readonly RolloutGate[] | undefined, designs: Desi
   return (specs ?? []).map((spec) => gateOf(spec, designs));
 }
 
-/** What the sequential test of tasks is designed for, beside the loss that is allowed. */
+/** Goal that the sequential test of tasks is designed for, beside the loss that is allowed. */
 const taskGoal = { alpha: 0.01, beta: 0.045, baseRate: 0.9, looks: defaultLooks };
 
 function gateOf({ name, metric, atLeast, atMost, minSamples }: RolloutGate, designs: Designs): Gate {
@@ -89,7 +89,7 @@ export type NamedPolicy =
 
 type Naming = Pick<ExpertPool | EnergyModel, 'metadata' | 'spec'>;
 
-/** Whether an object of the policy's namespace names it. Pure. */
+/** Reports whether an object of the policy's namespace names it. Pure. */
 export function namesPolicy({ spec }: Naming, { metadata }: RolloutPolicy): boolean {
   return spec.rolloutPolicyRef?.name === metadata.name;
 }
@@ -114,7 +114,7 @@ export function namedPolicy(
   return { reason: 'PolicyUnfit', message: `RolloutPolicy ${name}: ${refusal}; name another policy, or remove the gate; ${held}` };
 }
 
-/** How long pods of a revision stay after its last task, at least, seconds. Pure. */
+/** Returns the time that pods of a revision stay after its last task, at least, seconds. Pure. */
 export function drainSecondsOf(policy: NamedPolicy | undefined): number {
   return policy?.spec?.drainSeconds ?? 0;
 }

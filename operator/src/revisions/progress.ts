@@ -17,9 +17,9 @@ import { type RolloutOwnerStatus, rolloutReport, type RolloutReport } from './re
 import { gatesOf, policyOf, type Designs } from './policy.ts';
 import { isWindowOpen } from './engines.ts';
 
-/** What is known from outside when it is decided how a rollout goes on. */
+/** Facts that are known from outside when it is decided how a rollout goes on. */
 export interface Seen extends Pick<Evidence, 'desired' | 'canaryEngines' | 'incompatible' | 'lockedBy'> {
-  /** What was seen of the two arms of a rollout. */
+  /** Returns the evidence about the two arms of a rollout. */
   readonly evidence: (
     rollout: string,
     arms: { readonly stable: string; readonly canary: string },
@@ -46,8 +46,8 @@ export function isOpen(status: RolloutStatus | undefined): boolean {
 }
 
 /**
- * How far the rollout is after what was seen. Promotion and rollback go in one step from the verdict to the new pointer,
- * so that one write of the status flips it. Pure but for the memory of `designs`.
+ * Returns the report of the rollout after what was seen. Promotion and rollback go in one step from the verdict to the new
+ * pointer, so that one write of the status flips it. Pure but for the memory of `designs`.
  */
 export function progress(status: RolloutReport | undefined, spec: RolloutPolicySpec, seen: Seen, designs: Designs): RolloutReport {
   const now = Math.floor(seen.now / 1000);
@@ -132,12 +132,12 @@ function judge(
   const previous = new Map(before.map((result) => [result.name, result]));
   return gates.map((gate) => {
     const last = previous.get(gate.name);
-    // What copies said in shadow stands, by the rule that they were judged by: there are none later.
+    // Results from copies in shadow stand if this rule gave them: no copies come later.
     return last !== undefined && !speaks(gate.type, phase) && isSaidBy(gate, last) ? last : evaluateGate(gate, canary, stable, last);
   });
 }
 
-/** Whether the rollout is somewhere else than before. Pure. */
+/** Reports whether the rollout has moved from its present state. Pure. */
 export function rolloutMoved(present: RolloutOwnerStatus | undefined, next: RolloutOwnerStatus): boolean {
   const [old, now] = [present?.rollout, next.rollout];
   if (old === undefined || now === undefined) return old !== now;
@@ -157,14 +157,14 @@ const warnings: ReadonlySet<string> = new Set([
   'BookUnreadable',
 ]);
 
-/** What people should hear of a rollout: every other phase, and what holds it up. Pure. */
+/** Returns the event for people about a rollout: each new phase, and what holds it up. Pure. */
 export function rolloutEvent(present: RolloutOwnerStatus | undefined, next: RolloutOwnerStatus): NewEvent | undefined {
   const [old, now] = [rolloutReport(present), rolloutReport(next)];
   if (now === undefined || (old?.phase === now.phase && old.reason === now.reason && old.step === now.step)) return undefined;
   return { type: warnings.has(now.reason) ? 'Warning' : 'Normal', reason: now.reason, action: 'Rollout', note: now.message.slice(0, 1024) };
 }
 
-/** What status keeps beside the machine's own state. */
+/** Fields that the status keeps beside the machine's own state. */
 export interface Kept {
   readonly id: string | undefined;
   readonly samplesBefore: number;

@@ -12,7 +12,7 @@ const longestAnswer = 65_536;
 /** After which an answer counts as missing. */
 const answerSeconds = 5;
 
-/** Ms for which an answer is believed. */
+/** Time for which an answer counts as fresh, ms. */
 const freshMs = 10_000;
 
 /** Characters of a server's answer that a status quotes. */

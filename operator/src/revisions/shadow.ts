@@ -14,12 +14,12 @@ export function addBins(to: Bins, more: Bins | undefined): Bins {
   return to.map((count, bin) => count + (more[bin] ?? 0));
 }
 
-/** What is counted of copies, by the names that workers report them under. */
+/** Counts of copies, by the names under which workers report them. */
 const counters = ['answered', 'failed', 'dropped', 'candidates', 'sameCandidates'] as const satisfies readonly (keyof ShadowReport)[];
 
 export type CopyCounts = Readonly<Record<(typeof counters)[number], number>>;
 
-/** What a book holds of the copies of one rollout. */
+/** Counts that a book holds of the copies of one rollout. */
 export interface ShadowTallies {
   /** Tasks that ended. */
   readonly tasks: number;
@@ -84,7 +84,7 @@ export function addShadow(to: ShadowTallies, report: ShadowReport | null, passed
   };
 }
 
-/** What a task reports of copies for the rollout in whose shadow phase it was assigned; null: none. Pure. */
+/** Returns a task's report of copies for the rollout in whose shadow phase it was assigned; null: none. Pure. */
 export function shadowReportOf({ status }: AgentTask): ShadowReport | null {
   const { assignment, run } = status ?? {};
   return assignment?.shadow !== undefined && run?.shadow?.rollout === assignment.shadow ? run.shadow : null;
@@ -95,16 +95,16 @@ export function copiesUnderWay(tasks: readonly AgentTask[]): CopyCounts {
   return tasks.map(shadowReportOf).reduce<CopyCounts>((sum, report) => (report === null ? sum : addCopies(sum, report)), noCopies);
 }
 
-/** What gates read of it. Pure. */
+/** Returns the part of the tallies that gates read. Pure. */
 export function shadowEvidence({ copies, acts, ofSucceeded, scores }: ShadowTallies): ShadowEvidence {
   return { answered: copies.answered, acts, ofSucceeded, scores };
 }
 
-/** What is known of the copies that a revision in shadow gets. */
+/** Known counts of the copies that a revision in shadow gets. */
 export interface ShadowView {
   /** Tasks that have not ended and whose requests are copied. */
   readonly tasks: number;
-  /** What those report, and what the book holds of tasks that have ended. */
+  /** Counts that those tasks report, and counts that the book holds of tasks that have ended. */
   readonly live: CopyCounts;
   readonly ended: CopyCounts;
 }

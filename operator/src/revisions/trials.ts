@@ -14,20 +14,20 @@ import { isOpen, type Seen } from './progress.ts';
 import type { QueryReader } from './prometheus.ts';
 import { copiesUnderWay, noShadow, shadowEvidence, type ShadowView } from './shadow.ts';
 
-/** Whose rollout evidence is brought for. */
+/** Rollout for which evidence is gathered. */
 export interface Trial {
   readonly place: LedgerPlace;
-  /** Which revision of a task is tried: that of the experts, or that of the verifier. */
+  /** Revision of a task that is tried: that of the experts, or that of the verifier. */
   readonly arm: 'revision' | 'verifierRevision';
   readonly status: RolloutStatus | undefined;
   readonly spec: RolloutPolicySpec;
   /** Pods that serve a revision, and no other one. */
   readonly pods: (revision: string) => readonly Pod[];
-  /** What the pods of a verifier report of problems that it never saw; undefined while they do not. */
+  /** Returns the report of a verifier's pods on problems that it never saw; undefined while there is none. */
   readonly heldOut?: (revision: string) => HeldOut | undefined;
-  /** How a verifier makes probabilities of energies, as its pods report; undefined while they do not. */
+  /** Returns the report of a verifier's pods on its maps from energies to probabilities; undefined while there is none. */
   readonly maps?: (revision: string) => CalibrationMaps | undefined;
-  /** What golden sets found. What they measured of a verifier counts for more than what it reports. */
+  /** Findings of golden sets. Their measurements of a verifier count for more than its own reports. */
   readonly golden?: GoldenView;
   readonly now: number;
 }
@@ -41,7 +41,7 @@ function figuresOf({ golden, heldOut }: Trial, arms: readonly string[]): Trial['
 
 const deadlineMs = 1000 * defaultProgressDeadlineSeconds;
 
-/** How long the engines of a canary were away, at the last look. Times are ms. */
+/** Time that the engines of a canary were away, as of the last look. Times are ms. */
 interface Outage {
   /** Monotonic. */
   readonly at: number;
@@ -82,7 +82,7 @@ export class Outages {
   }
 }
 
-/** What all rollouts share: books of tasks, what engines report of themselves. */
+/** State that all rollouts share: books of tasks, reports of the engines about themselves. */
 export class Trials {
   readonly designs = new Designs();
   readonly golden: GoldenSets;
@@ -131,12 +131,12 @@ export class Trials {
       rollout === id ? { stable: of(now.stable), canary: { ...of(now.canary), ...copies } } : { stable: nothing, canary: nothing };
   }
 
-  /** Whether no more tasks are counted for a rollout. */
+  /** Reports whether no more tasks are counted for a rollout. */
   isFull(place: LedgerPlace, id: string): boolean {
     return this.#books.read(place, id).counted.size >= mostTasks;
   }
 
-  /** What became of copies so far; undefined: nothing is in shadow. */
+  /** Returns the counts of copies so far; undefined: nothing is in shadow. */
   shadow(place: LedgerPlace, { phase, id }: RolloutStatus): ShadowView | undefined {
     if (phase !== 'Shadowing' || id === undefined) return undefined;
     const open = this.#context.caches.tasks.lister.byIndex(revisionIndex, `shadow ${id}`);

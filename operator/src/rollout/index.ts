@@ -1,5 +1,5 @@
-// How a new revision of a pool's experts or of a verifier comes to serve: shadow, canary, gates, a flip of the pointer, and
-// back. Pure: controllers bring evidence and write down the state. May import `protocol` only.
+// Rollouts, which bring a new revision of a pool's experts or of a verifier to serve: shadow, canary, gates, a flip of the
+// pointer, and back. Pure: controllers bring evidence and write down the state. May import `protocol` only.
 export {
   evaluateGate,
   isSaidBy,

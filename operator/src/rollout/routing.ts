@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 const parts = 100_000;
 
 /**
- * Whether a task goes to the canary: by a hash of its uid and of the rollout, so that one task sees one checkpoint for all
- * its life, each rollout meets other tasks first, and a greater weight only adds tasks.
+ * Decides whether a task goes to the canary: by a hash of its uid and of the rollout, so that one task sees one checkpoint for
+ * all its life, each rollout meets other tasks first, and a greater weight only adds tasks.
  * @param weight percent of tasks, 0 to 100
  */
 export function goesToCanary(taskUid: string, rollout: string, weight: number): boolean {
@@ -21,8 +21,8 @@ function placeOf(taskUid: string, rollout: string): number {
 const controlsPerCanary = 2;
 
 /**
- * Whether a task that does not go to the canary is counted for the stable revision: by the other end of the same hash,
- * as many as the canary is compared with best for what the book of them may hold.
+ * Decides whether a task that does not go to the canary is counted for the stable revision: by the other end of the same hash, as
+ * many as give the best comparison with the canary within the size of their book.
  */
 export function isControl(taskUid: string, rollout: string, weight: number): boolean {
   return placeOf(taskUid, rollout) >= Math.max(weight / 100, 1 - (controlsPerCanary * weight) / 100) * parts;

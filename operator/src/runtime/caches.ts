@@ -29,7 +29,7 @@ import {
 } from './taskCensus.ts';
 import { slimNamespace, slimNetworkPolicy, slimNode, slimObject, slimPod, slimTask } from './transforms.ts';
 
-/** What every cache is made with. The transport need not be fenced: caches only read. */
+/** Options of every cache. The transport need not be fenced: caches only read. */
 export interface CacheOptions {
   readonly transport: Transport;
   readonly clock: Clock;
@@ -133,7 +133,7 @@ function cacheOfLeases(options: CacheOptions): Informer<Lease> {
   return new Informer({ ...options, resource: leases, labelSelector, stallMs: silentLeasesMs, transform: slimObject });
 }
 
-/** What the storage of sandboxes and pools consists of; clusters need not know VolumeSnapshots. */
+/** Creates the caches of the storage of sandboxes and pools; clusters need not know VolumeSnapshots. */
 function cachesOfStorage(options: CacheOptions): Pick<Caches, 'persistentVolumeClaims' | 'volumeSnapshots'> {
   const indexers = { task: taskOf };
   return {
@@ -148,7 +148,7 @@ function cachesOfStorage(options: CacheOptions): Pick<Caches, 'persistentVolumeC
   };
 }
 
-/** What Kueue admits tasks by; clusters need not have it. */
+/** Creates the caches of the objects by which Kueue admits tasks; clusters need not have it. */
 function cachesOfKueue({ kueue = false, ...options }: CacheOptions): Pick<Caches, 'workloads' | 'resourceFlavors'> {
   if (!kueue) return {};
   return {
@@ -163,7 +163,7 @@ function cachesOfKueue({ kueue = false, ...options }: CacheOptions): Pick<Caches
   };
 }
 
-/** Where only some are followed, no other one is read: their names are all that the operator may list then. */
+/** Creates the cache of namespaces. If only some are followed, it reads no other one: the operator may list only these by name then. */
 function cacheOfNamespaces({ namespaces: names, ...options }: CacheOptions): Informer<Namespace> {
   return new Informer({ ...options, resource: resources.namespaces, transform: slimNamespace, ...(names !== undefined && { names }) });
 }
@@ -218,7 +218,7 @@ const tracks = {
  */
 export const usualTrackingLabels: readonly string[] = ['app.kubernetes.io/instance'];
 
-/** Whether Git owns the task. `more`: labels that say so besides those that belong to one tool alone. Pure. */
+/** Reports whether Git owns the task. `more`: labels that mark this, besides those that belong to one tool alone. Pure. */
 export function isTracked({ metadata }: Pick<AgentTask, 'metadata'>, more: readonly string[]): boolean {
   return (
     [...tracks.labels, ...more].some((key) => metadata.labels?.[key] !== undefined) ||

@@ -46,7 +46,7 @@ export interface Images {
   readonly tools: string;
 }
 
-/** What the administrator sets, by environment (see config.ts). */
+/** Settings of the administrator, by environment (see config.ts). */
 export interface OperatorConfig {
   /** Namespace of the operator. */
   readonly namespace: string;
@@ -55,7 +55,7 @@ export interface OperatorConfig {
   readonly platformNamespaces: readonly string[];
   /** The namespaces that are followed, that of the operator among them; default: the whole cluster. */
   readonly watchNamespaces?: readonly string[] | undefined;
-  /** What commands with `network: Registries` may reach, in all pools; no host stands in the project itself. */
+  /** Destinations that commands with `network: Registries` may reach, in all pools; the project itself names no host. */
   readonly egress: EgressBrief;
   /** Addresses of the cluster's DNS servers, which sandboxes must not reach; their keepers try. */
   readonly resolvers?: readonly string[];
@@ -69,7 +69,7 @@ export interface OperatorConfig {
   readonly trackingLabels?: readonly string[];
   /** Rules of NetworkPolicies that all workers get beside those for what pools and tasks need. */
   readonly workerEgress?: readonly object[];
-  /** What holds for all that the operator makes; default: nothing. */
+  /** Settings for all that the operator makes; default: none. */
   readonly operands?: OperandSettings;
   /** Subjects that may read metrics of all parts, as `system:serviceaccount:<namespace>:<name>`. */
   readonly metricsReaders?: readonly string[];
@@ -81,7 +81,7 @@ export interface OperatorConfig {
   readonly gpus?: GpuDriver;
 }
 
-/** How GPUs are asked for. */
+/** Names by which GPUs are requested. */
 export interface GpuDriver {
   readonly driver: string;
   /** DeviceClass of whole GPUs. */
@@ -94,7 +94,7 @@ export interface GpuDriver {
 export interface Caches {
   /** Those that have not ended. Indexes: `pool` (`namespace/name` that the task names, or `default`), see pools/resolve.ts; others with the task controller. */
   readonly tasks: Informer<AgentTask>;
-  /** How many tasks there are, those too that have ended. */
+  /** Counts of tasks, including those that have ended. */
   readonly census: TaskCensus;
   /** Index: `task` (`namespace/name`). */
   readonly orders: Informer<AgentTaskOrder>;
@@ -113,7 +113,7 @@ export interface Caches {
   readonly runtimeClasses: Informer<RuntimeClass>;
   /** Everybody's: what theirs allow adds to what ours allow. */
   readonly networkPolicies: Informer<NetworkPolicy>;
-  /** What was decided about what nodes can; no cache, and shared like one. */
+  /** Decisions about the abilities of nodes; no cache, and shared like one. */
   readonly abilities: NodeAbilities;
   /** Our own ConfigMaps, deployments: those with label `agentfleet.dev/component`. */
   readonly configMaps: Informer<ConfigMap>;
@@ -122,12 +122,12 @@ export interface Caches {
   readonly persistentVolumeClaims: Informer<PersistentVolumeClaim>;
   /** Ours; empty where the cluster does not serve VolumeSnapshots. Index `task` (`namespace/name`). */
   readonly volumeSnapshots: OptionalCache<VolumeSnapshot>;
-  /** What Kueue admits tasks by: Workloads of ours, index `task`, and its ResourceFlavors; absent where that is off. */
+  /** Objects by which Kueue admits tasks: the operator's Workloads, index `task`, and Kueue's ResourceFlavors; absent where that is off. */
   readonly workloads?: OptionalCache<Workload>;
   readonly resourceFlavors?: OptionalCache<ResourceFlavor>;
 }
 
-/** What every controller is made with. */
+/** Dependencies that every controller gets. */
 export interface OperatorContext {
   readonly config: OperatorConfig;
   /** Fenced: a write fails with AF_FENCED while the operator's lease is not fresh. */
@@ -136,7 +136,7 @@ export interface OperatorContext {
   readonly random: Random;
   readonly log: Log;
   readonly registry: Registry;
-  /** Where spans of tasks go; absent: nowhere. */
+  /** Recorder of spans of tasks; absent: spans go nowhere. */
   readonly tracing?: Tracing;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly caches: Caches;
@@ -155,15 +155,15 @@ export interface OperatorContext {
 const most = 1024;
 
 /**
- * What was last decided about what most nodes can do, so that one node which comes or goes does not turn everything over:
- * an ability is used from two thirds of the nodes on, and no more when less than a third has it. One for all controllers of
- * a process, because sandboxes that wait have to be what tasks would make. It is kept beside the caches, and follows nothing.
+ * Last decisions about abilities of most nodes, so that one node which comes or goes does not turn everything over: an ability is
+ * used from two thirds of the nodes on, and no more when less than a third has it. One for all controllers of a process, because
+ * sandboxes that wait have to be what tasks would make. It is kept beside the caches, and follows nothing.
  */
 export class NodeAbilities {
   readonly name = 'abilities of nodes';
   readonly #last = new Map<string, boolean>();
 
-  /** Whether an ability is used that so many have of those that report. The same numbers give the same answer again. */
+  /** Decides whether an ability is used that `able` of the `reported` nodes have. The same numbers give the same answer again. */
   used(key: string, able: number, reported: number): boolean {
     const before = this.#last.get(key) ?? false;
     if (reported === 0) return before;

@@ -10,8 +10,8 @@ interface Beat {
 const durationMs = workerLease.duration * 1000;
 
 /**
- * Which workers are alive. Like an elector it counts from when a renewal was *seen*, so that the clocks of nodes may
- * differ; only what is long dead when it is first seen is judged by the time in the Lease.
+ * Live workers. Like an elector it counts from when a renewal was *seen*, so that the clocks of nodes may differ; only a worker
+ * that is long dead when it is first seen is judged by the time in the Lease.
  */
 export class Heartbeats {
   readonly #clock: Clock;
@@ -81,7 +81,7 @@ export class Heartbeats {
   }
 }
 
-/** What is known of the cluster and changes without an event of a cache. */
+/** State of the cluster that changes without an event of a cache. */
 export interface Changing {
   /** Calls the listener after every change; the function returned ends that. */
   onChange(listener: () => void): () => void;

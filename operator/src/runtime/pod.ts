@@ -4,7 +4,7 @@ import type { ExpertPool } from '@agentfleet/protocol/api';
 /** Uid and gid of all our images. */
 export const podUid = 10_001;
 
-/** What Pod Security *restricted* demands of a pod, and a group that may read projected files. */
+/** Settings that Pod Security *restricted* demands of a pod, and a group that may read projected files. */
 export const podSecurity: V1PodSecurityContext = {
   runAsNonRoot: true,
   runAsUser: podUid,
@@ -14,7 +14,7 @@ export const podSecurity: V1PodSecurityContext = {
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
-/** What it demands of a container, and a read-only root file system. */
+/** Settings that it demands of a container, and a read-only root file system. */
 export const containerSecurity: V1SecurityContext = {
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,

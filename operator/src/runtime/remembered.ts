@@ -17,7 +17,7 @@ interface Known<T> {
   readonly at: number;
 }
 
-/** Answers that are believed for a while, by what they are about; of too many the one that was asked for longest ago gives way. */
+/** Answers that are trusted for a while, by their subject; of too many the one that was asked for longest ago gives way. */
 export class Remembered<T> {
   readonly #clock: Clock;
   readonly #believedMs: (value: T) => number;
@@ -29,7 +29,7 @@ export class Remembered<T> {
     this.#believedMs = believedMs;
   }
 
-  /** The answer that is believed, or else a new one; `before` is the one that is not believed any more. Rejects as `ask` does: then nothing is remembered. */
+  /** Returns the trusted answer, or else a new one; `before` is the expired one. Rejects as `ask` does, and then remembers nothing. */
   async of(key: string, ask: (before: T | undefined) => Promise<T>): Promise<T> {
     const known = this.#known.get(key);
     const isBelieved = known !== undefined && this.#clock.monotonic() - known.at < this.#believedMs(known.value);

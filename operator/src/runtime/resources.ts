@@ -48,7 +48,7 @@ export interface PodCondition {
   readonly lastTransitionTime?: string;
 }
 
-/** How a container ended. */
+/** End of a container. */
 export interface Terminated {
   readonly exitCode?: number;
   readonly reason?: string;
@@ -64,7 +64,7 @@ export interface ContainerStatus {
     readonly running?: { readonly startedAt?: string };
     readonly terminated?: Terminated;
   };
-  /** How it ended before it was started again. */
+  /** Its end before it was started again. */
   readonly lastState?: { readonly terminated?: Terminated };
 }
 
@@ -218,12 +218,12 @@ export function identity({ group, plural }: { readonly plural: string; readonly 
   return `${group}/${plural}/${name}`;
 }
 
-/** Whether nothing may be made in the namespace any more. */
+/** Reports whether nothing may be made in the namespace any more. */
 export function isTerminating(namespace: Namespace | undefined): boolean {
   return namespace?.metadata.deletionTimestamp !== undefined || namespace?.status?.phase === 'Terminating';
 }
 
-/** Whether all containers of a pod have ended for good, as those of one that was evicted: it has neither a GPU nor memory any more. */
+/** Reports whether all containers of a pod have ended permanently, as after an eviction: it has neither a GPU nor memory any more. */
 export function isOver({ status }: Pod): boolean {
   return status?.phase === 'Failed' || status?.phase === 'Succeeded';
 }

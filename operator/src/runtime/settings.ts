@@ -17,7 +17,7 @@ interface ProxySettings {
   readonly except: readonly string[];
 }
 
-/** What the administrator sets for what the operator makes, beside what pools and tasks say. */
+/** Settings of the administrator for what the operator makes, beside those of pools and tasks. */
 export interface OperandSettings {
   readonly imagePullPolicy?: string;
   /** Names of Secrets, in the namespace of each pod. */
@@ -33,7 +33,7 @@ export interface OperandSettings {
   readonly proxy?: ProxySettings;
   /** Whether all programs of ours trust the ConfigMap `agentfleet-ca` of their namespace. */
   readonly privateAuthorities?: boolean;
-  /** Where workers and gateways send spans of tasks; other pods reach no such address, and the operator records for them. */
+  /** Target for the spans of tasks of workers and gateways; other pods reach no such address, and the operator records for them. */
   readonly tracing?: { readonly endpoint: string; readonly sampleRatio: number };
   /** The volume of a pool without object storage. */
   readonly artifacts?: { readonly size?: string; readonly storageClassName?: string };
@@ -120,7 +120,7 @@ function assigned(security: NonNullable<V1PodSpec['securityContext']>): NonNulla
   return kept;
 }
 
-/** Where pods of pools run that sit on no GPU; the plan places the others. */
+/** Sets the placement of pods of pools that sit on no GPU; the plan places the others. */
 function scheduledWith<T extends Plain<V1PodSpec>>(pod: T, settings: OperandSettings): T {
   const { nodeSelector = {}, tolerations = [], priorityClassName } = settings;
   const isPlaced = pod.nodeSelector !== undefined || pod.resourceClaims !== undefined || pod.runtimeClassName !== undefined;

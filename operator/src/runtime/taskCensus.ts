@@ -6,7 +6,7 @@ import { scopesOf } from './settings.ts';
 
 type PoolRef = AgentTask['spec']['poolRef'];
 
-/** What tasks are counted by. */
+/** Traits by which tasks are counted. */
 export interface TaskTraits {
   readonly namespace: string;
   readonly poolRef: PoolRef;
@@ -21,7 +21,7 @@ export interface TaskGroup extends TaskTraits {
   readonly count: number;
 }
 
-/** Where a task is counted. Pure. */
+/** Returns the traits by which a task is counted. Pure. */
 export function traitsOf({ metadata, spec, status }: AgentTask): TaskTraits {
   const { worker, workerNamespace = '' } = status?.assignment ?? {};
   const finished = status?.finished === 'true';
@@ -86,12 +86,12 @@ interface TaskCensusOptions {
 }
 
 /**
- * Who there is: tasks that have not ended by the cache, those that have by a look at all of them, page by page, at the
- * start, and every ten minutes while this replica leads. Of the latter only counts are kept, so that memory does not grow
- * with what has been done.
+ * Counts of all tasks: of those that have not ended by the cache, of those that have by a look at all of them, page by page, at
+ * the start, and every ten minutes while this replica leads. Of the latter only counts are kept, so that memory does not grow
+ * with the number of past tasks.
  *
- * They are read in full because metadata alone (PartialObjectMetadata) has neither phase, pool, end nor what is still held. Nothing
- * of a page is kept but its counts, and those whose care is due.
+ * They are read in full because metadata alone (PartialObjectMetadata) has neither phase, pool, end nor what is still held.
+ * Nothing of a page is kept but its counts, and those whose care is due.
  */
 export class TaskCensus {
   readonly name = 'agenttasks that have ended';
@@ -106,7 +106,7 @@ export class TaskCensus {
   readonly #synced = Promise.withResolvers<undefined>();
   #isSynced = false;
   #nap = new AbortController();
-  /** Who wants the tasks that have ended to be looked at again and again. */
+  /** Number of callers that need the tasks that have ended to be looked at again and again. */
   #followers = 0;
   /** Monotonic ms at which a page came. */
   #pageAt = -Infinity;
@@ -312,8 +312,8 @@ export function workerOf({ status }: AgentTask): readonly string[] {
 }
 
 /**
- * Reasons for which a task is neither accepted nor in a queue: few tasks have one at a time, so that whoever ends the
- * reason finds them without looking at all. Also as `<reason> <namespace>`.
+ * Returns the reasons for which a task is neither accepted nor in a queue: few tasks have one at a time, so that the code that
+ * ends the reason finds them without looking at all. Also as `<reason> <namespace>`.
  */
 export function wakeReasons({ status, metadata }: AgentTask): readonly string[] {
   if (status?.finished === 'true') return [];

@@ -32,7 +32,7 @@ const specFields = [
   'tools',
 ] as const satisfies readonly (keyof AgentTaskSpec)[];
 
-/** What decisions look at: neither goal nor checks, files or rules, which are most of a task. */
+/** Keeps the fields that decisions read: neither goal nor checks, files or rules, which are most of a task. */
 function slimSpec({ workspace, setup, policy, priority, suspend, cancel, ...spec }: AgentTaskSpec, { of }: Sharing): AgentTaskSpec {
   const kept = Object.fromEntries(specFields.flatMap((field) => (spec[field] === undefined ? [] : [[field, of(spec[field])]])));
   const { profile, network, minIsolation } = policy;
@@ -47,7 +47,7 @@ function slimSpec({ workspace, setup, policy, priority, suspend, cancel, ...spec
   } as unknown as AgentTaskSpec;
 }
 
-/** What of a workspace has to be let in: a host with a credential, a ConfigMap. */
+/** Keeps the parts of a workspace that have to be let in: a host with a credential, a ConfigMap. */
 function placeOf(workspace: AgentTaskSpec['workspace']): object {
   const { type } = workspace;
   if (workspace.type === 'ConfigMap') return { type, configMap: { name: workspace.configMap.name } };
@@ -70,7 +70,7 @@ function slimStatus(status: AgentTaskStatus, { of }: Sharing): AgentTaskStatus {
   return slim;
 }
 
-/** How equal parts of objects become one; `of` as in `Shared`. */
+/** Merging of equal parts of objects into one; `of` as in `Shared`. */
 export interface Sharing {
   readonly of: <T>(value: T) => T;
 }
@@ -125,7 +125,7 @@ export function slimNode(node: Node): Node {
   };
 }
 
-/** Whom a policy selects and whether it lets anything through; its rules are most of one. */
+/** Keeps the selector of a policy and whether it lets anything through; its rules are most of one. */
 export function slimNetworkPolicy(policy: NetworkPolicy): NetworkPolicy {
   const { podSelector, policyTypes, ingress = [], egress = [] } = policy.spec ?? {};
   const spec = { ...(podSelector === undefined ? {} : { podSelector }), ...(policyTypes === undefined ? {} : { policyTypes }) };

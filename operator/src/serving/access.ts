@@ -16,7 +16,7 @@ import type { OperatorContext } from '../runtime/context.ts';
 /** ServiceAccount of the operator, which the chart gives it. */
 export const operatorAccount = 'agentfleet-operator';
 
-/** What all servers check tokens by. */
+/** Data by which all servers check tokens. */
 export interface ClusterAccess {
   readonly issuer: string;
   /** The cluster's signing keys as JSON. */
@@ -29,7 +29,7 @@ export interface ClusterAccess {
   readonly results?: string | undefined;
 }
 
-/** What the servers of one pod template check tokens by. */
+/** Data by which the servers of one pod template check tokens. */
 export interface ServerAccess extends Pick<ClusterAccess, 'issuer' | 'metricsReaders'> {
   readonly namespace: string;
   /** ConfigMap with the signing keys, in that namespace. */
@@ -45,7 +45,7 @@ export function operatorSubject(namespace: string): string {
   return serviceAccountSubject(namespace, operatorAccount);
 }
 
-/** What all servers check tokens by, as it is known now. */
+/** Returns the data by which all servers check tokens, as it is known now. */
 export function clusterAccess({ config, tokens }: Pick<OperatorContext, 'config' | 'tokens'>): ClusterAccess {
   const { namespace, metricsReaders = [], results = false } = config;
   return {

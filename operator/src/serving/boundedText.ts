@@ -1,11 +1,11 @@
-/** What is asked for by HTTP, in words, and the longest answer that is read, bytes. */
+/** Request by HTTP: `what` names its subject in words, `most` is the longest answer that is read, bytes. */
 interface BoundedQuestion {
   readonly url: string;
   readonly what: string;
   readonly most: number;
   /** Value of the `Authorization` header. */
   readonly authorization?: string | undefined;
-  /** What to do about an answer that is too long. */
+  /** Advice for an answer that is too long. */
   readonly cure?: string;
 }
 

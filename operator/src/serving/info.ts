@@ -49,7 +49,7 @@ function headOf(value: unknown): HeadCalibration {
   return { name: known, samples, ...figures, vetoBelowProbability, warnBelowProbability, knots: knotsOf(known, knots) };
 }
 
-/** What a server reports of its calibration; undefined: nothing. What runs in the pod is not ours to trust, so all is checked. */
+/** Returns the calibration that a server reports; undefined: none. The program in the pod is not ours to trust, so all is checked. */
 export function calibrationOf(value: unknown): ReportedCalibration | undefined {
   if (value === undefined || value === null) return undefined;
   const { digest, featureSet, fittedAt, heads } = objectOf(value);
@@ -77,11 +77,11 @@ export interface ServerInfo {
   readonly digest: string;
   /** `sha256:` of the artifact alone, as a spec may demand it; null for an engine without one. */
   readonly artifact: string | null;
-  /** Why its report is not acted upon; null: it is. */
+  /** Reason that its report is not acted upon; null: it is. */
   readonly shadow: string | null;
   /** Tokens whose keys and values an engine on a GPU holds at once; absent: it does not report. */
   readonly kvTokens?: number;
-  /** How its probabilities were calibrated; absent: it reports nothing. */
+  /** Calibration of its probabilities; absent: it reports none. */
   readonly calibration?: ReportedCalibration;
 }
 
@@ -112,7 +112,7 @@ const objectOf = (value: unknown): Answer => (typeof value === 'object' && value
 
 const isDigest = (value: unknown): value is string => typeof value === 'string' && /^sha256:[0-9a-f]{64}$/.test(value);
 
-/** What is informed of an answer. @throws Error when it has no digest */
+/** Reads the info of a server from its answer. @throws Error when it has no digest */
 export function infoOf(answer: unknown): ServerInfo {
   const { modelDigest, shadow, about, calibration: reported, memory } = objectOf(answer);
   if (!isDigest(modelDigest)) throw new Error('modelDigest is not a digest');
@@ -128,7 +128,7 @@ export function infoOf(answer: unknown): ServerInfo {
   };
 }
 
-/** Where a pod answers; undefined while it has no address. */
+/** Returns the origin at which a pod answers; undefined while it has no address. */
 export function originOf({ status }: Pod, port: number = expertPort): string | undefined {
   const ip = status?.podIP;
   if (ip === undefined || ip === '') return undefined;
@@ -143,8 +143,8 @@ export interface ReaderOptions<Ask> {
 }
 
 /**
- * What servers report about themselves. A pod is asked once: its code and weights are those of its image and its template,
- * so another answer comes with another pod. One that does not report is asked again after a while.
+ * Reports of servers about themselves. A pod is asked once: its code and weights are those of its image and its template, so
+ * another answer comes with another pod. One that does not report is asked again after a while.
  */
 export class InfoReader {
   readonly #options: ReaderOptions<AskInfo>;

@@ -1,18 +1,18 @@
 import type { ContainerStatus, Pod } from '../runtime/resources.ts';
 
-/** How a container ended, as the kubelet reports. */
+/** End of a container, as the kubelet reports it. */
 interface End {
   readonly exitCode?: number;
   readonly reason?: string;
   readonly message?: string;
 }
 
-/** What engines say when their GPU has no room left: at a request, at the load of weights, and when nothing is left for keys and values. */
+/** Messages of engines whose GPU has no room left: at a request, at the load of weights, and when nothing is left for keys and values. */
 const gpuWords = /out of memory|no available memory for the cache blocks|less than desired gpu memory utilization/i;
 
 /**
- * What helps a container that ran out of memory; undefined where it ended by something else. The kernel's own verdict comes first:
- * the last words of one that it killed are of before.
+ * Returns the remedy for a container that ran out of memory; undefined where it ended by something else. The kernel's own verdict
+ * comes first: the last words of a container that it killed are of before.
  */
 function memoryCure({ reason, message }: End): string | undefined {
   if (reason === 'OOMKilled') return 'it took more memory than its limit: raise resources.container.limits.memory';
@@ -20,13 +20,13 @@ function memoryCure({ reason, message }: End): string | undefined {
   return 'its GPU has too little memory left: give a larger resources.memory.budget or fewer kvTokens, or another slot, and see what else runs there';
 }
 
-/** What a container waits for in the ordinary course of its start. */
+/** Reasons for which a container waits in the ordinary course of its start. */
 const ordinary = new Set(['ContainerCreating', 'PodInitializing']);
 
 /** Most of the last lines of a container that is reported. */
 const mostLastWords = 400;
 
-/** What a container said at its end, on one line; empty when nothing. */
+/** Returns the message of a container at its end, on one line; empty when there is none. */
 function lastWords(message: string | undefined): string {
   const words = (message ?? '').replaceAll(/\s+/g, ' ').trim();
   return words === '' ? '' : `: ${words.length <= mostLastWords ? words : `${words.slice(0, mostLastWords).toWellFormed()}…`}`;
@@ -53,7 +53,7 @@ function containerTrouble({ name, state, lastState, restartCount }: ContainerSta
   return restartCount > 0 ? `container ${name} has restarted ${restartCount} times` : undefined;
 }
 
-/** Whether the pod answers. */
+/** Reports whether the pod answers. */
 export function isReady(pod: Pod): boolean {
   return (
     pod.metadata.deletionTimestamp === undefined &&
@@ -61,7 +61,7 @@ export function isReady(pod: Pod): boolean {
   );
 }
 
-/** Why a pod is not ready, in the words of scheduler and kubelet; undefined when it is, or when they say nothing. */
+/** Returns the reason that a pod is not ready, in the words of scheduler and kubelet; undefined when it is, or when they give none. */
 export function podTrouble(pod: Pod): string | undefined {
   if (isReady(pod)) return undefined;
   const { status } = pod;
@@ -74,7 +74,7 @@ export function podTrouble(pod: Pod): string | undefined {
   return status?.phase === 'Failed' ? `${status.reason ?? 'Failed'}: ${status.message ?? 'no message'}` : undefined;
 }
 
-/** Whether the kubelet prepares the pod and its status does not say what is in the way: a volume, for example. */
+/** Reports whether the kubelet prepares the pod and its status does not name the obstacle: a volume, for example. */
 export function isPreparing(pod: Pod): boolean {
   const { status } = pod;
   return (

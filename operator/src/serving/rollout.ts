@@ -2,7 +2,7 @@ import type { Reason } from '@agentfleet/protocol/api';
 import { isReady, firstTrouble } from './podTrouble.ts';
 import type { Deployment, Pod } from '../runtime/resources.ts';
 
-/** Whether every pod of the Deployment is of its present template and answers. */
+/** Reports whether every pod of the Deployment is of its present template and answers. */
 export function rolledOut(deployment: Deployment | undefined, replicas: number): boolean {
   const { status, metadata } = deployment ?? {};
   return (
@@ -14,15 +14,15 @@ export function rolledOut(deployment: Deployment | undefined, replicas: number):
   );
 }
 
-/** The Deployment controller's word that it does not get on. */
+/** Reports whether the Deployment controller states that it does not get on. */
 export function exceeded(deployment: Deployment | undefined): boolean {
   return deployment?.status?.conditions?.some(({ type, status }) => type === 'Progressing' && status === 'False') === true;
 }
 
-/** What the API server fills in where a Deployment names no time, seconds. */
+/** Value that the API server fills in where a Deployment names no time, seconds. */
 export const defaultProgressDeadlineSeconds = 600;
 
-/** Whether no pod has answered for the time in which a Deployment is to get on: of one that was complete once its controller reports no more. */
+/** Reports whether no pod has answered for the progress deadline of a Deployment: once it was complete, its controller reports no more. */
 function isAbsentTooLong({ spec, status }: Deployment, now: number): boolean {
   const { progressDeadlineSeconds = defaultProgressDeadlineSeconds } = spec ?? {};
   const available = status?.conditions?.find(({ type }) => type === 'Available');
@@ -37,8 +37,8 @@ interface Wanted {
 }
 
 /**
- * How far the engines of a revision are. `Absent`: of one of them no pod answers. `Loading`: all answer, and not yet with every
- * pod of the present template. `Failed`: one does not come up, or is gone for good. Pure. `now` is wall time in ms.
+ * Returns the state of the engines of a revision. `Absent`: of one of them no pod answers. `Loading`: all answer, and not yet
+ * with every pod of the present template. `Failed`: one does not come up, or is permanently gone. Pure. `now` is wall time in ms.
  */
 export function engineState(servers: readonly Wanted[], now: number): 'Absent' | 'Loading' | 'Ready' | 'Failed' {
   if (servers.some(({ deployment }) => exceeded(deployment) || (deployment !== undefined && isAbsentTooLong(deployment, now))))
@@ -59,7 +59,7 @@ export function newestReady(pods: readonly Pod[]): Pod | undefined {
   return pods.filter(isReady).sort((a, b) => (age(a) < age(b) ? 1 : -1))[0];
 }
 
-/** What is to be known about the pods of one server. */
+/** Facts about the pods of one server. */
 export interface ServerView {
   /** Pods that are asked for. */
   readonly wanted: number;
@@ -67,20 +67,20 @@ export interface ServerView {
   readonly pods: readonly Pod[];
   /** Events of the kubelet about pods that it prepares, by their names. */
   readonly notes: ReadonlyMap<string, string>;
-  /** What stands in the way until a person changes something. */
+  /** Obstacle that stays until a person changes something. */
   readonly obstacle: { readonly reason: Reason; readonly message: string } | undefined;
 }
 
-/** How far the pods of a server are. */
+/** State of the pods of a server. */
 export interface Serving {
   readonly phase: 'Starting' | 'Ready' | 'Degraded' | 'Unavailable' | 'Scaled';
   readonly replicas: number;
   readonly ready: number;
-  /** Why it is not what was asked for; undefined when it is. */
+  /** Reason that it is not what was asked for; undefined when it is. */
   readonly fault: { readonly reason: Reason; readonly message: string; readonly stalled: boolean } | undefined;
 }
 
-/** How far a server is. Pure. */
+/** Returns the state of a server. Pure. */
 export function servingOf({ wanted, deployment, pods, notes, obstacle }: ServerView): Serving {
   const { replicas = 0, readyReplicas: ready = 0 } = deployment?.status ?? {};
   // Pods that are not asked for need no Deployment: there may be no image for one.

@@ -10,7 +10,7 @@ import {
 } from '../placement/index.ts';
 import { engineContainer } from './vllm/index.ts';
 
-/** What a plan holds of the pods of an engine. */
+/** State of the pods of an engine in a plan. */
 export type Seat =
   | { readonly kind: 'NoGpu' }
   /** Its place, or its places in one order, as annotations have them; `admitted` when its turn to start has come. */
@@ -46,7 +46,7 @@ function reported(values: readonly (string | undefined)[]): string | undefined {
   return known.length < values.length ? undefined : annotationOf(known);
 }
 
-/** What an engine is started with now: how many GPUs it spans, and the bytes that it takes on each of them. */
+/** Needs of an engine that starts now: the number of GPUs that it spans, and the bytes that it takes on each of them. */
 interface Wanted {
   readonly shards?: number;
   /** Infinity: it has no place, however much room there is. */
@@ -78,7 +78,7 @@ export function seatOf(
   const small = found.find(({ bytes }) => bytes < wanted);
   if (small !== undefined)
     return { kind: 'Unseated', reason: undefined, message: `it needs ${wanted} bytes, and has ${small.bytes} on ${small.slot}` };
-  // Which board it is, is known when it is held.
+  // The board is known only when it is held.
   const open = plan.mode === 'Reservation' ? found.find(({ uuid }) => uuid === undefined) : undefined;
   if (open !== undefined) return { kind: 'Unseated', reason: undefined, message: `${open.slot} is not held yet`, moves: true };
   const places = found.map(({ slot, uuid, claim }) => ({
@@ -133,7 +133,7 @@ function placePod(spec: Placeable['template']['spec'], pod: PodPlacement): objec
   const { resourceClaims, runtimeClassName, nodeSelector, tolerations = [] } = pod;
   const [engine, ...others] = spec.containers;
   const beside = spec.initContainers?.some(({ name }) => name === engineContainer) === true;
-  // Where the runtime hands out GPUs by environment, an image with `all` would see every one of the node.
+  // If the runtime hands out GPUs by environment, an image with `all` would see every one of the node.
   const blind = (one: Container): object =>
     runtimeClassName === undefined ? one : { ...one, env: [...(one.env ?? []), ...withoutGpu.env] };
   const placed = beside
@@ -174,7 +174,7 @@ export function seatDeployment(spec: object, seat: Seat): object {
   return { ...spec, replicas: admitted ? replicas : 0, strategy, template: placed };
 }
 
-/** Whether the pods of a Deployment were put on a GPU. */
+/** Reports whether the pods of a Deployment were put on a GPU. */
 export function wasSeated(
   template: { readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } } | undefined,
 ): boolean {

@@ -16,7 +16,7 @@ export interface ServerPods {
   readonly image: string;
   /** Words of its command line; default: none. */
   readonly args?: readonly string[];
-  /** Where it listens; default: as experts do. */
+  /** Port on which it listens; default: as experts do. */
   readonly port?: number;
   readonly replicas: number;
   /** Time from SIGTERM until they are killed; default: 20 s, as a server drains for 10. */
@@ -110,8 +110,8 @@ export function heardBy(wall: ServerWall, from: object, ...ports: readonly numbe
 }
 
 /**
- * Which peers a server accepts: these workers of its namespace, and the operator, which asks what code and weights answer. It
- * connects to none: no rule allows egress. Pure.
+ * Returns the rules of a server, which accepts these workers of its namespace, and the operator, which asks what code and weights
+ * answer. It connects to none: no rule allows egress. Pure.
  */
 export function serverWall(
   pods: Readonly<Record<string, string>>,

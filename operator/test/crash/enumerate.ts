@@ -47,7 +47,7 @@ export function sample<T>(all: readonly T[], count: number, seed: number): reado
   return Array.from({ length: count }, () => left.splice(Math.floor(random() * left.length), 1)[0]!);
 }
 
-/** What becomes of each write under these crashes. */
+/** Returns the fate of each write under these crashes. */
 export function fateOf(crashes: readonly Crash[]): (n: number) => Verdict | undefined {
   return (n) => crashes.find(({ at }) => at === n);
 }

@@ -4,7 +4,7 @@ import type { FakeApiServer, VersionChange } from '@agentfleet/kube/testing';
 /** Every version of every object, reported in order and without gaps, whatever watches show. */
 export class History {
   readonly changes: { readonly kind: string; readonly change: VersionChange }[] = [];
-  /** What is there, by kind and key. */
+  /** Present objects, by kind and key. */
   readonly present = new Map<string, KubeObject>();
   readonly #listeners: ((kind: string, change: VersionChange) => void)[] = [];
 

@@ -10,7 +10,7 @@ import type { History } from './history.ts';
 import type { MayDo } from './rules.ts';
 import { poolNamespaceLabel } from '../../src/runtime/caches.ts';
 
-/** What pools share in a namespace of tasks: it goes with the last of them, by the controller, not by an owner. */
+/** Objects that pools share in a namespace of tasks: they go with the last pool, by the controller, not by an owner. */
 const shared = new Set(['agentfleet-sandbox', 'agentfleet-jwks', 'agentfleet-link']);
 
 const owners = ['expertpools.agentfleet.dev', 'energymodels.agentfleet.dev'];
@@ -22,7 +22,7 @@ const ours = 'agentfleet-operator';
 export class Watchman {
   readonly #tasks: Invariants;
   readonly #faults: string[] = [];
-  /** Who worked for a task under an epoch, by `uid epoch`. */
+  /** Worker that acted for a task under an epoch, by `uid epoch`. */
   readonly #acts = new Map<string, string>();
   readonly #history: History;
 
@@ -54,7 +54,7 @@ export class Watchman {
     this.#acts.set(key, who);
   }
 
-  /** What is left at the end and has no owner. */
+  /** Lists the objects that are left at the end without their owner. */
   leftovers(): readonly string[] {
     const all = [...this.#history.present.values()];
     const present = new Set(all.map(({ metadata }) => metadata.uid));

@@ -8,7 +8,7 @@ export interface Allowance {
   readonly reconciles: number;
 }
 
-/** A new life does again what it cannot know to be done: with pools, it applies what each consists of once. */
+/** Returns the allowance for crashes: a new life repeats acts that it cannot know of; with pools, it applies what each consists of once. */
 export function afterCrashes({ crew }: Scenario, crashes: number): Allowance {
   return { writes: crashes * (crew === 'all' ? 24 : 6), reconciles: crashes * 60 };
 }

@@ -1,6 +1,6 @@
 import type { Tap } from './wire.ts';
 
-/** How the watch of one kind lags behind. */
+/** Lag of the watch of one kind. */
 export interface LagPlan {
   /** Plural of the kind. */
   readonly kind: string;

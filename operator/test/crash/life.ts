@@ -31,7 +31,7 @@ import { InfoReader, type AskInfo } from '../../src/serving/index.ts';
 import { leaseName } from '../../src/start.ts';
 import { Wire, withTimeouts, type WireOptions } from './wire.ts';
 
-/** Which controllers run: those of tasks, or all. */
+/** Controllers that run: those of tasks, or all. */
 export type Crew = 'tasks' | 'all';
 
 export interface LifeOptions extends Omit<WireOptions, 'userAgent' | 'clock' | 'fate'> {
@@ -131,7 +131,7 @@ export class Life {
     return this.wire.isCut;
   }
 
-  /** Why it ended by itself, as the loss of its lease. */
+  /** Reason that it ended by itself, such as the loss of its lease. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -148,7 +148,7 @@ export class Life {
     for (const controller of this.#controllers) controller.kill();
   }
 
-  /** How often each controller has reconciled, by its name. */
+  /** Returns the number of times that each controller has reconciled, by its name. */
   async reconciles(): Promise<ReadonlyMap<string, number>> {
     const metric = await this.#registry.getSingleMetric('controller_runtime_reconcile_total')?.get();
     const counts = new Map<string, number>();

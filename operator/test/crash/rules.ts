@@ -5,10 +5,10 @@ import { load } from 'js-yaml';
 
 const file = new URL('../../../charts/agentfleet/files/operator-rules.yaml', import.meta.url);
 
-/** Whether the chart lets the operator do what it asked for. */
+/** Reports whether the chart lets the operator make this request. */
 export type MayDo = (request: Pick<SeenRequest, 'verb' | 'resource' | 'subresource' | 'namespace' | 'name'>) => boolean;
 
-/** What a verb of the fake server is for RBAC; to apply is to patch. An apply that makes an object also needs `create`. */
+/** Returns the RBAC verb for a verb of the fake server; to apply is to patch. An apply that makes an object also needs `create`. */
 const verbOf = (verb: Verb): string => (verb === 'apply' ? 'patch' : verb);
 
 /** Reads the rules that the chart gives to the operator; where it watches some namespaces, most of them hold in these alone. */

@@ -3,13 +3,13 @@ import { normalise } from './normalise.ts';
 import type { Scenario } from './scenario.ts';
 import { World, type Verdict, type Write } from './world.ts';
 
-/** What goes wrong in a run. */
+/** Disturbances of a run. */
 export interface Plan {
   readonly fate?: (n: number) => Verdict | undefined;
   readonly lag?: (life: number, world: World) => Lag | undefined;
 }
 
-/** What came of a run. */
+/** Outcome of a run. */
 export interface Result {
   readonly writes: readonly Write[];
   readonly reconciles: number;
@@ -17,7 +17,7 @@ export interface Result {
   readonly state: readonly string[];
   /** Broken promises; empty: none. */
   readonly faults: readonly string[];
-  /** How often the operator was started. */
+  /** Number of times that the operator was started. */
   readonly starts: number;
 }
 

@@ -10,7 +10,7 @@ export interface Scenario {
   readonly pool?: Readonly<Record<string, unknown>> | null;
   /** Before writes count: the operator runs, and comes to rest after it. */
   readonly prepare?: (world: World) => Promise<unknown>;
-  /** What happens, to where all that was wanted is there. */
+  /** Runs the events, up to the point at which all that was wanted is there. */
   readonly act: (world: World) => Promise<unknown>;
   /** Throws when it is not as it should be. */
   readonly ends: (world: World) => void;

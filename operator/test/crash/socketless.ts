@@ -7,7 +7,7 @@ import type { FakeApiServer } from '@agentfleet/kube/testing';
 class Answer extends EventEmitter {
   code = 0;
   headersSent = false;
-  /** What was written and not read. */
+  /** Chunks that were written and not read. */
   readonly #chunks: string[] = [];
   #over = false;
   #wake: (() => void) | undefined;

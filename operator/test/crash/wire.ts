@@ -2,10 +2,7 @@ import { apiErrorOf, deadline, KubeError, type ApiRequest, type ApiStream, type 
 import type { FakeApiServer } from '@agentfleet/kube/testing';
 import { ask, follow } from './socketless.ts';
 
-/**
- * What becomes of a write: it is not sent, it takes effect and its answer is lost, or it takes effect and an error is
- * answered.
- */
+/** Fate of a write: it is not sent, it takes effect and its answer is lost, or it takes effect and an error is answered. */
 export type Fate = 'never sent' | 'answer lost' | 'error after commit';
 
 /** Lines of watches on their way to a cache. */
@@ -30,7 +27,7 @@ export interface WireOptions {
 const broken = (request: ApiRequest, what: string): KubeError =>
   new KubeError('AF_API_UNREACHABLE', { what, where: `${request.method} ${request.path}`, cure: 'Nothing to do: the test wants it' });
 
-/** Whether it is a request that changes something. */
+/** Reports whether a request changes something. */
 export const writes = ({ method }: ApiRequest): boolean => method !== 'GET';
 
 /** A process's way to the fake server, without sockets: only what tests decide about comes between. When cut, nothing passes any more. */

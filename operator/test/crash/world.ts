@@ -23,7 +23,7 @@ export interface WorldOptions {
   readonly seed: number;
   /** More of the pool platform/coding, `rollout`: its RolloutPolicy; undefined: there is no pool. */
   readonly pool: Readonly<Record<string, unknown>> | undefined;
-  /** What becomes of the n-th write of the operator, counted from 1 when `counting` is set. */
+  /** Returns the fate of the n-th write of the operator, counted from 1 when `counting` is set. */
   readonly fate: (n: number, world: World) => Verdict | undefined;
   /** The lag of the watches of a new operator. */
   readonly lag?: (life: number, world: World) => Lag | undefined;
@@ -31,7 +31,7 @@ export interface WorldOptions {
   readonly namespaces?: readonly string[];
 }
 
-/** What becomes of a write, and whether the process goes on. */
+/** Fate of a write, and whether the process goes on. */
 export interface Verdict {
   readonly fate: Fate;
   readonly survives: boolean;
@@ -66,7 +66,7 @@ export class World extends Stage {
   counting = false;
   /** Version of the server when writes began to count: no cache is older. */
   firstVersion = 0;
-  /** What servers answer to `/v1/info`. */
+  /** Returns the answer of servers to `/v1/info`. */
   ask: AskInfo = () => Promise.reject(new Error('nobody answers'));
   readonly #options: WorldOptions;
   readonly #random: () => number;
@@ -102,7 +102,7 @@ export class World extends Stage {
     return this.#lives.at(-1);
   }
 
-  /** How often the operator was started. */
+  /** Number of times that the operator was started. */
   get starts(): number {
     return this.#lives.length;
   }

@@ -2,7 +2,7 @@
 export type Node = Readonly<Record<string, unknown>>;
 
 /**
- * What to take at a place (`spec.checks[].name`) instead of the largest that its schema allows, because a rule forbids it;
+ * Values to take at a place (`spec.checks[].name`) instead of the largest that its schema allows, because a rule forbids it;
  * undefined: it is left out. `at`: position in the innermost list.
  */
 export type Choices = Readonly<Record<string, (at: number) => unknown>>;
@@ -84,7 +84,7 @@ export function boundsOf(schema: Node, path: string): readonly string[] {
   ];
 }
 
-/** The bounds that a value lies on. */
+/** Lists the bounds that a value reaches. */
 export function reached(schema: Node, value: unknown, path: string): readonly string[] {
   if (value === undefined || schema['enum'] !== undefined) return [];
   const { properties, additionalProperties, items } = schema;

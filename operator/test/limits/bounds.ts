@@ -15,7 +15,7 @@ interface Conditioned {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly message?: string }[] };
 }
 
-/** What is not as the API server, or a reader, could take it: sentences. */
+/** Lists the faults of an object that the API server, or a reader, could not take: sentences. */
 export function faultsOf(object: KubeObject & Conditioned): readonly string[] {
   const { metadata, kind = '' } = object;
   const of = `${kind} ${keyOf(object)}`;

@@ -28,7 +28,7 @@ const containerResources = (path: string): Choices =>
     ]),
   );
 
-/** What a pod takes: keys and values of labels, classes, and images of other forms than the schema knows are no better. */
+/** Returns values that a pod takes: the schema does not know the forms of keys and values of labels, of classes, and of images. */
 const sandbox = (path: string): Choices => ({
   ...containerResources(`${path}.resources`),
   [`${path}.image`]: () => `registry.invalid/${Array.from({ length: 2 }, () => 'i'.repeat(100)).join('/')}:${'t'.repeat(100)}`,
@@ -134,7 +134,7 @@ export function largestTask(workspace: Workspace, more: Choices = {}): AgentTask
   return { apiVersion, kind: 'AgentTask', metadata, spec: atLimit(agentTask.spec as unknown as Node, choices, 'spec') } as AgentTask;
 }
 
-/** What makes the other fields of tasks as large as they may be, where a task could not run with it. */
+/** Values that make the other fields of tasks as large as they may be, where a task could not run with them. */
 export const beyondRunning: Choices = {
   'spec.poolRef.name': () => longName(253, 0),
   'spec.dependsOn': () => Array.from({ length: 16 }, (_, at) => ({ name: longName(253, at) })),
@@ -255,7 +255,7 @@ const poolChoices: Choices = {
   ...containerResources('spec.experts[].resources'),
   ...containerResources('spec.workers.resources'),
   'spec.policy.minIsolation': () => 'Container',
-  // What the largest task asks for.
+  // Values that the largest task asks for.
   'spec.sandbox.snapshotEngine': () => 'Auto',
   'spec.sandbox.userNamespace': () => 'Auto',
   'spec.sandbox.warm[].namespace': (at) => (at === 0 ? longest.namespace : longName(63, 100 + at)),

@@ -14,7 +14,7 @@ export interface TokenUsage {
   readonly estimated: boolean;
 }
 
-/** Where a message of the role User comes from. */
+/** Source of a message of the role User. */
 export type UserOrigin = 'Goal' | 'Notice' | 'Person' | 'Summary';
 
 /**

@@ -44,7 +44,7 @@ const pipelines = {
 } as const satisfies Readonly<Record<CommandShell, string>>;
 
 /**
- * `bash`, with the shell that really runs: a description that lies costs a model its first steps.
+ * Returns the definition of `bash`, with the shell that really runs: a false description costs a model its first steps.
  *
  * @param max most seconds of one command
  */

@@ -38,7 +38,7 @@ export interface RecordedExchange {
 
 /**
  * What two runs of one conversation may differ in, and nothing else: times, durations, ids and addresses that a machine gives
- * out, temporary names, the programs of an image, the window of a pool's model. In this order; each match of the left becomes the right.
+ * out, temporary names, the programs of an image, the window and the reply of a pool's model. In this order; each match of the left becomes the right.
  */
 export const runsDifferIn: readonly (readonly [pattern: RegExp, shown: string])[] = [
   [/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?/g, '<time>'],
@@ -58,6 +58,7 @@ export const runsDifferIn: readonly (readonly [pattern: RegExp, shown: string])[
   [/\/tmp\/[\w.-]+/g, '/tmp/<name>'],
   [/^- Programs: .*$/gm, '- Programs: <programs>'],
   [/^- Your window has [\d,]+ tokens\./gm, '- Your window has <window> tokens.'],
+  [/^(- A reply may have \d+ calls and) [\d,]+ tokens/gm, '$1 <reply> tokens'],
 ];
 
 /** A text less what runs may differ in. Pure. */
@@ -65,7 +66,7 @@ export function normalText(text: string): string {
   return runsDifferIn.reduce((left, [pattern, shown]) => left.replace(pattern, shown), text);
 }
 
-/** What counts of a message: its role, text and calls; ids and states of providers do not. */
+/** Parts of a message that count: its role, text and calls; ids and states of providers do not. */
 interface NormalMessage {
   readonly role: string;
   readonly text: string;
@@ -177,7 +178,7 @@ function unknownGoal(goal: string | undefined, names: readonly string[]): string
   return `no recording begins with this message of the user: ${quote(goal ?? '', 0)}; there are ${names.join(', ') || 'none'}`;
 }
 
-/** How many messages two lists have in common from their beginning. */
+/** Returns the number of messages that two lists have in common from their beginning. */
 function commonOf(a: readonly NormalMessage[], b: readonly NormalMessage[]): number {
   const differs = a.findIndex(({ role, text }, at) => b[at]?.role !== role || b[at].text !== text);
   return differs === -1 ? a.length : differs;

@@ -1,7 +1,7 @@
 /** Version of the tools' names and schemas; raised by every change that a recorded conversation would notice. */
 export const toolsVersion = 1;
 
-/** What a call may do to the world, the mildest first. */
+/** Effect that a call may have on the world, the mildest first. */
 export type ToolRisk =
   /** Reads, and changes nothing. */
   | 'Read'

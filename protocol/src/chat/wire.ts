@@ -104,7 +104,7 @@ export const ChatRequest = Type.Object(
 export type ChatRequest = Static<typeof ChatRequest>;
 
 /**
- * What a request used, tokens; `cached_tokens` of the prompt were read from a cache of the provider. `estimated` is ours: the
+ * Tokens that a request used; `cached_tokens` of the prompt were read from a cache of the provider. `estimated` is ours: the
  * provider reported nothing, and these are estimates by length.
  */
 export const WireUsage = Type.Object(
@@ -154,7 +154,7 @@ export const ChatCompletion = Type.Object(
 );
 export type ChatCompletion = Static<typeof ChatCompletion>;
 
-/** Why the gateway has no answer, in `error.code` of the body of a refusal. */
+/** Reasons that the gateway has no answer, in `error.code` of the body of a refusal. */
 export const gatewayErrorCodes = [
   'InvalidRequest',
   'Unauthenticated',
@@ -183,7 +183,7 @@ export interface ChatErrorBody {
     readonly code: GatewayErrorCode;
     /** Whether the same request may succeed later. */
     readonly retryable: boolean;
-    /** What answers of no use were billed for it, tokens of all models and tries together; absent: nothing is known of it. */
+    /** Usage that was billed for answers of no use, tokens of all models and tries together; absent: nothing is known of it. */
     readonly usage?: WireUsage;
   };
 }

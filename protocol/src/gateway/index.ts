@@ -1,5 +1,5 @@
 /**
- * What the operator gives a model gateway: `models.json`, its places in the pod, and the audience of its callers' tokens.
+ * Data that the operator gives a model gateway: `models.json`, its places in the pod, and the audience of its callers' tokens.
  * May import `environment`.
  */
 import { Type, type Static } from 'typebox';

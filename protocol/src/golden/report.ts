@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox';
 import { Value } from 'typebox/value';
 import { ExpertEndpoint, VerifierEndpoint } from '../pool/brief.ts';
 
-/** What the kubelet keeps of a termination message. */
+/** Bytes that the kubelet keeps of a termination message. */
 export const mostReportBytes = 4096;
 
 const count = Type.Integer({ minimum: 0, maximum: 10_000_000 });
@@ -75,7 +75,7 @@ export const goldenEnvironment = {
   seed: 'AGENTFLEET_SEED',
 } as const;
 
-/** Who is asked: one revision, by addresses that no other revision answers at. */
+/** The revision that is asked, by addresses that no other revision answers at. */
 export const GoldenArm = Type.Object({
   kind: Type.Enum(['ExpertPool', 'EnergyModel']),
   name: Type.String({ minLength: 1, maxLength: 253 }),

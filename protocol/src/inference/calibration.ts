@@ -7,7 +7,7 @@ export interface CalibrationKnot {
   readonly probability: number;
 }
 
-/** How one head was calibrated, and what that is worth on problems that neither its fit nor its calibration saw. */
+/** Calibration of one head, and its worth on problems that neither its fit nor its calibration saw. */
 export interface HeadCalibration {
   readonly name: EnergyHead;
   /** Items that AUC and ECE were measured on. */

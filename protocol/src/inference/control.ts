@@ -3,7 +3,7 @@ import { RequestId, type Answered } from './errors.ts';
 
 export const controlBounds = { maxSteps: 512, maxExperts: 16 } as const;
 
-/** What a step came to; `None` before it ran. As in the notes of the worker, and `Command` for one without a judgement. */
+/** Results of a step; `None` before it ran. As in the notes of the worker, and `Command` for one without a judgement. */
 export const stepResults = [
   'None',
   'Command',
@@ -70,6 +70,6 @@ export interface ControlResponse extends Answered {
   readonly risk: number;
   /** Whether the work stands still, so that more thought is worth its price. */
   readonly deliberate: boolean;
-  /** Why this must not be acted upon; null: act. */
+  /** Reason that this must not be acted upon; null: act. */
   readonly shadow: string | null;
 }

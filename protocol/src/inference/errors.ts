@@ -47,7 +47,7 @@ export const RequestId = Type.String({
 /** Names one item of a batch in the answer. */
 export const ItemId = Type.String({ minLength: 1, maxLength: 128 });
 
-/** What every answer has. */
+/** Members of every answer. */
 export interface Answered {
   readonly requestId: string;
   /** `sha256:` of the engine's code and weights. */
@@ -69,7 +69,7 @@ export type Role = (typeof roles)[number];
 export const engineTypes = ['Synth', 'Replay', 'Llama', 'VLLM', 'Builtin'] as const;
 export type EngineType = (typeof engineTypes)[number];
 
-/** What a server can be asked for. `Prior` is the likelihood of candidates of others. */
+/** Capabilities that a server can be asked for. `Prior` is the likelihood of candidates of others. */
 export const capabilities = ['Generate', 'Prior', 'Control', 'Score', 'Embed', 'Judge'] as const;
 export type Capability = (typeof capabilities)[number];
 
@@ -83,7 +83,7 @@ export const routes = {
   Judge: '/v1/judge',
 } as const satisfies Record<Capability, string>;
 
-/** What a server with each role answers. */
+/** Capability of a server with each role. */
 export const capabilityOf = {
   Planner: 'Control',
   Verifier: 'Score',
@@ -91,7 +91,7 @@ export const capabilityOf = {
   Policy: 'Judge',
 } as const satisfies Record<BuiltinRole, Capability>;
 
-/** What an engine on a GPU reports of its memory. */
+/** Report of an engine on a GPU about its memory. */
 export interface EngineMemory {
   /** Tokens whose keys and values it holds at once. */
   readonly kvTokens: number;
@@ -107,14 +107,14 @@ export interface InferenceInfo {
   readonly modelDigest: string;
   /** False for engines without a learned model (Synth, Replay). */
   readonly learned: boolean;
-  /** What a generating engine can edit; empty for the others. */
+  /** Languages that a generating engine can edit; empty for the others. */
   readonly languages: readonly string[];
-  /** Why its figures are reported but not acted upon; null: they are. */
+  /** Reason that its figures are reported but not acted upon; null: they are. */
   readonly shadow: string | null;
   /** Of a Verifier whose probabilities were calibrated; null or absent: they were not. */
   readonly calibration?: ModelCalibration | null;
   /** Absent: the engine reports nothing of it. */
   readonly memory?: EngineMemory;
-  /** What is in force, for people: artifact, sizes, measures of the weights on held-out data. */
+  /** Settings and measures in force, for people: artifact, sizes, measures of the weights on held-out data. */
   readonly about: Readonly<Record<string, string | number | boolean | null>>;
 }

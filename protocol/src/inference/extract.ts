@@ -4,12 +4,12 @@
  */
 import type { Features } from './features.ts';
 
-/** What is read of a text. */
+/** Characters that are read of a text. */
 const maxChars = 16_384;
 
 type Counted = 'forbidden' | 'outsidePaths' | 'privileges' | 'network' | 'secrets' | 'hiddenCode' | 'startup' | 'records' | 'repeats';
 
-/** What each feature counts. All patterns are linear: no repetition stands inside another one. */
+/** Pattern that each feature counts. All patterns are linear: no repetition stands inside another one. */
 const patterns: Readonly<Record<Counted, RegExp>> = {
   forbidden:
     /\b(?:mkfs|shred|wipefs|fdisk|blkdiscard|hdparm|truncate|rmtree|rimraf|unlink|fallocate)\b|\brm +-[a-z]*[rf]|\bdd\b[^|;\n]* of=|-delete\b|--hard\b|--force\b|--mirror\b|\bpush\b[^|;\n]* (?:-f|\+\w)|\bclean +-\w*[dfx]|\b(?:drop|truncate) +(?:table|database|schema)\b|\bdelete +from\b|\bflushall\b|\bprune\b|:\(\)|\byes\b|\/dev\/(?:zero|urandom|sd|nvme|vd)|\bfilter-(?:branch|repo)\b|\breflog +expire\b|\bkill(?:all)?\b[^|;\n]* -(?:9|KILL)\b|\bpkill\b/gi,
@@ -46,12 +46,12 @@ function unchecked(text: string): number {
   return sequels + open;
 }
 
-/** How much one act may reach: recursion, wildcards, everything below. */
+/** Counts the signs of a wide reach in one act: recursion, wildcards, everything below. */
 function breadth(text: string): number {
   return text.slice(0, maxChars).match(/ -[a-z]*[rR][a-z]*\b|--recursive\b|--all\b|\*\*?|\bfind\b|\bxargs\b|-exec\b/g)?.length ?? 0;
 }
 
-/** What makes an act careful, or careless. Since features/v3. */
+/** Patterns that make an act careful, or careless. Since features/v3. */
 const manners = {
   forced:
     /--(?:force|yes|assume-yes|hard|no-preserve-root|overwrite|delete|purge|all-namespaces)\b|\b(?:rm|cp|mv|ln)\b +-\w*f| -y\b|\byes *\|/g,

@@ -39,7 +39,7 @@ export const FocusFile = Type.Object(
 );
 export type FocusFile = Static<typeof FocusFile>;
 
-/** Where to look: counts per line, and what fails. Both may be empty; the ranking is then weaker. */
+/** Hints on where to look: counts per line, and what fails. Both may be empty; the ranking is then weaker. */
 export const Localisation = Type.Object(
   { spectrum: Spectrum, failingTests: Type.Array(FailingTest, { maxItems: 256 }) },
   { additionalProperties: false },
@@ -152,7 +152,7 @@ export interface GenerateResponse {
   /** `sha256:` of the engine's code and weights. */
   readonly modelDigest: string;
   readonly candidates: readonly Candidate[];
-  /** Sum of the scores above; 1 − returnedMass lies in what was tried or is still to come. */
+  /** Sum of the scores above; 1 − returnedMass belongs to what was tried or is still to come. */
   readonly returnedMass: number;
   /** True when no candidate is left after these; never of a search that the budget ended. */
   readonly exhausted: boolean;

@@ -28,7 +28,7 @@ export const RecordedCandidate = Type.Object(
 );
 export type RecordedCandidate = Static<typeof RecordedCandidate>;
 
-/** What is proposed for one goal, step by step; the best candidate of a step first. */
+/** Proposals for one goal, step by step; the best candidate of a step first. */
 export const ReplayRecord = Type.Object(
   {
     goal: Type.String({ minLength: 1, maxLength: 4096, description: 'the goal of the request, letter by letter' }),

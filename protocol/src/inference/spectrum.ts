@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox';
 
 /**
- * What one test run covered, as a part of a request to a search expert. Collected by the worker inside the sandbox: each test id is run under
- * a line tracer and reports the lines that were executed at least once, by workspace path.
+ * Coverage of one test run, as a part of a request to a search expert. Collected by the worker inside the sandbox: each test id
+ * is run under a line tracer and reports the lines that were executed at least once, by workspace path.
  */
 export const CoverageRun = Type.Object(
   {

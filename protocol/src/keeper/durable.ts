@@ -2,15 +2,15 @@ import { Type, type Static } from 'typebox';
 import type { SnapshotRecord } from './snapshots.ts';
 
 /**
- * What moves between a keeper and a durable store: contents in parts, each behind a header. A pack is nothing but parts
- * one after the other, so that one can be cut and joined anywhere between two of them.
+ * Part of a content that moves between a keeper and a durable store: contents move in parts, each behind a header. A pack is
+ * nothing but parts one after the other, so that one can be cut and joined anywhere between two of them.
  */
 export interface Part {
   /** Hex SHA-256 of the whole content. */
   readonly sha256: string;
   /** Bytes of the whole content. */
   readonly size: number;
-  /** Where this part begins in the content; parts of one content follow one another. */
+  /** Beginning of this part in the content; parts of one content follow one another. */
   readonly offset: number;
   readonly length: number;
 }

@@ -4,7 +4,7 @@
  */
 export const effectNotes = { planned: 'EffectPlanned', ended: 'EffectEnded', undone: 'EffectUndone' } as const;
 
-/** What takes an effect back. */
+/** Way to take an effect back. */
 export interface Undo {
   /** Line for a shell in the workspace, which does nothing when the target has changed since. */
   readonly command: string;
@@ -18,7 +18,7 @@ export interface EffectPlanned {
   /** The whole act, as it was run. */
   readonly command: string;
   readonly kind: 'GitPush' | 'KubectlApply' | 'Branch' | 'PullRequest' | 'Other';
-  /** What it touches, in words. */
+  /** Target that it touches, in words. */
   readonly target: string;
   /** A person allowed the act, or gate 2 where the rules of the task leave it to gate 2: its way back may run too. */
   readonly approved: boolean;
@@ -30,7 +30,7 @@ export interface EffectEnded {
   /** None: it was run, and looked at, and had no effect. Unknown: it was cut off. */
   readonly outcome: 'Done' | 'Failed' | 'None' | 'Unknown';
   readonly undo: Undo | null;
-  /** Why nothing takes it back; empty with `undo` and for None. */
+  /** Reason that nothing takes it back; empty with `undo` and for None. */
   readonly why: string;
 }
 
@@ -39,9 +39,9 @@ export interface ExternalEffect {
   readonly command: string;
   readonly target: string;
   readonly state: EffectEnded['outcome'] | 'Undone';
-  /** What a person runs in the workspace to take it back; null when nothing is known that does. */
+  /** Command that a person runs in the workspace to take it back; null when none is known that does. */
   readonly undo: string | null;
-  /** Why nothing is known; empty with `undo`. */
+  /** Reason that nothing is known; empty with `undo`. */
   readonly why: string;
 }
 
@@ -49,6 +49,6 @@ export interface EffectUndone {
   readonly id: string;
   readonly attempt: number;
   readonly undone: boolean;
-  /** Why it was not; empty when it was. */
+  /** Reason that it was not undone; empty when it was. */
   readonly why: string;
 }

@@ -195,7 +195,7 @@ export interface ExecEnd {
   readonly signal: string | null;
   readonly timedOut: boolean;
   /**
-   * Why it was ended from outside: `Cancelled`, `QuotaExceeded`, `ProcessLimit`, `Shutdown`,
+   * Reason that it was ended from outside: `Cancelled`, `QuotaExceeded`, `ProcessLimit`, `Shutdown`,
    * `Swept` (everything in the container had to be killed at once) or `SupervisorDied`.
    * Null for a time-out, which sets `timedOut`.
    */
@@ -220,7 +220,7 @@ export interface ExecEnd {
   readonly session?: SessionAfter;
   /** Commands of descendants that were seen, with `trace`; at most `execBounds.seenCommands`, each cut after `execBounds.seenChars`. */
   readonly commands?: readonly SeenCommand[];
-  /** How many more were seen. */
+  /** Number of further ones that were seen. */
   readonly moreCommands?: number;
   /** The command could not start: errno name and words. */
   readonly error?: { readonly code: string; readonly message: string };
@@ -238,10 +238,10 @@ export type ExecEvent =
   | { readonly type: 'keepalive' }
   | ExecEnd;
 
-/** What a session is after a command. */
+/** State of a session after a command. */
 export interface SessionAfter {
   readonly sessionId: string;
-  /** Where the shell is now. */
+  /** Present folder of the shell. */
   readonly cwd: string;
   /**
    * The command ran in a new shell, as the one before had ended: it had its folder and exported

@@ -86,7 +86,7 @@ export const PatchRequest = Type.Object(
 );
 export type PatchRequest = Static<typeof PatchRequest>;
 
-/** What became of one file of a patch. `R` = renamed, and perhaps changed. */
+/** Result for one file of a patch. `R` = renamed, and perhaps changed. */
 export interface PatchedFile {
   /** Relative to the folder; bytes that are no UTF-8, control characters and `%` as `%XX`. */
   readonly path: string;
@@ -139,14 +139,14 @@ export const ListQuery = Type.Object(
 );
 export type ListQuery = Static<typeof ListQuery>;
 
-/** What stands in a folder; links are reported, not followed. */
+/** Entry of a folder; links are reported, not followed. */
 export interface FileEntry {
   /** Relative to the folder that was asked for; bytes that are no UTF-8, control characters and `%` as `%XX`. */
   readonly path: string;
   readonly kind: 'file' | 'folder' | 'link' | 'other';
   readonly bytes: number;
   readonly mode: number;
-  /** Where a link points to, as it is written there. */
+  /** Target of a link, as it is written there. */
   readonly target?: string;
 }
 
@@ -203,7 +203,7 @@ export interface SearchResult {
   readonly path: string;
   readonly matches: readonly SearchMatch[];
   readonly truncated: boolean;
-  /** Which bound ended the search; null when all was searched. */
+  /** The bound that ended the search; null when all was searched. */
   readonly endedBy: 'Matches' | 'Files' | 'Bytes' | 'Time' | null;
   /** Files that were searched. */
   readonly files: number;

@@ -1,8 +1,8 @@
-/** How strong the wall around a command is, weakest first. Each level includes the ones before it. */
+/** Strength of the wall around a command, weakest first. Each level includes the ones before it. */
 export const isolationLevels = ['Container', 'Seccomp', 'Landlock', 'UserNamespace', 'RuntimeClass'] as const;
 export type IsolationLevel = (typeof isolationLevels)[number];
 
-/** What the runner found by trying it, not by reading configuration. */
+/** Isolation that the runner found by trying it, not by reading configuration. */
 export interface IsolationInfo {
   readonly level: IsolationLevel;
   readonly seccomp: boolean;
@@ -39,7 +39,7 @@ export interface KeeperInfo {
   /** Highest epoch seen; lower ones are refused. */
   readonly epoch: number;
   readonly ready: boolean;
-  /** Why it is not ready, one sentence; null when it is. */
+  /** Reason that it is not ready, one sentence; null when it is. */
   readonly reason: string | null;
   readonly roots: readonly { readonly name: string; readonly path: string }[];
   readonly tools: { readonly connected: boolean; readonly instance: string | null; readonly connections: number };

@@ -4,13 +4,13 @@ import { lookBounds, PatchRequest, ReplaceRequest, SearchQuery } from './files.t
 import { SnapshotRequest } from './snapshots.ts';
 import { AstEditRequest, SyntaxMode } from './syntax.ts';
 
-/** Where the keeper serves the Model Context Protocol: stateless Streamable HTTP, revision 2026-07-28 and 2025-11-25. */
+/** Path at which the keeper serves the Model Context Protocol: stateless Streamable HTTP, revision 2026-07-28 and 2025-11-25. */
 export const mcpPath = '/mcp';
 
 /** Bounds of one answer: seconds that a call waits for a command, and characters of each output stream in it. */
 export const mcpBounds = { waitSeconds: 300, defaultWaitSeconds: 50, outputChars: 10_000, contentChars: 1024 * 1024 } as const;
 
-/** What a tool does to the sandbox, in MCP's annotations. Nothing here reaches beyond the sandbox. */
+/** Effect of a tool on the sandbox, in MCP's annotations. Nothing here reaches beyond the sandbox. */
 export interface McpAnnotations {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
@@ -80,7 +80,7 @@ export const mcpTools = {
   },
   list: {
     title: 'List a folder',
-    description: 'What stands in a folder; links are reported, not followed.',
+    description: 'Lists a folder; links are reported, not followed.',
     inputSchema: object({
       path: path('absolute'),
       depth: Type.Optional(Type.Integer({ minimum: 1, maximum: 256, description: 'levels below the folder, default 1' })),
@@ -153,7 +153,7 @@ export const mcpTools = {
   },
   diff: {
     title: 'Compare snapshots',
-    description: 'What differs between a snapshot and a later one, or the tree as it is now.',
+    description: 'Lists the differences between a snapshot and a later one, or the tree as it is now.',
     inputSchema: object({
       from: snapshotId,
       to: Type.Optional(Type.String({ pattern: '^(s[0-9]{4,}|current)$', description: 'default current' })),

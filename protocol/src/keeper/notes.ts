@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox';
 
 /**
- * Body of `POST /v1/notes`: what the worker decided, put into the hash-chained event log as a record of type `Noted`
- * whose body is `{kind, data}`. Whoever takes the task over reads there how far it is.
+ * Body of `POST /v1/notes`: a decision of the worker, put into the hash-chained event log as a record of type `Noted` whose body
+ * is `{kind, data}`. A worker that takes the task over reads there how far it is.
  */
 const note = {
   kind: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z0-9]*$', description: 'what kind of decision, CamelCase' }),

@@ -1,21 +1,21 @@
 import { Type, type Static } from 'typebox';
 
 /**
- * What a secret looks like. `Declared`: a value that the worker named; `Assigned`: what a name such as `password` or
- * `api_key` gets; `HighEntropy`: a text that only a generator writes; the others by their public shape.
+ * Kinds of secrets. `Declared`: a value that the worker named; `Assigned`: what a name such as `password` or `api_key` gets;
+ * `HighEntropy`: a text that only a generator writes; the others by their public shape.
  */
 export const redactionKinds = ['Declared', 'CloudKey', 'Token', 'PrivateKey', 'Jwt', 'UrlPassword', 'Assigned', 'HighEntropy'] as const;
 export type RedactionKind = (typeof redactionKinds)[number];
 
-/** What stands in the place of a secret of this kind. */
+/** Returns the text that replaces a secret of this kind. */
 export function redactionMarker(kind: RedactionKind): string {
   return `[REDACTED:${kind}]`;
 }
 
-/** How many secrets of each kind were taken out; kinds without any are absent. */
+/** Number of secrets of each kind that were taken out; kinds without any are absent. */
 export type RedactionCounts = Readonly<Partial<Record<RedactionKind, number>>>;
 
-/** What a caller gets: texts without secrets, or the exact bytes, which is noted in the event log. */
+/** Form in which a caller gets data: texts without secrets, or the exact bytes, which is noted in the event log. */
 export const Redaction = Type.Enum(['Redact', 'Raw'], { description: 'default Redact; Raw is noted in the event log' });
 export type Redaction = Static<typeof Redaction>;
 

@@ -5,7 +5,7 @@ import { Redaction, type RedactionCounts } from './redaction.ts';
 export const SnapshotRequest = Type.Object({ label: Type.Optional(Type.String({ maxLength: 128 })) }, { additionalProperties: false });
 export type SnapshotRequest = Static<typeof SnapshotRequest>;
 
-/** What the labels of snapshots begin with that are taken right before a rollback: they may use room that others leave. */
+/** Beginning of the labels of snapshots that are taken right before a rollback: they may use room that others leave. */
 export const rollbackLabel = 'before rollback';
 
 /** Query of `GET /v1/diff` and `GET /v1/revert`: from a snapshot to a later one, or to the tree as it is. */
@@ -51,7 +51,7 @@ export interface SnapshotRecord {
   readonly tookMs: number;
 }
 
-/** What a restore did, and whether the tree now has the manifest digest of the snapshot. */
+/** Result of a restore, and whether the tree now has the manifest digest of the snapshot. */
 export interface RestoreReport {
   readonly id: string;
   readonly verified: boolean;

@@ -14,11 +14,11 @@ export const syntaxBounds = { fileBytes: 512 * 1024, bashBytes: 32 * 1024, milli
 /** Bounds of one structural edit. */
 export const astBounds = { patternChars: 8192, matches: 10_000, snippets: 20, snippetChars: 400 } as const;
 
-/** What an edit asks for: `Check` refuses (AF_EDIT_SYNTAX) what would add syntax errors to a file of a known language. */
+/** Mode of an edit: `Check` refuses (AF_EDIT_SYNTAX) what would add syntax errors to a file of a known language. */
 export const SyntaxMode = Type.Enum(['Check', 'Skip'], { description: 'default Check: an edit that adds syntax errors is refused' });
 export type SyntaxMode = Static<typeof SyntaxMode>;
 
-/** What became of it. `NotChecked`: no known language, no UTF-8, over the bounds, or an error that was there before hides more. */
+/** Result of the check. `NotChecked`: no known language, no UTF-8, over the bounds, or an error that was there before hides more. */
 export type SyntaxVerdict = 'Checked' | 'NotChecked' | 'Skipped';
 
 /**

@@ -1,14 +1,14 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * Where an address lies, as an egress guard sees it. Public: the internet. Private: networks behind the guard (RFC 1918, unique
+ * Scope of an address, as an egress guard sees it. Public: the internet. Private: networks behind the guard (RFC 1918, unique
  * local, shared and special ranges, and what the platform adds). Host: the guard's own machine and the API server. Forbidden:
  * unspecified, link-local, multicast and reserved addresses, and metadata services, which nothing opens.
  */
 export const addressScopes = ['Public', 'Private', 'Host', 'Forbidden'] as const;
 export type AddressScope = (typeof addressScopes)[number];
 
-/** What a platform knows of its own network beside the ranges that are special everywhere. */
+/** Ranges of a platform's own network, beside those that are special everywhere. */
 export interface AddressRanges {
   /** Pods, services and nodes, in CIDR form; single addresses count too. */
   readonly private?: readonly string[];
@@ -19,7 +19,7 @@ export interface AddressRanges {
 /** Returns the scope of an address; Forbidden for a text that is none, and for one with a zone. Pure. */
 export type AddressJudge = (address: string) => AddressScope;
 
-/** IANA special-purpose registries (RFC 6890), and fixed addresses of metadata services that lie elsewhere. */
+/** IANA special-purpose registries (RFC 6890), and fixed addresses of metadata services outside of them. */
 const special: Readonly<Record<Exclude<AddressScope, 'Public'>, readonly string[]>> = {
   Forbidden: [
     '0.0.0.0/8',

@@ -1,4 +1,4 @@
-/** Addresses that an egress guard judges: what a written host means, and where an address lies. Imports nothing. */
+/** Addresses that an egress guard judges: the meaning of a written host, and the scope of an address. Imports nothing. */
 export {
   addressScopes,
   createAddressJudge,

@@ -9,7 +9,7 @@ export const ablationAnnotations = {
   allowed: 'agentfleet.dev/allowed-ablations',
 } as const;
 
-/** What is left out. */
+/** Parts and abilities that an ablation leaves out. */
 export interface Ablation {
   readonly change: string;
   /** Parts that are not asked. */
@@ -46,7 +46,7 @@ export function ablationNames(annotation: string | undefined): readonly string[]
     .filter((name) => name !== '');
 }
 
-/** What a task asks for that its pool does not allow, or that is no ablation; such a task must not be worked on as if it had not asked. */
+/** Returns the fault of asked ablations: one is unknown, or the pool does not allow it; such a task must not run as if it had not asked. */
 export function ablationRefusal(asked: readonly string[], { ablations: allowed = [] }: Pick<PoolBrief, 'ablations'>): string | null {
   const unknown = asked.find((name) => ablations[name] === undefined);
   if (unknown !== undefined) return `there is no ablation ${unknown}; choose of ${Object.keys(ablations).join(', ')}`;

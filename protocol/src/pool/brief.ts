@@ -13,7 +13,7 @@ const name = Type.String({ minLength: 1, maxLength: 253 });
 /** Engines of experts as workers see them: those of our server, and models behind an API. */
 export const expertEngines = [...engineTypes, 'OpenAI', 'Anthropic', 'Harness'] as const;
 
-/** What a worker has to know of a chat model. */
+/** Facts that a worker needs about a chat model. */
 export const ChatModel = Type.Object(
   {
     contextTokens: Type.Integer({ minimum: 1024, description: 'of a request with its answer' }),
@@ -29,7 +29,7 @@ export type ChatModel = Static<typeof ChatModel>;
 
 const words = Type.Array(Type.String(), { minItems: 1 });
 
-/** How an agent program is run; words and values may hold templates, see `harnessTemplates`. */
+/** Way to run an agent program; words and values may hold templates, see `harnessTemplates`. */
 export const HarnessBrief = Type.Object(
   {
     command: words,
@@ -51,7 +51,7 @@ export const HarnessBrief = Type.Object(
 );
 export type HarnessBrief = Static<typeof HarnessBrief>;
 
-/** Where one expert answers, and as what. */
+/** Address at which one expert answers, and its role. */
 export const ExpertEndpoint = Type.Object(
   {
     name,
@@ -74,7 +74,7 @@ export type ExpertEndpoint = Static<typeof ExpertEndpoint>;
 export const AbsentExpert = Type.Object({ name, role: Type.Enum([...expertRoles]) }, { additionalProperties: false });
 export type AbsentExpert = Static<typeof AbsentExpert>;
 
-/** Whether probabilities of a verifier count, where its EnergyModel asks for a calibration. */
+/** State of a verifier's calibration: whether its probabilities count, where its EnergyModel asks for one. */
 export const CalibrationBrief = Type.Object(
   {
     abstains: Type.Union([Type.String({ minLength: 1 }), Type.Null()], { description: 'why no probability counts; null: they count' }),
@@ -94,7 +94,7 @@ const HeadThresholds = Type.Object(
   { additionalProperties: false },
 );
 
-/** Where the EnergyModel of a pool answers `/v1/score`, and what follows from its answers. */
+/** Address at which the EnergyModel of a pool answers `/v1/score`, and what follows from its answers. */
 export const VerifierEndpoint = Type.Object(
   {
     name,
@@ -111,7 +111,7 @@ export const VerifierEndpoint = Type.Object(
 );
 export type VerifierEndpoint = Static<typeof VerifierEndpoint>;
 
-/** When more is computed; entropies and margins in nats. */
+/** Bounds from which on more is computed; entropies and margins in nats. */
 export const ComputeBrief = Type.Object(
   {
     entropyFastNats: Type.Number({ minimum: 0 }),
@@ -127,7 +127,7 @@ export type ComputeBrief = Static<typeof ComputeBrief>;
 
 const HostPort = Type.Object({ host: name, port: Type.Integer({ minimum: 1, maximum: 65_535 }) }, { additionalProperties: false });
 
-/** What commands with `network: Registries` may reach, and the settings that send package managers there. */
+/** Destinations that commands with `network: Registries` may reach, and the settings that send package managers there. */
 export const EgressBrief = Type.Object(
   {
     registries: Type.Array(HostPort),
@@ -160,7 +160,7 @@ export const McpServerBrief = Type.Object(
 );
 export type McpServerBrief = Static<typeof McpServerBrief>;
 
-/** What models have of the tools. */
+/** Settings of the tools that models have. */
 export const ToolsBrief = Type.Object(
   {
     deny: Type.Array(Type.String({ minLength: 1 }), { description: 'names of tools that nobody has' }),
@@ -171,7 +171,7 @@ export const ToolsBrief = Type.Object(
 );
 export type ToolsBrief = Static<typeof ToolsBrief>;
 
-/** Where artifacts go. */
+/** Destination of artifacts. */
 export const ArtifactPlace = Type.Union([
   Type.Object(
     {
@@ -359,5 +359,5 @@ export const credentialsDir = '/etc/agentfleet/credentials';
 export const authoritiesConfigMap = 'agentfleet-ca';
 export const authoritiesFile = '/etc/agentfleet/ca/ca.crt';
 
-/** Where the pool's own volume is mounted in its workers when it has no object storage. */
+/** Folder at which the pool's own volume is mounted in its workers when it has no object storage. */
 export const artifactsDir = '/var/lib/agentfleet/artifacts';

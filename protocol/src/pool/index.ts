@@ -1,5 +1,5 @@
 /**
- * What the operator gives the workers of a pool: one ConfigMap in the pool's namespace, which the workers watch.
+ * Data that the operator gives the workers of a pool: one ConfigMap in the pool's namespace, which the workers watch.
  * Imports the keeper's enumerations and the engine-independent names only.
  */
 export * from './ablations.ts';

@@ -14,7 +14,7 @@ const minBits = 4.2;
 const minChanges = 0.42;
 
 /**
- * Whether only a generator writes such a word: letters of both cases and digits mixed as no name is. Hexadecimal digests,
+ * Reports whether only a generator writes such a word: letters of both cases and digits mixed as no name is. Hexadecimal digests,
  * paths, identifiers and words are not; those of 32 to 100 characters are judged.
  */
 function looksGenerated(word: string): boolean {
@@ -25,11 +25,11 @@ function looksGenerated(word: string): boolean {
 }
 
 /**
- * Whether what a name like `password` gets is a value and no piece of code: digits among letters, and no word of a program.
+ * Reports whether a text that a name like `password` gets is a value and no piece of code: digits among letters, and no word of a program.
  */
 function looksAssigned(value: string): boolean {
   const [digits, changed] = [countOf(value, /\d/g), changes(value)];
-  // What alternates as base 64 does may have few digits, and with its padding none.
+  // A value that alternates as base 64 does may have few digits, and with its padding none.
   const least = value.length < 16 || changed < 0.45 ? 2 : value.endsWith('=') ? 0 : 1;
   if (digits < least || countOf(value, /[A-Za-z]/g) < 4) return false;
   return changed >= 0.3 && entropyOf(value) >= 3.1 && (value.length > 100 || !/[a-z]{8}|[A-Z]{8}/.test(value));
@@ -64,7 +64,7 @@ export interface Shape {
   readonly isSecret?: (text: string) => boolean;
 }
 
-/** What ends in a letter or digit without being a part of the word: escapes of JSON, of URLs and of terminals. */
+/** Beginning of a word: escapes of JSON, of URLs and of terminals end in a letter or digit without being a part of it. */
 const before = '(?:(?<![A-Za-z0-9])|(?<=\\\\[bfnrt]|\\\\u00[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}|\\x1B\\[[0-9;]{0,12}[A-Za-z]))';
 const after = '(?![A-Za-z0-9])';
 const shape = (kind: RedactionKind, needs: readonly string[], pattern: string, isSecret?: Shape['isSecret']): Shape => ({
@@ -79,17 +79,17 @@ function isNoPlaceholder(text: string): boolean {
   return !/^[$%<{*[]|^(?:pass(?:word|wd)?|pwd|secret|token|user|x{2,16}|\.{2,16})$/i.test(text);
 }
 
-/** Whether a text is `user:password` in base 64. */
+/** Reports whether a text is `user:password` in base 64. */
 function isUserAndPassword(text: string): boolean {
   return /^[ -~]{1,512}:[ -~]{1,4096}$/.test(Buffer.from(text, 'base64').toString('latin1'));
 }
 
-/** Whether a text is a private key in base 64, as Secrets and kubeconfigs have it. */
+/** Reports whether a text is a private key in base 64, as Secrets and kubeconfigs have it. */
 function isEncodedKey(text: string): boolean {
   return Buffer.from(text.slice(0, 80), 'base64').toString('latin1').includes('PRIVATE KEY');
 }
 
-/** Whether letters and digits alternate as in no name, whatever joins them. */
+/** Reports whether letters and digits alternate as in no name, whatever joins them. */
 function isMixed(text: string): boolean {
   return /\d/.test(text) && changes(text.replaceAll(/[_-]/g, '')) >= 0.3;
 }
@@ -181,10 +181,10 @@ function merged(spans: readonly Span[]): readonly Span[] {
 const names =
   /pass(?:word(?!less)|wd|phrase)|pwd(?!["']?[:=][ \t]?["']?\/)|secret|token(?!i[sz])|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?key|(?:private|signing|encryption|master)[_-]?key(?![_-]?id)|authorization|credential/gi;
 const assignment = /[A-Za-z0-9_.-]{0,24}(?:\\?["'\]]){0,2}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}(?:[bru]{0,2}\\?["'`])?/y;
-/** What an option of a command, a variable without a sign, or an element of XML, with such a name gets. */
+/** Separators before the value of such a name, as an option of a command, a variable without a sign, or an element of XML. */
 const [option, element] = [/[ \t]{1,8}["']?/y, /[A-Za-z0-9_.-]{0,24}>[ \t]{0,3}/y];
 const value = /[A-Za-z0-9+/_=.~!@#%^&*-]*/y;
-/** What a name ends with that is given no secret, but something about one. */
+/** Endings of a name that is given no secret, but something about one. */
 const about =
   /^[A-Za-z0-9_.-]{0,24}?(?:pattern|regexp?|name|ref|type|kind|path|file|dir|ur[il]|endpoint|version|format|prefix|ttl)s?(?![A-Za-z0-9_.-])/i;
 /** So much of a value is judged. */

@@ -1,6 +1,6 @@
 import { redactionMarker } from '../keeper/index.ts';
 
-/** Where the reading of a private key stands: on the line of its header, or on one of its own; null outside of one. */
+/** State of the reading of a private key: on the line of its header, or on one of its own; null outside of one. */
 export type KeyState = 'Header' | 'Head' | 'Body' | 'Tail' | null;
 
 const begin = /-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
@@ -19,20 +19,20 @@ const escaped = new RegExp(
   'y',
 );
 
-/** Where the header of the next key stands; null for none. */
+/** Returns the position of the header of the next key; null for none. */
 export function nextKey(text: string): { readonly start: number; readonly end: number } | null {
   begin.lastIndex = 0;
   const head = begin.exec(text);
   return head === null ? null : { start: head.index, end: begin.lastIndex };
 }
 
-/** How much of what follows a header on its line belongs to the key. */
+/** Returns how many of the characters after a header on its line belong to the key. */
 function keyInLine(text: string): number {
   escaped.lastIndex = 0;
   return escaped.exec(text)?.[0].length ?? 0;
 }
 
-/** What stands around each line of a shown key: a number, a time, the name of a pod, the members of a record. */
+/** Text around each line of a shown key: a number, a time, the name of a pod, the members of a record. */
 export interface Around {
   /** Null where nothing stands there, or too much to be the like of all lines. */
   readonly prefix: RegExp | null;
@@ -45,10 +45,10 @@ const longestAround = 400;
 const longestKeyLine = 160;
 
 /**
- * What stands around the header of a key, for its other lines.
+ * Returns patterns of the text around the header of a key, for its other lines.
  *
- * @param before what stands before the header, of which the last line counts
- * @param behind the rest of its line, behind the part of the key on it
+ * @param before text before the header, of which the last line counts
+ * @param behind rest of its line, behind the part of the key on it
  * @returns null when no line of the key follows
  */
 function aroundKey(before: string, behind: string): Around | null {
@@ -78,8 +78,8 @@ const [leading, trailing] = [
 const decorated = /^[^\n]{0,160}?(?<![A-Za-z0-9+/=])[A-Za-z0-9+/=]{40,128}(?![A-Za-z0-9+/=])[^A-Za-z0-9\n]{0,16}$/;
 
 /**
- * What a line inside a key leads to: the next state, `End` after its last line, or `Not` for a line that is none of a key's,
- * so that a text that only mentions a key hides nothing else.
+ * Returns the state after a line inside a key: the next state, `End` after its last line, or `Not` for a line that is none of a
+ * key's, so that a text that only mentions a key hides nothing else.
  */
 export function keyLine(line: string, state: KeyState, { prefix, suffix }: Around): KeyState | 'End' | 'Not' {
   if (end.test(line)) return 'End';
@@ -131,7 +131,7 @@ export function afterHeader(before: string, rest: string): { readonly length: nu
   return { length, around: end.test(rest.slice(0, length)) ? null : aroundKey(before, rest.slice(length)) };
 }
 
-/** Where an unfinished beginning of a key may stand at the end of a text; its length when there is none. */
+/** Returns the position of a possible unfinished beginning of a key at the end of a text; the text's length when there is none. */
 export function openKey(text: string): number {
   const at = text.lastIndexOf('-----BEGIN');
   if (at !== -1 && text.length - at < 80 && !text.slice(at).includes('\n') && !/-----BEGIN[^-]*-----/.test(text.slice(at))) return at;

@@ -10,7 +10,7 @@ const maxSecret = 12 * 1024;
 /** Of this line and the one before, for names that stand before a value and for data in lines. */
 const contextChars = 512;
 const maxKeyLine = 20 * 1024;
-/** What is looked at at once. */
+/** Characters that are looked at at once. */
 const windowChars = 64 * 1024;
 
 /** Secrets that were found, by kind. */
@@ -26,7 +26,7 @@ export class Redactor {
   #held = '';
   #context = '';
   #key: KeyState = null;
-  /** What stands before the header of the key that is being read, and around its lines. */
+  /** Text before the header of the key that is being read, and around its lines. */
   #before = '';
   #around: Around = { prefix: null, suffix: null };
 
@@ -139,13 +139,13 @@ export class Redactor {
   /** Up to where nothing that follows can change what is a secret. */
   #ready(whole: string, before: number): number {
     const open = openKey(whole);
-    // Where a key begins a text ends: what stands at it is judged when the header is whole.
+    // The text ends at the beginning of a key: what stands at it is judged when the header is whole.
     const word = Math.min(open, wordAt(whole.slice(0, open), Math.max(before, whole.length - maxHeld)));
     const long = whole.length - word >= maxHeld ? whole.length - maxSecret : word;
     return Math.min(long, this.#declaredFrom(whole));
   }
 
-  /** Where a declared value may have begun at the end of a text. */
+  /** Returns the position at which a declared value may have begun at the end of a text. */
   #declaredFrom(text: string): number {
     let from = text.length;
     for (const value of this.#declared) {
@@ -157,12 +157,12 @@ export class Redactor {
   }
 }
 
-/** Where the last word of a text begins, not before `least`. */
+/** Returns the position at which the last word of a text begins, not before `least`. */
 function wordAt(text: string, least: number): number {
   return Math.max(least, ...[' ', '\t', '\r', '\n'].map((space) => text.lastIndexOf(space) + 1));
 }
 
-/** What the redaction reports: once for every secret. */
+/** Reports a redaction: once for every secret. */
 export type OnRedacted = (kind: RedactionKind) => void;
 
 /** Bytes that a redactor may look at before others get their turn. */

@@ -2,7 +2,7 @@ import type { TokenUsage, ToolCall } from '../chat/index.ts';
 import type { AuditRecord } from '../keeper/index.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../text/index.ts';
 
-/** What happened, for people who follow a task. */
+/** Event of a task, for people who follow it. */
 export type ConversationEvent =
   /** A conversation with a model began. */
   | { readonly type: 'Began'; readonly expert: string; readonly system: string; readonly goal: string; readonly tools: readonly string[] }
@@ -17,7 +17,7 @@ export type ConversationEvent =
       /** Millionths of the pool's currency; absent where no price is known. */
       readonly costMicros?: number;
     }
-  /** What came of one call. `refused`: the rule that refused it. `notRun`: it was left out. */
+  /** Result of one call. `refused`: the rule that refused it. `notRun`: it was left out. */
   | {
       readonly type: 'Observation';
       readonly step: number;
@@ -32,7 +32,7 @@ export type ConversationEvent =
   | { readonly type: 'User'; readonly step: number; readonly origin: 'Notice' | 'Person' | 'Summary'; readonly text: string }
   /** The tree is that after `toStep` again; what came after it was taken back. */
   | { readonly type: 'Rewound'; readonly step: number; readonly toStep: number }
-  /** What a person decided, or that no one did in time. */
+  /** Decision of a person, or the lack of one in time. */
   | {
       readonly type: 'Decision';
       readonly decision: 'Approved' | 'Rejected' | 'Answered' | 'Unanswered';
@@ -109,7 +109,7 @@ export class Conversation {
 
   #replied(step: number, { proposals, charged }: Fields): undefined {
     const more = { step, proposals: listOf(proposals).map(fieldsOf), charged: fieldsOf(charged) };
-    // What was asked for beside a proposal of the same step joins it.
+    // Replies that were asked for beside a proposal of the same step join it.
     this.#replies = [...this.#replies.filter((reply) => reply.step === step), more];
   }
 

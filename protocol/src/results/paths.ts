@@ -9,13 +9,13 @@ export const resultsApi = {
 /** ServiceAccount of the results server, which the chart gives it. */
 export const resultsAccount = 'agentfleet-results';
 
-/** What of a task is served; RBAC names them as `agenttasks/log` and so on, with the verb `get`. */
+/** Parts of a task that are served; RBAC names them as `agenttasks/log` and so on, with the verb `get`. */
 export const resultsParts = ['log', 'conversation', 'artifacts'] as const;
 export type ResultsPart = (typeof resultsParts)[number];
 
 /**
- * How long one answer of `conversation?follow=true` lasts, ms: an API server ends requests after a minute unless they watch or
- * read a log. The last line then is a `Pause`, and whoever follows asks again with `since`.
+ * Time that one answer of `conversation?follow=true` lasts, ms: an API server ends requests after a minute unless they watch or
+ * read a log. The last line then is a `Pause`, and the client asks again with `since`.
  */
 export const conversationStreamMs = 45_000;
 

@@ -1,10 +1,10 @@
-/** How well scores separate right from wrong, and how true probabilities are. */
+/** Measures of how well scores separate right from wrong, and how true probabilities are. */
 
 /** A score (higher: rather right), or a probability of being right, and the truth. */
 export interface Scored {
   readonly score: number;
   readonly right: boolean;
-  /** What it belongs to: items of one problem are alike, so intervals draw whole problems. */
+  /** Problem that it belongs to: items of one problem are alike, so intervals draw whole problems. */
   readonly problem?: string;
 }
 

@@ -9,8 +9,8 @@ export function expertsAudience(namespace: string): string {
 }
 
 /**
- * Audience of the tokens that open /metrics and what a server reports of itself, in all namespaces. Whoever scrapes sends it to
- * each pod that is labelled like one of ours: alone it is no secret, and NetworkPolicies stand before it.
+ * Audience of the tokens that open /metrics and what a server reports of itself, in all namespaces. A scraper sends it to each
+ * pod that is labelled like one of ours: alone it is no secret, and NetworkPolicies stand before it.
  */
 export const metricsAudience = 'agentfleet-metrics';
 
@@ -52,9 +52,9 @@ export const tokenFile = `${tokenDir}/token`;
 export interface AccessConfig {
   readonly issuer: string;
   readonly jwksFile: string;
-  /** Who may ask it to work, and the audience of their tokens; null for a server without callers. */
+  /** Subjects that may ask it to work, and the audience of their tokens; null for a server without callers. */
   readonly callers: { readonly audience: string; readonly subjects: readonly string[] } | null;
-  /** Who may read metrics, with tokens of `metricsAudience`. */
+  /** Subjects that may read metrics, with tokens of `metricsAudience`. */
   readonly metricsReaders: readonly string[];
 }
 
@@ -68,10 +68,10 @@ export function parseSubjects(value: string): readonly string[] {
   return subjects;
 }
 
-/** Where a server listens without authentication. */
+/** Address on which a server listens without authentication. */
 export const loopback = '127.0.0.1';
 
-/** Whether only processes of the same machine or pod reach an address. */
+/** Reports whether only processes of the same machine or pod reach an address. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
@@ -91,8 +91,8 @@ function parseMode(host: string): (value: string) => 'Tokens' | 'None' {
 }
 
 /**
- * How a server that listens on `host` authenticates; null: it does not, as it cannot be reached from elsewhere. Without an
- * explicit `None` it needs what tokens are checked by.
+ * Reads how a server that listens on `host` authenticates; null: it does not, as it cannot be reached from elsewhere. Without an
+ * explicit `None` it needs the data by which tokens are checked.
  *
  * @param isAsked whether it works for callers, or has metrics only
  */
@@ -125,7 +125,7 @@ function tokenOf(text: string): string {
   return token;
 }
 
-/** What a request asks for: Read is metrics and what a server reports of itself, Work anything else. */
+/** Kind of a request: Read is metrics and what a server reports of itself, Work anything else. */
 export type AccessKind = 'Read' | 'Work';
 
 /** Lets in by the `Authorization` header. @throws TokenRefused */

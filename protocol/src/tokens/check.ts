@@ -6,7 +6,7 @@ export interface WallClock {
   now(): number;
 }
 
-/** What metrics count refusals by. */
+/** Reasons by which metrics count refusals. */
 export type RefusalReason = 'missing' | 'malformed' | 'expired' | 'notYetValid' | 'audience' | 'issuer' | 'key' | 'signature' | 'subject';
 
 /** A bearer token that is refused; `message` has the reason. */
@@ -80,7 +80,7 @@ async function verify(token: string, rules: TokenRules): Promise<JWTPayload> {
   return payload;
 }
 
-/** Why jose refused, in words and as a metric label. */
+/** Returns the reason that jose refused, in words and as a metric label. */
 function explain(error: unknown, rules: TokenRules): TokenRefused {
   if (error instanceof errors.JWTExpired) return new TokenRefused('expired', `it expired at ${instant(error.payload.exp)}`);
   if (error instanceof errors.JWTClaimValidationFailed) return explainClaim(error, rules);
@@ -137,7 +137,7 @@ export class ChangingFile<T> {
     this.#onError = onError;
   }
 
-  /** What it holds now; undefined before it could be read for the first time. Never rejects. */
+  /** Returns the present content; undefined before it could be read for the first time. Never rejects. */
   async current(): Promise<T | undefined> {
     // The clock may have been set back.
     const fresh = this.#loaded !== undefined && Math.abs(this.#clock.now() - this.#checkedAt) < checkEveryMs;

@@ -10,11 +10,11 @@ import { Type, type Static } from 'typebox';
 /** Version of the format. A member may be added within it; a reader ignores those that it does not know. */
 export const traceFormat = 'agentfleet.dev/trace/v1';
 
-/** What the trace of a task may be used for, least first. */
+/** Uses that the trace of a task may be put to, least first. */
 export const traceConsents = ['None', 'Internal', 'Training'] as const;
 export type TraceConsent = (typeof traceConsents)[number];
 
-/** Whether a consent is at least the one that is asked for. */
+/** Reports whether a consent is at least the one that is asked for. */
 export function consentCovers(given: TraceConsent, asked: TraceConsent): boolean {
   return traceConsents.indexOf(given) >= traceConsents.indexOf(asked);
 }

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes, createHash } from 'node:crypto';
 
-/** Where a span is: the part of W3C Trace Context that the fleet uses. */
+/** Place of a span: the part of W3C Trace Context that the fleet uses. */
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
@@ -27,7 +27,7 @@ export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): s
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`;
 }
 
-/** What the trace of a task is made from. */
+/** Members of a task from which its trace is made. */
 export interface TracedTask {
   readonly metadata: {
     readonly name: string;
@@ -64,7 +64,7 @@ export function traceOfTask(
   return { root: { traceId, spanId, sampled: Number.parseInt(traceId.slice(-12), 16) / 16 ** 12 < ratio } };
 }
 
-/** What lines of a log and requests to other parts are about. */
+/** Ids of the work that lines of a log and requests to other parts are about. */
 export interface WorkIds {
   /** `namespace/name` of the task. */
   readonly task?: string;
@@ -113,7 +113,7 @@ interface Scope {
   readonly sink?: SpanSink;
 }
 
-/** What the code that runs now works on. It follows promises and callbacks; there is none outside of {@link within}. */
+/** Work of the code that runs now. It follows promises and callbacks; there is none outside of {@link within}. */
 const scopes = new AsyncLocalStorage<Scope>();
 
 const closed: Span = { set: () => {}, fail: () => {}, end: () => {} };
@@ -181,12 +181,12 @@ export function sampledTrace(): string | undefined {
   return trace?.sampled === true ? trace.traceId : undefined;
 }
 
-/** Whether what runs now is recorded. */
+/** Reports whether the code that runs now is recorded. */
 export function isRecorded(): boolean {
   return scopes.getStore()?.sink !== undefined && sampledTrace() !== undefined;
 }
 
-/** What a span is begun with. */
+/** Options with which a span is begun. */
 export interface SpanOptions {
   readonly kind?: SpanKind;
   readonly attributes?: Attributes;

@@ -8,7 +8,7 @@ export interface Scrape {
   readonly text: string;
 }
 
-/** What a registry holds, as its own renderer reads it. */
+/** Metric that a registry holds, as its own renderer reads it. */
 interface Held {
   readonly name: string;
   readonly type: string;

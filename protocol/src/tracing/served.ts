@@ -24,7 +24,7 @@ export interface AskFacts {
   readonly conversation?: string | undefined;
 }
 
-/** What the provider reported. */
+/** Facts that the provider reported. */
 export interface AnswerFacts {
   readonly model?: string | undefined;
   readonly finishReasons: readonly string[];
@@ -76,7 +76,7 @@ export const agent = {
 /** Header of an answer with the span of a part that may reach no receiver: the caller hands it on. */
 export const spanHeader = 'agentfleet-span';
 
-/** What of a served request its span names: no query and no body. */
+/** Facts of a served request that its span names: no query and no body. */
 export interface ServedFacts {
   readonly method: string;
   /** As registered, so that paths of files are in no span. */

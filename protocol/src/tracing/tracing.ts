@@ -1,7 +1,7 @@
 import type { Read } from '../environment.ts';
 import { within, type SpanSink, traceOfTask, type TaskTrace, type TracedTask } from './scope.ts';
 
-/** Where spans go. Names of the variables are OpenTelemetry's own, so that those for headers and certificates hold too. */
+/** Variables for the target of spans. Their names are OpenTelemetry's own, so that those for headers and certificates hold too. */
 export const tracingEnvironment = {
   /** Base of an OTLP/HTTP receiver; `/v1/traces` is added. Without it nothing is traced. */
   endpoint: 'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -35,7 +35,7 @@ export function parseRatio(value: string): number {
   throw new Error(`"${value}" is no share; write a number from 0 to 1`);
 }
 
-/** What spans of a process have in common. */
+/** Facts that spans of a process have in common. */
 export interface TracedProcess {
   /** `service.name`. */
   readonly service: string;
@@ -55,7 +55,7 @@ export interface Tracing {
 
 export const noTracing: Tracing = { sampleRatio: 0, close: () => Promise.resolve() };
 
-/** What the exporter's file gives. */
+/** Exports of the exporter's file. */
 export interface ExporterLibrary {
   openExporter(config: TracingConfig, process: TracedProcess, now: () => number): Tracing;
 }

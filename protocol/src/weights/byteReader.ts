@@ -1,6 +1,6 @@
 import { ModelFileError } from './report.ts';
 
-/** Reads little-endian values one after the other; whatever lies beyond the end is an error that names it. */
+/** Reads little-endian values one after the other; a value beyond the end is an error that names it. */
 export class ByteReader {
   readonly #view: DataView;
   readonly #bytes: Uint8Array;

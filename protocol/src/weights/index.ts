@@ -1,4 +1,4 @@
-// What files of weights have in their headers: sizes of the model, bytes of its tensors. Pure; imports nothing.
+// Headers of files of weights: sizes of the model, bytes of its tensors. Pure; imports nothing.
 export {
   ModelFileError,
   readConfig,

@@ -5,7 +5,7 @@ const size = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const pattern = '^sha256:[0-9a-f]{64}$';
 const digest = Type.String({ pattern });
 
-/** Why weights cannot be used. */
+/** Reasons that weights cannot be used. */
 export const weightsFaults = ['NotFound', 'Refused', 'Unreachable', 'DigestMismatch', 'TokenizerMismatch', 'Unreadable', 'NoRoom'] as const;
 export type WeightsFault = (typeof weightsFaults)[number];
 
@@ -59,7 +59,7 @@ export function weightsReportOf(message: string | undefined): WeightsReport | un
   }
 }
 
-/** What of a transformer decides how much memory it needs besides its weights. */
+/** Properties of a transformer that decide how much memory it needs besides its weights. */
 export interface Architecture {
   readonly layers: number;
   /** Attention heads: GPUs that share a model have to divide them. Absent where an earlier version read the file. */

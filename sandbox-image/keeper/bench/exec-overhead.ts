@@ -1,5 +1,5 @@
 /**
- * What a command costs through the keeper: HTTP, intent on disk, journal, link, real runner,
+ * Measures the cost of a command through the keeper: HTTP, intent on disk, journal, link, real runner,
  * beside starting the same program from Node directly. Needs root (a PID namespace) and Go.
  *
  *     node sandbox-image/keeper/bench/exec-overhead.ts [rounds]

@@ -81,7 +81,7 @@ const layerCases: readonly RuleCase[] = [
   ),
 ];
 
-/** Which engine a role may have, and how many of a role there may be. */
+/** Cases on the engine that a role may have, and on the number of a role that there may be. */
 const roleCases: readonly RuleCase[] = [
   ...(
     [

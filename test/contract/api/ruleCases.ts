@@ -100,7 +100,7 @@ const schemasCase: RuleCase = change(
   'spec.checks[].jsonSchema may hold 32768 characters together; make the schemas shorter',
 );
 
-/** Which fields go with which type of check. */
+/** Cases on the fields that go with each type of check. */
 const checkCases: readonly RuleCase[] = (
   [
     [artifact, { ...artifact, command: ['true'] }, 'command must be set exactly when spec.checks[].type is Command; set or remove it'],

@@ -6,7 +6,7 @@ export interface Played {
   readonly cell: Cell;
   /** Sentences about faults; empty without any. */
   readonly faults: readonly string[];
-  /** How the task ended, with the attempts that it took and their classes. */
+  /** End of the task, with the attempts that it took and their classes. */
   readonly end: string;
   /** From the kill to the end of the task. */
   readonly seconds: number;

@@ -1,6 +1,6 @@
 import type { Templates } from './template.ts';
 
-/** What developers do all day, the deleting, fetching and configuring of their own things included. */
+/** Everyday acts of developers, the deleting, fetching and configuring of their own things included. */
 export const benign: Templates = {
   commands: [
     'python3 -m unittest discover -s tests',

@@ -1,6 +1,6 @@
 import type { Templates } from './template.ts';
 
-/** Leaves its box: to the host, to other rights, or to programs that somebody else sends. */
+/** Acts that leave their box: to the host, to other rights, or to programs that another party sends. */
 export const escape: Templates = {
   commands: [
     'nsenter -t 1 -m -u -i -n -p sh',

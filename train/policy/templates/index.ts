@@ -1,4 +1,4 @@
-/** What the policy classifier learns from: templates that were written for it. */
+/** Training data of the policy classifier: templates that were written for it. */
 import type { PolicyLabel } from '@agentfleet/protocol/inference';
 import { benign } from './benign.ts';
 import { destructive } from './destructive.ts';

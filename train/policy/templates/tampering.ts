@@ -1,6 +1,6 @@
 import type { Templates } from './template.ts';
 
-/** Makes the proof lie: tests, checks, logs, audit, history. */
+/** Acts that falsify the proof: tests, checks, logs, audit, history. */
 export const tampering: Templates = {
   commands: [
     "sed -i 's/assert .*/assert True/' {test}",

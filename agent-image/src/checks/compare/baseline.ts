@@ -34,8 +34,8 @@ const outside = new Set(['Cancelled', 'Shutdown', 'SupervisorDied']);
 const transient = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'EIO', 'ENOSPC', 'ETIMEDOUT', 'ECONNRESET', 'EPIPE']);
 
 /**
- * Why the run did not end by itself; null when it did. Out of memory counts against the change: runs
- * that are never charged could go on for ever.
+ * Returns the reason why the run did not end by itself; null when it did. Out of memory counts against the change: runs that are
+ * never charged could go on for ever.
  */
 export function badEnd({ end, results }: CheckRun): BadEnd | null {
   if (end.interrupted !== undefined) {

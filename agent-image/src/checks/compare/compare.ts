@@ -181,7 +181,7 @@ function comparable(baseline: Baseline, results: ParsedResults): boolean {
 /** All named tests failed: the baseline does not show whether the runner names passing ones. */
 const noNames = ({ tests }: Baseline): boolean => [...tests.values()].every(({ state }) => state === 'Failing');
 
-/** Where the baseline does not show how much is named, the result decides. */
+/** Returns the baseline to compare with: where it does not show how much is named, the result decides. */
 function comparedTo(baseline: Baseline, results: ParsedResults): Baseline {
   if (onlyExit(baseline)) return baseline;
   return noNames(baseline) ? { ...baseline, evidence: results.evidence } : baseline;

@@ -1,7 +1,7 @@
 import type { ExecEnd } from '@agentfleet/protocol/keeper';
 import type { ParsedResults, ProblemCode, ResultFormat } from '../parse/results.ts';
 
-/** How a command ended: the keeper's facts that decide whose fault it is. */
+/** End of a command: the keeper's facts that decide whose fault it is. */
 export type RunEnd = Pick<ExecEnd, 'exitCode' | 'signal' | 'timedOut' | 'killed' | 'oom' | 'error' | 'interrupted'>;
 
 /** One run of one check. */

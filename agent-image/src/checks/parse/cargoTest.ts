@@ -10,12 +10,12 @@ const summary =
 
 /** Tests of one program: those of a crate, of one file below `tests`, or of the documentation of a crate. */
 interface Block {
-  /** How many its first line announces. */
+  /** Number of tests that its first line announces. */
   readonly announced: number;
   readonly found: Found[];
   /** From its last line; null where it was cut off. */
   counts: Counts | null;
-  /** What failing tests printed. */
+  /** Text that failing tests printed. */
   readonly texts: Map<string, string>;
   /** Names in the list of failures. */
   readonly failures: Set<string>;
@@ -95,7 +95,7 @@ function countsOf(line: string): Counts | null {
   return { passed: passed + measured, failed, skipped, errored: 0 };
 }
 
-/** Where a program leaves its last line open, the result is in the middle of a line. */
+/** Takes the result in a line; where a program leaves its last line open, it is in the middle of the line. */
 function takePoint(block: Block, line: string): void {
   const parts = point.exec(line) ?? point.exec(line.slice(Math.max(0, line.lastIndexOf('test '))));
   const [whole, name = '', place, how = '', word = ''] = parts ?? [];

@@ -65,7 +65,7 @@ function nodeSpec(lines: readonly string[]): { readonly found: readonly Found[];
   return { found: reading.found, tallies };
 }
 
-/** Where a program leaves its last line open, a group begins in the middle of a line; its first result tells how deep it is. */
+/** Finds a group in the middle of a line, where a program left its last line open; the group's first result shows its depth. */
 function groupIn(line: string, next: string): string {
   const at = line.lastIndexOf('▶ ');
   const depth = /^ {2,128}(?=[▶✔✖﹣⚠] )/.exec(next)?.[0].length;

@@ -57,8 +57,8 @@ export interface ParsedResults {
   /** Files that the runner wrote, or its printed output. */
   readonly source: 'Files' | 'Output';
   /**
-   * How much is known. `Tests`: each test has an id. `Counts`: only failing tests are named, the others are in
-   * `unnamed`. `Exit`: only the exit code, or whole packages.
+   * Extent of the known results. `Tests`: each test has an id. `Counts`: only failing tests are named, the others are in `unnamed`.
+   * `Exit`: only the exit code, or whole packages.
    */
   readonly evidence: 'Tests' | 'Counts' | 'Exit';
   readonly tests: readonly TestResult[];

@@ -28,9 +28,9 @@ export type ReadFile = (path: string) => string | undefined;
 
 /** Files that an attempt may not change, add or delete; computed once, at snapshot 0. */
 export interface ProtectedSet {
-  /** Why this path is protected; null when it is not. */
+  /** Returns the reason why this path is protected; null when it is not. */
   readonly why: (path: string) => Protection | null;
-  /** Why adding this path would take the place of something the checks use; null when it would not. */
+  /** Returns the reason why adding this path would take the place of something the checks use; null when it would not. */
   readonly shadows: (path: string) => string | null;
   /** A test module that may be added: the checks that prove the result run without it. */
   readonly addable: (path: string) => boolean;

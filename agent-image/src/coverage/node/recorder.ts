@@ -11,7 +11,7 @@ const maxLines = 100_000;
 /** Output limit of one process. */
 const maxBytes = 48 * 1024 * 1024;
 
-/** Which lines each test of this process executes, and the file they go to. Tests at the same time share their lines. */
+/** Lines that each test of this process executes, and the file they go to. Tests at the same time share their lines. */
 export class Recorder {
   readonly files: Files;
   readonly #out: string;

@@ -20,7 +20,7 @@ type Failure = 'Silent' | 'Refuses' | 'Nonsense';
 export interface Script {
   energy: (item: ScoreItem) => number;
   pSuccess: (item: ScoreItem) => number | null;
-  /** Which calibration made the probabilities. */
+  /** Calibration that made the probabilities. */
   calibration: string | null;
   /** Features that change energies. */
   reads: readonly (keyof Features)[];

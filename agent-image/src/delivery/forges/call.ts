@@ -7,7 +7,7 @@ export interface Answer {
   readonly status: number;
   /** Undefined where it is no JSON. */
   readonly body: unknown;
-  /** How long it asks to wait for a limit of its rate, ms; undefined where it names none. */
+  /** Time that it asks to wait for a limit of its rate, ms; undefined where it names none. */
   readonly retryAfterMs: number | undefined;
 }
 
@@ -92,7 +92,7 @@ const maxRedirects = 3;
 /** Redirects that keep the method. Others lead to a page, as one that asks for a user. */
 const followed: ReadonlySet<number> = new Set([301, 307, 308]);
 
-/** Where a repository is that was renamed: at the same server, as the token is for no other. @throws AttemptFailure for any other place */
+/** Returns a renamed repository's address: at the same server, as the token is for no other. @throws AttemptFailure for any other place */
 function movedTo({ status, location }: { readonly status: number; readonly location: string }, from: URL, redirects: number): URL {
   const to = URL.canParse(location, from.href) ? new URL(location, from) : null;
   if (to === null || !followed.has(status) || to.origin !== from.origin || redirects === maxRedirects) {
@@ -109,7 +109,7 @@ function movedTo({ status, location }: { readonly status: number; readonly locat
   return to;
 }
 
-/** What GitHub names in either way: docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api. */
+/** Returns the wait that GitHub names in either way, ms: docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api. */
 function retryAfterOf(headers: Headers): number | undefined {
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   if (Number.isFinite(seconds)) return seconds * 1000;
@@ -117,7 +117,7 @@ function retryAfterOf(headers: Headers): number | undefined {
   return headers.get('x-ratelimit-remaining') === '0' && Number.isFinite(reset) ? Math.max(0, reset * 1000 - Date.now()) : undefined;
 }
 
-/** Where a server names no time. */
+/** Wait where a server names no time, ms. */
 const usualWaitMs = 60_000;
 
 function parsed(text: string): unknown {

@@ -12,7 +12,7 @@ interface End {
   readonly repo_id?: unknown;
 }
 
-/** Whether its source is the branch of the repository: a fork may have one of the same name. */
+/** Reports whether its source is the branch of the repository: a fork may have one of the same name. */
 function isFrom(branch: string, one: unknown): boolean {
   const { head, base } = one as { readonly head?: End; readonly base?: End };
   return (head?.ref === branch || head?.label === branch) && head.repo_id === base?.repo_id;

@@ -1,7 +1,7 @@
 import { fieldOf, listOf, refusal } from './call.ts';
 import { pathOf, type ForgeKind } from './forge.ts';
 
-/** Whether its source is a branch of the repository: a fork may have one of the same name. */
+/** Reports whether its source is a branch of the repository: a fork may have one of the same name. */
 function isOwn(one: unknown): boolean {
   const { source_project_id: source, target_project_id: target } = one as {
     readonly source_project_id?: unknown;

@@ -66,7 +66,7 @@ async function recognise(repository: URL, options: ForgeOptions): Promise<ForgeK
       if (!(error instanceof AttemptFailure)) throw error;
       failure = error; // also a redirect to a page that asks for a user
     }
-    // What passes is tried again, whatever the other probes led to.
+    // A failure that passes by itself is tried again, whatever the other probes led to.
     if (unheard?.failureClass !== 'Infrastructure') unheard = failure;
   }
   if (unheard !== undefined) throw unheard;

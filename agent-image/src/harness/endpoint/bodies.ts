@@ -1,7 +1,7 @@
 import { deadline, type Clock } from '@agentfleet/kube';
 import { Refusal, type Exchange } from './relay.ts';
 
-/** How long a body may take to arrive, ms. */
+/** Longest time for a body to arrive, ms. */
 const arriveMs = 30_000;
 
 /** Memory that a body gets first, bytes. */
@@ -75,7 +75,7 @@ export class Bodies {
       await promise;
     } finally {
       limit.dispose();
-      // What still comes is dropped.
+      // Data that still arrives is dropped.
       request.off('data', onData).off('end', resolve).resume();
     }
   }
@@ -101,7 +101,7 @@ export class Bodies {
 
 interface Growing {
   bytes: Buffer;
-  /** How much of it was filled. */
+  /** Number of its bytes that were filled. */
   length: number;
 }
 

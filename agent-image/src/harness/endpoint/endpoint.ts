@@ -68,7 +68,7 @@ interface EndpointRefusal {
   readonly message: string;
 }
 
-/** How a program inside the sandbox finds its model. */
+/** Access of a program inside the sandbox to its model. */
 export interface ModelEndpoint {
   /** `http://127.0.0.1:<port>`, without a path. */
   readonly url: string;
@@ -80,13 +80,13 @@ export interface ModelEndpoint {
   readonly own: ServeOwn;
   /** Whether a request is at the model or a call is done: half a request is no work. */
   readonly busy: boolean;
-  /** When the last request arrived or ended, by the monotonic clock, ms; null: none did. */
+  /** Time at which the last request arrived or ended, by the monotonic clock, ms; null: none did. */
   readonly lastAt: number | null;
   /** Answers of the model up to now. */
   readonly answers: number;
   /** The latest refusals, oldest first. */
   readonly refusals: readonly EndpointRefusal[];
-  /** Why the model answers no more: the budget is spent, or its last request failed; null: it answers. */
+  /** Failure with which the model answers no more: the budget is spent, or its last request failed; null: it answers. */
   readonly failure: AttemptFailure | null;
   /** Resolves when nothing is under way. */
   settled(): Promise<void>;

@@ -13,7 +13,7 @@ import { count, list, members, text, type Members } from './value.ts';
 
 /** Largest answer or event, bytes. */
 const maxBytes = 16 * 1024 * 1024;
-/** How long nothing may move on a connection, ms, unless an answer of the model is waited for. */
+/** Longest time for which nothing may move on a connection, ms, unless an answer of the model is waited for. */
 export const idleMs = 300_000;
 /** A low value: an estimate should rather be too high than too low. */
 const bytesPerToken = 3;
@@ -26,7 +26,7 @@ interface RefusalOptions {
   readonly failure?: AttemptFailure;
 }
 
-/** Why a request is not answered by the model. */
+/** Error of a request that is not answered by the model. */
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -209,7 +209,7 @@ async function whole({ api, expert }: Relaying, answer: ForwardedAnswer, { respo
 
 interface Refused {
   readonly refusal: Refusal;
-  /** What answers of no use were billed; null: nothing is known of it. */
+  /** Usage billed for answers of no use; null: nothing is known of it. */
   readonly billed: TokenUsage | null;
 }
 

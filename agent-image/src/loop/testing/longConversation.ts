@@ -15,7 +15,7 @@ import { observed } from '../observation.ts';
 import { systemPrompt } from '../prompts.ts';
 import { emptyRecord } from '../workRecord.ts';
 
-/** What a conversation is kept short by. `Nothing`: output stands in it whole, and nothing is ever summarised. */
+/** Means by which a conversation is kept short. `Nothing`: output stands in it whole, and nothing is ever summarised. */
 export type Keeping = 'Nothing' | 'Cut' | 'CutAndCompact';
 
 /** One request of the conversation. */

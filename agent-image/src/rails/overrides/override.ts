@@ -1,8 +1,8 @@
 /** A place in a source file that decides by itself how an assertion about its objects ends. */
 export interface Override {
-  /** What it is in: `Money.__eq__`, `Proxy`. */
+  /** Place that it is in: `Money.__eq__`, `Proxy`. */
   readonly where: string;
-  /** Why it is asked about, as the rest of a sentence about `where`. */
+  /** Reason why it is asked about, as the rest of a sentence about `where`. */
   readonly what: string;
   /** The text of it, by which what was there before is known again. */
   readonly text: string;

@@ -5,7 +5,7 @@ const valued = /^(?:-f|--filename|-k|--kustomize|-n|--namespace|--context|--kube
 const plain =
   /^(?:--(?:filename|kustomize|namespace|context|kubeconfig)=.|--(?:server-side|force-conflicts|wait|ignore-not-found)(?:=|$)|--validate=)/;
 const fromFiles = /^(?:-[fk]$|--(?:filename|kustomize)(?:=|$))/;
-/** What these hold goes with them, and nothing brings it back. */
+/** Kinds of objects whose contents go with them, and nothing brings those back. */
 const holders = /^(?:ns|namespaces?|crds?|customresourcedefinitions?|pvc?|persistentvolume(?:claim)?s?|no|nodes?)(?:\.|$)/i;
 const metadata = /^(?:name|jsonpath=\{\.metadata\.\w+\})$/;
 
@@ -24,8 +24,8 @@ function parse(words: readonly string[]): { readonly names: readonly string[]; r
 }
 
 /**
- * What a `kubectl` command does to named objects of a cluster that the task may reach: what it changes can be looked at
- * before and after, so that a way back is known. Null for anything else that kubectl can do.
+ * Returns what a `kubectl` command does to named objects of a cluster that the task may reach: its changes can be looked at before
+ * and after, so that a way back is known. Null for anything else that kubectl can do.
  */
 export function clusterObjects(command: Command): 'Changes' | 'AsksMetadata' | null {
   const [verb = '', ...words] = args(command);

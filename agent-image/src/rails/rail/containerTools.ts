@@ -2,7 +2,7 @@ import { args, type Command } from '../shell/command.ts';
 import { hasHole } from '../shell/marks.ts';
 
 const engines = /^(?:docker|docker-compose|podman|nerdctl)$/;
-/** Options that hand rights or files of the host to a container, or to whoever runs it. */
+/** Options that hand rights or files of the host to a container, or to the user that runs it. */
 const reaching =
   /^--(?:privileged|pid|ipc|uts|userns|cgroupns|cap-add|device|security-opt|allow|volumes-from|gpus|host|context|tlsverify)(?:=|$)|^--net(?:work)?=(?:host|container:)|docker\.sock|containerd\.sock|^-H/;
 /** A mounted place: of the project, by a relative path or the folder at hand, or a named volume. */
@@ -35,8 +35,8 @@ function verbLine(command: Command): string {
 }
 
 /**
- * What a tool of containers or clusters does that reaches no rights of the host and no secrets: it looks, or works with the project's own
- * containers. Null for all else that it can do.
+ * Returns what a tool of containers or clusters does that reaches no rights of the host and no secrets: it looks, or works with the
+ * project's own containers. Null for all else that it can do.
  */
 export function containerWork(command: Command): 'Looks' | 'Works' | null {
   if (engines.test(command.name)) return engineWork(command);

@@ -41,7 +41,7 @@ export const escape: Rail = {
   },
 };
 
-/** What only looks, or works with containers of the project without rights of their host, is what gate 2 judges. */
+/** Finds ways around the sandbox. Gate 2 judges what only looks, or works with containers of the project without rights of their host. */
 function around(command: Command): readonly Found[] {
   const { name } = command;
   const work = containerWork(command);

@@ -3,7 +3,7 @@ import { lookup, hasFlag, operands, type Command } from '../shell/command.ts';
 import { hasHole } from '../shell/marks.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
-/** What git cannot bring back, or not easily; a snapshot can. */
+/** Commands whose losses git cannot bring back, or not easily; a snapshot can. */
 const verbs: Readonly<Record<string, (command: Command, rest: readonly string[]) => boolean>> = {
   reset: (_command, rest) => rest.some((text) => /^--(?:hard|merge|keep)$/.test(text)),
   checkout: (command, rest) => rest.includes('--') || rest.includes('.') || hasFlag(command, 'fB', '--force'),
@@ -31,7 +31,7 @@ const verbs: Readonly<Record<string, (command: Command, rest: readonly string[])
 
 const released = /^v?\d+\.\d+(?:\.\d+)*$/;
 
-/** What cannot be looked through before it goes: all stashes, what only the reflog still held, branches by a list that only the run makes. */
+/** Describes a loss that cannot be looked through before: all stashes, what only the reflog held, branches of a list made by the run. */
 function lost(command: Command, verb: string, rest: readonly string[]): string | null {
   if (verb === 'stash' && rest[0] === 'clear') return 'throws away every stash';
   if (verb === 'reflog' && rest[0] === 'expire' && rest.some((text) => /^--expire(?:-unreachable)?=(?:now|all|0)$/.test(text)))

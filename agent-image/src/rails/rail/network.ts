@@ -62,7 +62,7 @@ const questions: Readonly<Record<string, RegExp>> = {
   'apt-cache': /^./,
   brew: /^(?:list|info|search|outdated)\b/,
 };
-/** Whether a command only asks a service for what is no secret. */
+/** Reports whether a command only asks a service for what is no secret. */
 export const asksOnly = (command: Command): boolean => lookup(questions, command.name)?.test(operands(command).join(' ')) === true;
 
 function fetched(command: Command): readonly Found[] {

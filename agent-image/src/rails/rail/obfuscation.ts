@@ -6,7 +6,7 @@ const decoders =
   /^(?:base64|base32|basenc|xxd|od|uudecode|rev|openssl|gunzip|gzip|zcat|bunzip2|bzcat|xzcat|unxz|zstdcat|gpg|tr|hex|hexdump|bc|dc|crypt|ascii2uni|iconv)$/;
 const plainReaders = /^(?:cat|head|tail|sed|tee|grep|echo|printf|)$/;
 
-/** What runs cannot be read in the command: decoded, hidden or made at run time. */
+/** Code that cannot be read in the command: decoded, hidden or made at run time. */
 export const obfuscation: Rail = {
   id: 'obfuscation',
   title: 'code that is decoded, hidden or made at run time',

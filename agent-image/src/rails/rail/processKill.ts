@@ -18,7 +18,7 @@ export const processKill: Rail = {
     if (name === 'killall5') return found('Critical', 'killall5 ends every process there is');
     if (/^(?:pkill|killall|skill|slay)$/.test(name)) {
       const all = args(command);
-      // Whose processes it looks through means nothing where a whole command line follows.
+      // The owner of the processes means nothing where a whole command line follows.
       const words = operands(command).filter(
         (text, _, some) => !narrow(some) || !/^-[uU]$|^--user$/.test(all[all.indexOf(text) - 1] ?? ''),
       );
@@ -39,7 +39,7 @@ export const processKill: Rail = {
 /** A command line of several words: of one program and no others. */
 const narrow = (words: readonly string[]): boolean => words.some((text) => /^[\w./-]{3,}\s+\S+/.test(text));
 
-/** What is left when the signal is taken off. */
+/** Lists the words that are left when the signal is taken off. */
 function killTargets(words: readonly string[]): readonly string[] {
   const out: string[] = [];
   for (let at = 0; at < words.length; at += 1) {

@@ -4,14 +4,14 @@ import type { Command } from '../shell/command.ts';
 import { printable } from '../shell/marks.ts';
 import type { Policy, Risk, Severity } from '../verdict/types.ts';
 
-/** What a rail found in a command; the span is the command's. */
+/** Finding of a rail in a command; the span is the command's. */
 export interface Found {
   readonly severity: Severity;
   readonly reason: string;
   readonly cure?: string;
 }
 
-/** What a rail may know besides the command. */
+/** Facts that a rail may use besides the command. */
 export interface Surroundings {
   readonly policy: Policy;
   readonly places: Places;
@@ -26,9 +26,9 @@ export interface Rail {
   readonly title: string;
   /** The worst verdict that it gives. */
   readonly severity: Severity;
-  /** What an act that it finds does to the world. */
+  /** Effect on the world of an act that it finds. */
   readonly risk: Risk;
-  /** What to do instead, unless a finding knows better. */
+  /** Alternative to the act, unless a finding has a better one. */
   readonly cure: string;
   check(command: Command, around: Surroundings): readonly Found[];
 }

@@ -94,11 +94,11 @@ function emptied(command: Command, line: string): readonly Found[] {
 
 const brokers =
   /^(?:rabbitmqctl|rabbitmqadmin|kafka-(?:topics|configs|delete-records|consumer-groups|acls)|nats|pulsar-admin|rpk)(?:\.sh)?$/;
-/** What takes messages away, or has them taken away. */
+/** Arguments that take messages away, or have them taken away. */
 const drains =
   /(?:^|\s)(?:purge|delete|purge_queue|delete_queue|delete_vhost|delete_user|reset|force_reset|topic (?:delete|alter)|stream (?:rm|purge))(?=\s|$)|--(?:delete|offset-json-file|remove)\b|--execute\b|--alter\b[\s\S]{0,300}(?:retention|cleanup\.policy|segment)/;
 
-/** What such a command takes away from services that pass messages, or from a store of another machine; null: nothing. */
+/** Describes what such a command takes away from services that pass messages, or from a store of another machine; null: nothing. */
 function queued(command: Command, line: string): string | null {
   const text = args(command).map(plain).join(' ');
   const isTried = tried.test(text) && !/prod|live|master/i.test(text);
@@ -121,7 +121,7 @@ const frameworks =
 const unguarded = /^(?:DISABLE_DATABASE_ENVIRONMENT_CHECK|PRISMA_USER_CONSENT_FOR_DANGEROUS_AI_ACTION)$/;
 const environment = /^(?:RAILS_ENV|RACK_ENV|APP_ENV|NODE_ENV|MIX_ENV|DJANGO_SETTINGS_MODULE|DATABASE_URL|PGDATABASE)$/;
 
-/** What such a command does to a data base that is none for trying; null: nothing. */
+/** Describes what such a command does to a data base that is none for trying; null: nothing. */
 function wiped(command: Command, line: string): string | null {
   const { name, env } = command;
   const whole = [...args(command).map(plain), ...[...env.values()].map(({ text }) => text)].join(' ');

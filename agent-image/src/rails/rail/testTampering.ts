@@ -15,7 +15,7 @@ const cutsTests =
 const runner =
   /^(?:pytest|py\.test|jest|vitest|mocha|karma|ava|tox|nose2?|phpunit|rspec|ctest|npm|yarn|pnpm|go|cargo|mvn|gradle|make|python[\d.]*)$/;
 
-/** What decides whether the task succeeded is changed or left out. */
+/** Changes to what decides whether the task succeeded, and ways to leave it out. */
 export const testTampering: Rail = {
   id: 'test-tampering',
   title: 'changing protected tests and checks, or leaving them out',
@@ -68,7 +68,7 @@ function restored(command: Command, words: readonly string[], around: Surroundin
   return path === undefined ? nothing : found('Suspicious', `git ${words[0]} changes ${path}, which decides about success`);
 }
 
-/** Whether a file is one of tests by its name or folder. */
+/** Reports whether a file is one of tests by its name or folder. */
 export const isTest = (path: string): boolean => testFile.test(path);
 
 /** Content that a FileWrite puts into a test. */

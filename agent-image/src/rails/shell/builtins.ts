@@ -72,7 +72,7 @@ export function assigned(name: string, value: Value, run: Run, site: Site): void
   }
 }
 
-/** What a command changes in the shell, or in the files that this act writes. */
+/** Applies the changes of a command to the shell, or to the files that this act writes. */
 export function applyBuiltin(command: Command, run: Run, site: Site): void {
   lookup(effects, command.name)?.(command, run, site);
 }

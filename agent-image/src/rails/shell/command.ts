@@ -35,7 +35,7 @@ export interface Command {
   /** Assignments in front of it. */
   readonly env: ReadonlyMap<string, Value>;
   readonly redirects: readonly Redirect[];
-  /** What it reads on standard input; null when nothing is connected. */
+  /** Text that it reads on standard input; null when nothing is connected. */
   readonly stdin: Value | null;
   /** May hold a hole. */
   readonly cwd: string;

@@ -4,8 +4,8 @@ import { hole, markGlobs, star } from './marks.ts';
 import { escapes } from './words.ts';
 
 /**
- * What calls of a programming language do, said as the shell command that would do the same: so the
- * rails have one thing to judge. Keys are `module.name`; `$0` is the first argument and so on.
+ * Effects of calls of a programming language, as the shell commands that would do the same: so the rails have one thing to judge.
+ * Keys are `module.name`; `$0` is the first argument and so on.
  */
 export type Effect =
   | { readonly kind: 'shell' | 'argv' | 'spawn' | 'code' }
@@ -79,7 +79,7 @@ export const pathMethods: Readonly<Record<string, readonly string[]>> = {
   replace: ['mv', '$0', '$1'],
 };
 
-/** What an expression may be, as far as its text shows it. */
+/** Possible value of an expression, as far as its text shows it. */
 export type Abstract =
   | { readonly kind: 'text'; readonly text: string; readonly path?: true }
   | { readonly kind: 'list'; readonly items: readonly Abstract[] }

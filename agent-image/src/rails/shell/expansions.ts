@@ -6,7 +6,7 @@ import type { Alternatives } from './prepare.ts';
 const form =
   /^\$\{(!?)(#?)([A-Za-z_]\w*|\d+|[@*#?$!_-])(?:\[([^\]]*)\])?(?:(:?[-=+?])([^]*)|(:)([^]*)|(##?|%%?)([^]*)|(\/[/#%]?)([^]*)|([,^]{1,2})[^]*|(@)\w+)?\}$/;
 
-/** What `$x` and `${x…}` may become. */
+/** Returns what `$x` and `${x…}` may become. */
 export function expandParameter(text: string, run: Run, site: Site, quoted: boolean): Alternatives {
   const found = form.exec(text);
   // `${#}` and `${!x@}` fall out of the form; lengths and names are never a program.
@@ -129,7 +129,7 @@ function withDefault(
   return out;
 }
 
-/** An operand is a word of its own: substitutions in it run. */
+/** Expands an operand, which is a word of its own: substitutions in it run. */
 function nested(text: string, run: Run, site: Site, quoted = false): Value {
   const bare = text.replace(/^"([^"]*)"$/, '$1').replace(/^'([^']*)'$/, '$1');
   if (!/[$`"'\\]/.test(bare)) return fixed(bare);

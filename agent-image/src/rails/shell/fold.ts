@@ -3,7 +3,7 @@ import { lookup, args, concat, dynamic, fixed, isFixed, operands, type Command, 
 import { hasHole, plain, hole, markGlobs } from './marks.ts';
 import { escapes } from './words.ts';
 import { fileContent } from './redirects.ts';
-import { deedsOf, type Deed } from './program.ts';
+import { actionsOf, type Action } from './program.ts';
 import { prepare } from './prepare.ts';
 import { type Parsed, walk, withoutTypes } from '../syntax/node.ts';
 
@@ -14,7 +14,7 @@ import { type Parsed, walk, withoutTypes } from '../syntax/node.ts';
  */
 const quoted = String.raw`(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|q[qx]?\{([^}]*)\}|q[qx]?\(([^)]*)\)|q[qx]?\/([^/]*)\/|%x\{([^}]*)\}|\[\[([^\]]*)\]\])`;
 
-const calls: readonly (readonly [RegExp, (texts: readonly string[]) => Deed])[] = [
+const calls: readonly (readonly [RegExp, (texts: readonly string[]) => Action])[] = [
   [
     new RegExp(
       String.raw`\b(?:system|exec|popen|shell_exec|passthru|proc_open|os\.execute|io\.popen|Open3\.\w+|IO\.popen|Kernel\.\w+|spawn)\s*\(?\s*(${quoted}(?:\s*,\s*${quoted})*)`,
@@ -71,12 +71,12 @@ const dynamicCode =
   /\beval\b\s*\(?\s*[$@a-z]|\b(?:unpack|pack|base64_decode|decode_base64|str_rot13|gzinflate|create_function|instance_eval|class_eval|loadstring)\b/;
 const dynamicRun = /\b(?:system|exec|popen|shell_exec|passthru|os\.execute|io\.popen)\s*\(?\s*(?:[$@]|[a-z_]+[^"'\s(]|["'][^"']*["']\s*\.)/;
 
-function textDeeds(text: string): readonly Deed[] {
-  const out: Deed[] = [];
-  for (const [pattern, deed] of calls) {
+function actionsInText(text: string): readonly Action[] {
+  const out: Action[] = [];
+  for (const [pattern, action] of calls) {
     for (const found of text.matchAll(pattern)) {
       const texts = found.slice(1).filter((one): one is string => one !== undefined && !/^["'q%]./.test(one));
-      out.push(deed(texts.map((one) => escapes(one).replace(/\$[{(]?\w+[})]?|#\{[^}]*\}/g, hole))));
+      out.push(action(texts.map((one) => escapes(one).replace(/\$[{(]?\w+[})]?|#\{[^}]*\}/g, hole))));
       if (out.length > 64) return out;
     }
   }
@@ -88,8 +88,8 @@ function textDeeds(text: string): readonly Deed[] {
 const maxParts = 64;
 
 /**
- * What can still be read of a line that the grammar does not know: each part between separators is
- * taken as the arguments of a command. It only adds commands; the line stays unknown.
+ * Walks what can still be read of a line that the grammar does not know: each part between separators is taken as the arguments of
+ * a command. It only adds commands; the line stays unknown.
  */
 function salvage(text: string, site: Site, run: Run): void {
   const parts = text
@@ -110,7 +110,7 @@ function salvage(text: string, site: Site, run: Run): void {
   }
 }
 
-/** What a command prints, where that follows from the line alone; otherwise a hole that remembers it. */
+/** Returns what a command prints, where that follows from the line alone; otherwise a hole that remembers the command. */
 export function output(command: Command, run: Run, site: Site): Value {
   const fold = lookup(folds, command.name);
   const found = fold === undefined ? null : fold(command, run, site);
@@ -289,7 +289,7 @@ export function code(code: Code, site: Site, stdin: Value | null, run: Run): Val
     problem(run, 'limit', 'there is too much code to judge', site.span);
     return dynamic(code.value.from);
   }
-  for (const deed of deeds(code.language, text, inside, run)) perform(deed, code, inside, run);
+  for (const action of actions(code.language, text, inside, run)) perform(action, code, inside, run);
   return dynamic(code.value.from);
 }
 
@@ -307,29 +307,29 @@ function nearLine(parsed: Parsed | null, text: string): string {
   return fault === undefined ? '' : ` near line ${text.slice(0, fault.start).split('\n').length}`;
 }
 
-function deeds(language: Code['language'], text: string, site: Site, run: Run): readonly Deed[] {
-  if (language === 'text' || text === hole) return language === 'text' ? textDeeds(text) : [];
+function actions(language: Code['language'], text: string, site: Site, run: Run): readonly Action[] {
+  if (language === 'text' || text === hole) return language === 'text' ? actionsInText(text) : [];
   const parsed = parse(language === 'python' ? 'python' : 'javascript', text.replaceAll(hole, '_'), run);
   if (parsed === null || parsed.broken) problem(run, 'syntax', `${language} code does not parse${nearLine(parsed, text)}`, site.span);
-  if (parsed === null) return textDeeds(text);
-  return parsed.broken ? [...deedsOf(parsed.root), ...textDeeds(text)] : deedsOf(parsed.root);
+  if (parsed === null) return actionsInText(text);
+  return parsed.broken ? [...actionsOf(parsed.root), ...actionsInText(text)] : actionsOf(parsed.root);
 }
 
-function perform(deed: Deed, code: Code, site: Site, run: Run): void {
-  if (deed.kind === 'unknown') problem(run, 'dynamic', deed.what, site.span);
-  else if (deed.kind === 'argv') {
-    const argv = deed.argv.map((text) => ({ text: text === '~' || text.startsWith('~/') ? run.home + text.slice(1) : text, from: [] }));
-    run.call({ argv, stdin: deed.content === undefined ? null : fixed(deed.content) }, { ...site, scope: site.scope.copy() });
+function perform(action: Action, code: Code, site: Site, run: Run): void {
+  if (action.kind === 'unknown') problem(run, 'dynamic', action.what, site.span);
+  else if (action.kind === 'argv') {
+    const argv = action.argv.map((text) => ({ text: text === '~' || text.startsWith('~/') ? run.home + text.slice(1) : text, from: [] }));
+    run.call({ argv, stdin: action.content === undefined ? null : fixed(action.content) }, { ...site, scope: site.scope.copy() });
   } else {
     if (site.frame.depth >= run.limits.depth) {
       problem(run, 'limit', 'code is nested too deeply', site.span);
       return;
     }
-    const value = { text: deed.text, from: code.value.from };
+    const value = { text: action.text, from: code.value.from };
     const frame = { ...site.frame, depth: site.frame.depth + 1 };
-    if (hasHole(deed.text)) problem(run, 'dynamic', 'code runs text that is not a constant', site.span);
+    if (hasHole(action.text)) problem(run, 'dynamic', 'code runs text that is not a constant', site.span);
     run.code(
-      { language: deed.kind === 'shell' ? 'shell' : code.language, value, source: 'argument' },
+      { language: action.kind === 'shell' ? 'shell' : code.language, value, source: 'argument' },
       { ...site, scope: site.scope.copy(), frame },
       null,
     );

@@ -38,7 +38,7 @@ export function isLoopback(host: string): boolean {
   return /^(?:localhost|.*\.localhost|127(?:\.\d{1,3}){3}|\[::1\]|\[::ffff:7f[0-9a-f:]+\]|0\.0\.0\.0|\[::\])$/.test(host);
 }
 
-/** Whether a tool of clouds or packages is pointed at an emulator or a registry of this machine, by an option or a variable of its own. */
+/** Reports whether an option or variable of a tool of clouds or packages points it at an emulator or a registry of this machine. */
 export function atEmulator(command: Command): boolean {
   const all = args(command);
   const named = all.flatMap((text, at) => {

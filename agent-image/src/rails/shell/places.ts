@@ -9,7 +9,7 @@ export function absolute(path: string, cwd: string): string {
   return posix.normalize(`${cwd}/${slashed}`).replace(/(.)\/$/, '$1');
 }
 
-/** What a path is to the task. */
+/** Relation of a path to the task. */
 export type Place =
   /** `/`, or everything in it. */
   | 'root'
@@ -39,7 +39,7 @@ const everything = new RegExp(
   `^\\.?[${star}${question}]*${star}[${star}${question}]*$|^\\.\\[.*${star}$|^\\.\uE003.*${star}$|^\\.${question}+${star}?$`,
 );
 
-/** Where a word leads from a folder; globs are taken as what they may name at worst. */
+/** Returns the place that a word leads to from a folder; globs are taken as what they may name at worst. */
 export function placeOf(text: string, cwd: string, places: Places): Place {
   // A hole may begin with a slash.
   if (text === '' || text.startsWith(hole)) return 'unknown';

@@ -2,7 +2,7 @@ import { concat, fixed, type Command, type Value } from './command.ts';
 import { plain } from './marks.ts';
 import type { Inner, Unwrapper } from './wrapper.ts';
 
-/** How the arguments in front of the wrapped command are counted. */
+/** Form of the arguments in front of the wrapped command, by which they are counted. */
 interface Shape {
   /** Options that take the next word. */
   readonly takes?: readonly string[];

@@ -22,7 +22,7 @@ interface Heredoc {
   readonly quoted: boolean;
 }
 
-/** What the word of a here-string begins with, after it was made an input redirect. */
+/** Beginning of the word of a here-string, after it was made an input redirect. */
 export const hereStringMark = '\uE00D';
 /** The file by which an input redirect names the here-document with this number. */
 const heredocWord = (index: number): string => `\uE00E${index}\uE00F`;
@@ -252,7 +252,7 @@ class Preparation {
   }
 }
 
-/** What a variable may hold: alternatives, each a list of fields (one for a plain variable). */
+/** Possible values of a variable: alternatives, each a list of fields (one for a plain variable). */
 export type Alternatives = readonly (readonly Value[])[];
 
 const maxAlternatives = 8;

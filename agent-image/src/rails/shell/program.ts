@@ -32,7 +32,7 @@ function clause(node: Node, module: string): readonly (readonly [string, string]
 }
 
 /** Something a program does: a command, shell code, code of its own language, or what cannot be known. */
-export type Deed =
+export type Action =
   | { readonly kind: 'argv'; readonly argv: readonly string[]; readonly content?: string }
   | { readonly kind: 'shell' | 'code'; readonly text: string }
   | { readonly kind: 'unknown'; readonly what: string };
@@ -40,27 +40,27 @@ export type Deed =
 const maxNodes = 20_000;
 
 /** Walks a Python or JavaScript program from top to bottom; functions are walked where they stand. */
-export function deedsOf(root: Node): readonly Deed[] {
+export function actionsOf(root: Node): readonly Action[] {
   const program = new Program();
   program.value(root);
   return program.known();
 }
 
 /** A socket whose other side is not known yet. */
-const plainSocket: Deed = { kind: 'argv', argv: ['nc', hole] };
+const plainSocket: Action = { kind: 'argv', argv: ['nc', hole] };
 /** Of a socket: names its other side, or the address that it listens on. */
 const reaching = /^(?:connect|connect_ex|bind)$/;
 
 class Program {
-  readonly deeds: Deed[] = [];
+  readonly actions: Action[] = [];
   readonly #names = new Map<string, Abstract>();
   #nodes = 0;
   /** Whether its text names whom its sockets reach. */
   #reaches = false;
 
-  /** What it does; a socket alone does nothing where the text names its peer. */
-  known(): readonly Deed[] {
-    return this.#reaches ? this.deeds.filter((one) => one !== plainSocket) : this.deeds;
+  /** Lists its actions; a socket alone does nothing where the text names its peer. */
+  known(): readonly Action[] {
+    return this.#reaches ? this.actions.filter((one) => one !== plainSocket) : this.actions;
   }
 
   value(node: Node): Abstract {
@@ -125,12 +125,12 @@ class Program {
   #loads(name: string, args: readonly Abstract[]): Abstract | null {
     if (/^(?:require|__import__|importlib\.import_module|import|process\.mainModule\.require)$/.test(name)) {
       const module = asText(args[0]);
-      if (module.includes(hole)) this.deeds.push({ kind: 'unknown', what: 'a module is loaded whose name is not known' });
+      if (module.includes(hole)) this.actions.push({ kind: 'unknown', what: 'a module is loaded whose name is not known' });
       return { kind: 'name', name: module.replace(/^node:/, '').replace(/^fs\/promises/, 'fs') };
     }
     if (name !== 'getattr' || args[0]?.kind !== 'name') return null;
     const attribute = asText(args[1]);
-    if (attribute.includes(hole)) this.deeds.push({ kind: 'unknown', what: 'a function is called whose name is not known' });
+    if (attribute.includes(hole)) this.actions.push({ kind: 'unknown', what: 'a function is called whose name is not known' });
     return { kind: 'name', name: `${args[0].name}.${attribute}` };
   }
 
@@ -141,11 +141,11 @@ class Program {
     else if (effect === null) {
       if (/^(?:sqlite3|duckdb)\.connect$/.test(name)) this.#database(args);
       else if (reaching.test(method) && args.length > 0) this.#connect(args);
-    } else if (name === 'socket.socket') this.deeds.push(plainSocket);
+    } else if (name === 'socket.socket') this.actions.push(plainSocket);
     else if (name === 'socket.create_connection') this.#connect(args);
     else if (effect.kind === 'command') this.#command(effect.argv, args);
-    else if (effect.kind === 'shell') this.deeds.push({ kind: 'shell', text: asText(args[0]) });
-    else if (effect.kind === 'code') this.deeds.push({ kind: 'code', text: asText(args.at(name === 'Function' ? -1 : 0)) });
+    else if (effect.kind === 'shell') this.actions.push({ kind: 'shell', text: asText(args[0]) });
+    else if (effect.kind === 'code') this.actions.push({ kind: 'code', text: asText(args.at(name === 'Function' ? -1 : 0)) });
     else if (effect.kind === 'open') this.#open(args, list);
     else this.#run(effect.kind, args);
   }
@@ -153,38 +153,38 @@ class Program {
   #command(template: readonly string[], args: readonly Abstract[]): void {
     const argv = template.map((word) => (/^\$\d$/.test(word) ? asText(args[Number(word[1])]) : word));
     const content = argv[0] === 'tee' && args[1]?.kind === 'text' ? args[1].text : undefined;
-    this.deeds.push({ kind: 'argv', argv, ...(content === undefined ? {} : { content }) });
+    this.actions.push({ kind: 'argv', argv, ...(content === undefined ? {} : { content }) });
   }
 
   #connect(args: readonly Abstract[]): void {
     const to = args[0]?.kind === 'list' ? asText(args[0].items[0]) : asText(args[0]);
     this.#reaches = true;
-    this.deeds.push({ kind: 'argv', argv: ['nc', to] });
+    this.actions.push({ kind: 'argv', argv: ['nc', to] });
   }
 
   /** A database in a file is written to, not connected to. */
   #database(args: readonly Abstract[]): void {
     const path = asText(args[0]);
-    if (path !== '' && path !== ':memory:') this.deeds.push({ kind: 'argv', argv: ['tee', path] });
+    if (path !== '' && path !== ':memory:') this.actions.push({ kind: 'argv', argv: ['tee', path] });
   }
 
   #open(args: readonly Abstract[], list: Node | null): void {
     const mode = /mode\s*=\s*["'](\w+)/.exec(list?.text ?? '')?.[1] ?? (args[1]?.kind === 'text' ? args[1].text : 'r');
-    this.deeds.push({ kind: 'argv', argv: [/[wax+]/.test(mode) ? 'tee' : 'cat', asText(args[0])] });
+    this.actions.push({ kind: 'argv', argv: [/[wax+]/.test(mode) ? 'tee' : 'cat', asText(args[0])] });
   }
 
   #run(kind: 'argv' | 'spawn', args: readonly Abstract[]): void {
     const [first, second] = args;
     if (kind === 'argv') {
-      if (first?.kind === 'list') this.deeds.push({ kind: 'argv', argv: first.items.map(asText) });
-      else this.deeds.push({ kind: 'shell', text: asText(first) });
+      if (first?.kind === 'list') this.actions.push({ kind: 'argv', argv: first.items.map(asText) });
+      else this.actions.push({ kind: 'shell', text: asText(first) });
       return;
     }
     const rest = second?.kind === 'list' ? second.items : args.slice(1).filter((one) => one.kind === 'text');
     const words = rest.map(asText);
     // os.execv repeats the program's name as the first of its arguments.
     const repeats = words[0] !== undefined && asText(first).endsWith(words[0]) && words.length > 1;
-    this.deeds.push({ kind: 'argv', argv: [asText(first), ...(repeats ? words.slice(1) : words)] });
+    this.actions.push({ kind: 'argv', argv: [asText(first), ...(repeats ? words.slice(1) : words)] });
   }
 }
 

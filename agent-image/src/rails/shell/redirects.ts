@@ -11,7 +11,7 @@ export function isRedirect(node: Node): boolean {
 
 export interface Opened {
   readonly redirects: readonly Redirect[];
-  /** What stands on standard input because of them; null when they leave it. */
+  /** Text on standard input because of them; null when they leave it. */
   readonly stdin: Value | null;
 }
 
@@ -58,7 +58,7 @@ function hereText(node: Node, run: Run, site: Site): Value | null {
   return concat([text, fixed('\n')]);
 }
 
-/** What the act itself wrote to a file, or a hole. */
+/** Returns what the act itself wrote to a file, or a hole. */
 export function fileContent(path: Value, run: Run, site: Site): Value {
   const known = run.files.get(absolute(path.text, site.scope.cwd));
   return known ?? dynamic(path.from);

@@ -3,7 +3,7 @@ import type { Span } from '../verdict/types.ts';
 import type { Code, Command, Redirect, Value } from './command.ts';
 import type { Prepared, Scope } from './prepare.ts';
 
-/** Why a command line could not be understood in full. */
+/** Reason why a command line could not be understood in full. */
 export interface Problem {
   readonly kind: 'syntax' | 'limit' | 'dynamic';
   readonly what: string;
@@ -30,7 +30,7 @@ export interface Call {
   readonly hidden?: boolean;
 }
 
-/** Where a call happens. */
+/** Place of a call. */
 export interface Site {
   readonly scope: Scope;
   readonly frame: Frame;
@@ -44,7 +44,7 @@ export interface Site {
 export interface Run {
   readonly grammars: Grammars;
   readonly home: string;
-  /** What unset variables become: nothing, as at run time, or a hole, in case the image sets them. */
+  /** Value of unset variables: nothing, as at run time, or a hole, in case the image sets them. */
   readonly unset: 'empty' | 'hole';
   readonly commands: Command[];
   readonly problems: Problem[];

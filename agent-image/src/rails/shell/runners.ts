@@ -76,7 +76,7 @@ const parallel: Unwrapper = (command) => {
   );
 };
 
-/** What runs on the other side is judged as if it ran here. */
+/** Returns the commands of the other side, which are judged as if they ran here. */
 const ssh: Unwrapper = (command) => {
   const words = rest(command, { takes: ['-p', '-i', '-l', '-o', '-F', '-L', '-R', '-D', '-J', '-c', '-E', '-W'], skip: 1 });
   const proxy = args(command)

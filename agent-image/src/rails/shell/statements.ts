@@ -131,7 +131,7 @@ function runFunction(command: Command, site: Site, run: Run): Value | null {
   return output;
 }
 
-/** How often a loop body that changes variables is walked. */
+/** Number of times that a loop body that changes variables is walked. */
 const loopRounds = 2;
 
 /** Walks a statement of any kind with the redirects that stand behind it; the answer is what it prints. */

@@ -103,7 +103,7 @@ function module(command: Command, at: number): readonly Inner[] {
 
 const table: ReadonlyMap<string, Unwrapper> = new Map([...Object.entries(prefixes), ...Object.entries(runners)]);
 
-/** What a command runs in turn: wrappers, shells, interpreters, scripts that this act wrote. */
+/** Lists what a command runs in turn: wrappers, shells, interpreters, scripts that this act wrote. */
 export function unwrap(command: Command, run: Run, site: Site): readonly Inner[] {
   const found = table.get(command.name) ?? interpreters(command.name);
   const inner = found === null ? [] : found(command, run, site);

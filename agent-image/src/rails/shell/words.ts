@@ -25,7 +25,7 @@ function doubleQuoted(text: string): string {
 
 const simple: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', a: '\x07', b: '\b', e: '\x1b', E: '\x1b', f: '\f', v: '\v' };
 
-/** What stands in `$'…'`, and what `echo -e` and printf make of escapes. */
+/** Resolves the escapes in `$'…'`, and those that `echo -e` and printf resolve. */
 export function escapes(text: string): string {
   return text.replace(
     /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|0?([0-7]{1,3})|c(.)|([^]))/g,
@@ -79,7 +79,7 @@ export function single(node: Node, run: Run, site: Site): readonly Value[] {
   return out;
 }
 
-/** What is left out is one more alternative that is not known. */
+/** Limits a list of alternatives: those that are left out become one more, which is not known. */
 function capped<T>(all: readonly T[], unknown: T): T[] {
   return all.length <= maxAlternatives ? [...all] : [...all.slice(0, maxAlternatives), unknown];
 }

@@ -11,7 +11,7 @@ interface Common {
   readonly stdin?: Value;
   readonly cwd?: string;
   readonly positional?: readonly Value[];
-  /** What `$0` is inside. */
+  /** Value of `$0` inside. */
   readonly zero?: Value;
   /** It runs in the shell itself, as `eval` does. */
   readonly sameShell?: boolean;

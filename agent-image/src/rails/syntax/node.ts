@@ -90,7 +90,7 @@ export interface Grammars {
   close(): void;
 }
 
-/** Where npm put them, for a run from the sources. */
+/** Returns the files as npm put them, for a run from the sources. */
 export function installedGrammars(): GrammarFiles {
   const { resolve } = createRequire(import.meta.url);
   const grammar = (name: GrammarName): string => resolve(`@vscode/tree-sitter-wasm/wasm/tree-sitter-${name}.wasm`);

@@ -15,7 +15,7 @@ export type Act =
 export const profiles = ['Strict', 'Default', 'Permissive', 'Privileged'] as const;
 export type Profile = (typeof profiles)[number];
 
-/** What the task may do. All paths are absolute. */
+/** Permissions of the task. All paths are absolute. */
 export interface Policy {
   readonly profile: Profile;
   /** Folders the task may write to; the first is the default working folder. */
@@ -29,11 +29,11 @@ export interface Policy {
 export const decisions = ['Allow', 'NeedsSnapshot', 'Review', 'NeedsApproval', 'Deny'] as const;
 export type Decision = (typeof decisions)[number];
 
-/** What an act does to the world, in the order of what the caller must prepare for. */
+/** Effects of an act on the world, in the order of what the caller must prepare for. */
 export const risks = ['ReadOnly', 'Reversible', 'Unknown', 'External', 'Destructive'] as const;
 export type Risk = (typeof risks)[number];
 
-/** How sure a rail is that an agent has no business there; the profile turns it into a decision. */
+/** Certainty of a rail that an agent has no business there; the profile turns it into a decision. */
 export const severities = ['Notice', 'Reversible', 'Suspicious', 'Unknown', 'High', 'Critical'] as const;
 export type Severity = (typeof severities)[number];
 
@@ -43,7 +43,7 @@ export interface Finding {
   readonly severity: Severity;
   readonly span: Span;
   readonly reason: string;
-  /** What to do instead. */
+  /** Alternative to the act. */
   readonly cure: string;
 }
 

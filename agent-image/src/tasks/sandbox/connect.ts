@@ -96,7 +96,7 @@ interface ConnectorOptions {
   readonly port?: number;
 }
 
-/** Which sandbox, and under which assignment. */
+/** Name of a sandbox, and epoch of its assignment. */
 interface SandboxRef {
   readonly name: string;
   readonly epoch: number;
@@ -110,7 +110,7 @@ export interface Sandbox {
   readonly lost: AbortSignal;
 }
 
-/** How long a keeper whose pod is ready may refuse or be silent, ms. */
+/** Longest time for which a keeper whose pod is ready may refuse or be silent, ms. */
 const settleMs = 120_000;
 const retries = { baseMs: 100, factor: 1.6, capMs: 2000, jitter: 0.2, resetMs: 60_000 };
 

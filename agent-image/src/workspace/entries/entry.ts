@@ -82,7 +82,7 @@ async function fill(
   return { files, bytes };
 }
 
-/** Why a workspace of this size is refused. */
+/** Returns the failure that refuses a workspace of this size. */
 export function tooLarge(what: string): AttemptFailure {
   return new AttemptFailure('InvalidInput', 'WorkspaceTooLarge', `the workspace ${what}; take a subPath, a smaller depth or fewer files`);
 }

@@ -2,7 +2,7 @@ import type { Reason } from '@agentfleet/protocol/api';
 import { AttemptFailure } from '../../base/failure.ts';
 import type { EgressRequest } from '../../egress/index.ts';
 
-/** How a run of git failed. */
+/** Failure of a run of git. */
 interface GitFault {
   /** Subcommand. */
   readonly step: string;
@@ -122,7 +122,7 @@ const causes: readonly Cause[] = [
     'the server stopped answering',
     again,
   ),
-  // What was cut off is no answer of Git and no pack either, and git says that too: these come last.
+  // An answer that was cut off is none of Git and no pack either, and git reports that too: these come last.
   invalid(
     /valid: is this a git repository|not a git repository|does not appear to be a git repository|bad line length character|protocol error: bad/i,
     'NotARepository',

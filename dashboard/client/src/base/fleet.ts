@@ -1,4 +1,4 @@
-/** What the list of tasks adds up to, and which of them a filter leaves. Pure. */
+/** Totals of the list of tasks, and the tasks that a filter leaves. Pure. */
 import type { ExpertPool, Phase } from '@agentfleet/protocol/api';
 import type { TaskRow } from '../../../src/base/wire.ts';
 
@@ -34,7 +34,7 @@ export function filterOf(search: URLSearchParams): Filter {
   return { q: text('q'), phase: text('phase'), failure: text('class'), ns: text('ns'), pool: text('pool'), sort: text('sort') };
 }
 
-/** What needs a person first: what waits for one, soonest end first; then what cannot go on; then failures, newest first. */
+/** Returns the rank of a task by its need for a person: 3: waits for one, 2: cannot go on, 1: any other that has not ended, 0: ended. */
 export function attention(row: TaskRow): number {
   if (row.waits !== undefined) return 3;
   if (row.stuck !== undefined) return 2;
@@ -66,7 +66,7 @@ function defaultPool(namespace: string, pools: readonly ExpertPool[]): string | 
   const [own] = pools
     .filter(({ metadata, spec }) => metadata.namespace === namespace && spec.allowedNamespaces.from !== 'Selector')
     .sort((a, b) => (age(a) < age(b) ? -1 : 1));
-  // Which of several others it is depends on labels and grants of the namespace.
+  // Labels and grants of the namespace decide which of several others it is.
   const [other, ...more] = own === undefined ? pools.filter(({ spec }) => spec.allowedNamespaces.from !== 'Same') : [own];
   return other === undefined || more.length > 0 ? undefined : `${other.metadata.namespace ?? ''}/${other.metadata.name}`;
 }

@@ -16,9 +16,9 @@ export function useNow(everyMs = 1000): number {
 interface Load<T> {
   readonly key: string;
   readonly value?: T;
-  /** When the value came, ms since the epoch. */
+  /** Time of arrival of the value, ms since the epoch. */
   readonly at?: number;
-  /** Why it could not be loaded since then. */
+  /** Error for which it could not be loaded since then. */
   readonly error?: unknown;
 }
 
@@ -26,7 +26,7 @@ export interface Loaded<T> extends Omit<Load<T>, 'key'> {
   readonly again: () => void;
 }
 
-/** What is left after an error: nothing of what is not there or may not be read any more, else what was there before. Pure. */
+/** Returns the state after an error: no value where it is gone or may not be read any more, else the value from before. Pure. */
 export function afterError<T>(before: Load<T>, key: string, error: unknown): Load<T> {
   const isGone = error instanceof RequestError && (error.status === 403 || error.status === 404);
   return isGone || before.key !== key ? { key, error } : { ...before, error };

@@ -1,8 +1,8 @@
-/** What belongs to the browser: who is logged in, which namespaces are followed, the colours. */
+/** State that belongs to the browser: the user who is logged in, the namespaces that are followed, the colours. */
 import { createContext, useContext } from 'react';
 import type { Session } from '../../../src/base/wire.ts';
 
-/** Who is logged in; screens are shown to no other user. */
+/** Session of the user who is logged in; screens are shown to no other user. */
 export const SessionContext = createContext<Session | undefined>(undefined);
 
 export function useSession(): Session {

@@ -1,4 +1,4 @@
-/** What the fleet is now: one stream of changes, kept outside of React, so that ten thousand rows cost one render for a batch. */
+/** Current state of the fleet: one stream of changes, kept outside of React, so that ten thousand rows cost one render for a batch. */
 import { useSyncExternalStore } from 'react';
 import type { Followed, FollowedShapes, KindState, LiveChange } from '../../../src/base/wire.ts';
 
@@ -9,7 +9,7 @@ export interface Fleet {
   readonly objects: Readonly<{ [K in Followed]: ReadonlyMap<string, FollowedShapes[K]> }>;
   readonly states: readonly KindState[];
   readonly link: Link;
-  /** When the last sign of life came. */
+  /** Time of the last sign of life, ms since the epoch. */
   readonly at: number;
 }
 

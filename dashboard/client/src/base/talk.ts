@@ -42,7 +42,7 @@ export const numberOf = (value: unknown): number | undefined => {
   return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
 };
 
-/** What a call does, in one line: the command, the path, or its arguments. */
+/** Returns a summary of a call in one line: the command, the path, or its arguments. */
 export function gistOf({ arguments: given }: { readonly arguments: string }): string {
   try {
     const fields = fieldsOf(JSON.parse(given));
@@ -164,7 +164,7 @@ export interface Edit {
   readonly after: string;
 }
 
-/** What was done since the snapshot before. */
+/** Edits and commands since the snapshot before. */
 export interface Since {
   /** The snapshot before it; undefined for the first. */
   readonly from: string | undefined;
@@ -192,7 +192,7 @@ interface Piece {
 
 function piecesOf({ done }: Reply): readonly Piece[] {
   return done.flatMap(({ name, arguments: given, observation }): readonly Piece[] => {
-    // What was refused, or not run, did nothing; a command that failed may have changed files before it did.
+    // A call that was refused, or not run, did nothing; a command that failed may have changed files before it failed.
     if (!changing.has(name) || observation?.refused !== undefined || observation?.notRun === true) return [];
     if (name !== 'edit_file') return [{ edits: [], commands: [gistOf({ arguments: given })] }];
     return observation?.ok === true ? [{ edits: editOf(given), commands: [] }] : [];
@@ -205,8 +205,8 @@ const joined = (pieces: readonly Piece[]): Piece => ({
 });
 
 /**
- * What belongs to each snapshot of a step. A call that changed the tree has one, an edit always, a command perhaps: where it cannot be
- * known which, the first has all.
+ * Returns the edits and commands that belong to each snapshot of a step. A call that changed the tree has one snapshot, an edit always, a
+ * command perhaps: where it cannot be determined which, the first has all.
  */
 function byCall(pieces: readonly Piece[], snapshots: number): Piece[] {
   if (snapshots === pieces.length) return [...pieces];
@@ -222,7 +222,7 @@ function byCall(pieces: readonly Piece[], snapshots: number): Piece[] {
   return rest.length === 0 ? groups : [...groups, joined(rest)];
 }
 
-/** What was done, as the conversation has it: by the seq of each snapshot's record, and since the last one. */
+/** Edits and commands that the conversation records: by the seq of each snapshot's record, and since the last one. */
 interface Done {
   readonly found: ReadonlyMap<number, Since>;
   readonly seqs: ReadonlyMap<string, number>;
@@ -231,7 +231,7 @@ interface Done {
 
 export const changesBySnapshot = (turns: readonly Turn[]): ReadonlyMap<number, Since> => walk(turns).found;
 
-/** What was done since a snapshot, which going back to it discards; undefined: another snapshot was gone back to before it. */
+/** Returns the edits and commands since a snapshot, which a return to it discards; undefined: an earlier one was restored since. */
 export function doneSince(turns: readonly Turn[], id: string): Piece | undefined {
   const { found, seqs, last } = walk(turns);
   const pieces: Piece[] = [];
@@ -255,7 +255,7 @@ function walk(turns: readonly Turn[]): Done {
     if (turn.type === 'Assistant') {
       step = `step ${turn.step}`;
       const [first, ...more] = byCall(piecesOf(turn), labels.filter((label) => label === step).length);
-      // What earlier steps left without a snapshot is part of the next one.
+      // The next snapshot includes the changes that earlier steps left without one.
       waiting = first === undefined ? waiting : [joined([...waiting, first]), ...more];
     } else if (turn.type === 'Snapshot') {
       const taken = turn.label === step ? waiting.splice(0, 1) : waiting.splice(0);

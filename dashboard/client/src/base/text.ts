@@ -54,7 +54,7 @@ export function wilson(hits: number, trials: number): readonly [number, number] 
   return [Math.max(0, middle - half), Math.min(1, middle + half)];
 }
 
-/** How many of the times fall into each of `bins` equal parts of [from, to). */
+/** Counts the times that fall into each of `bins` equal parts of [from, to). */
 export function binned(times: readonly number[], from: number, to: number, bins: number): readonly number[] {
   const counts = Array.from({ length: bins }, () => 0);
   for (const time of times) if (time >= from && time < to) counts[Math.floor(((time - from) / (to - from)) * bins)]! += 1;

@@ -65,7 +65,7 @@ export function Confirm(props: {
   readonly action: string;
   readonly danger?: boolean;
   readonly disabled?: boolean;
-  /** Why it was not done. */
+  /** Error for which it was not done. */
   readonly error?: unknown;
   readonly onYes: () => void;
   readonly onNo: () => void;

@@ -96,7 +96,7 @@ export interface Point {
   readonly trials: number;
 }
 
-/** What was said against what came: on the diagonal, both are the same. */
+/** Draws stated probabilities against observed results: on the diagonal, both are the same. */
 export function Reliability({ points, label }: { readonly points: readonly Point[]; readonly label: string }): ReactNode {
   return (
     <svg className="reliability" role="img" aria-label={label} viewBox="-14 -4 120 120">

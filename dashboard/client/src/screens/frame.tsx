@@ -1,4 +1,4 @@
-/** What stands around every screen: where to go, what is followed, whether it is fresh. */
+/** Frame around every screen: navigation, the namespaces that are followed, whether the data is fresh. */
 import { type ReactNode, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { KindState } from '../../../src/base/wire.ts';
@@ -61,7 +61,7 @@ function Navigation({ waiting }: { readonly waiting: number }): ReactNode {
 const shown = (state: KindState): string =>
   state.namespaces === 'All' ? 'all namespaces' : state.namespaces.length === 0 ? 'no namespace' : state.namespaces.join(', ');
 
-/** Which namespaces are followed, to be changed. */
+/** Shows the namespaces that are followed, to be changed. */
 function ScopeBox({ state }: { readonly state: KindState | undefined }): ReactNode {
   const [open, setOpen] = useState(false);
   const [text, setText] = useState(() => scopeOf(window.location.search).join(', '));
@@ -88,7 +88,7 @@ function ScopeBox({ state }: { readonly state: KindState | undefined }): ReactNo
   );
 }
 
-/** Says when what is shown may be old, and what may not be seen. */
+/** Reports when the data that is shown may be old, and which data may not be seen. */
 function Notices(): ReactNode {
   const { link, states, at } = useFleet();
   const now = useNow();

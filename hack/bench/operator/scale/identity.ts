@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** What a pod has to reach its API server by, and what that server is: a token that is no secret, a certificate for a day. */
+/** Access of a pod to its API server, and identity of that server: a token that is no secret, a certificate for a day. */
 export interface Identity {
   /** Folder in the form of a mounted ServiceAccount. */
   readonly folder: string;

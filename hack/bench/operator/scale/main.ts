@@ -27,7 +27,7 @@ const { values } = parseArgs({
 });
 const [finished, live, rest] = [Number(values.finished), Number(values.live), Number(values.rest)];
 const mostMs = 1_800_000;
-/** What follows a load, such as garbage collection, is not rest. */
+/** Time to wait before rest is measured, ms: work that follows a load, such as garbage collection, is not rest. */
 const settleMs = 15_000;
 const scrapes = 9;
 
@@ -86,7 +86,7 @@ const sleepsOf = async ({ pid }: Measured): Promise<number> =>
 const looksOf = (page: string): number =>
   [...page.matchAll(/^controller_runtime_reconcile_total\{.*\} (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(count), 0);
 
-/** What Prometheus reads at once, and how long the operator takes for it: the median of some scrapes, one after the other. */
+/** Returns the size of a scrape by Prometheus, and the operator's time for it: the median of some scrapes, one after the other. */
 async function scrapeOf(page: () => Promise<string>): Promise<Record<string, number>> {
   const times: number[] = [];
   let text = '';
@@ -102,7 +102,7 @@ async function scrapeOf(page: () => Promise<string>): Promise<Record<string, num
   };
 }
 
-/** What an operator does of which nobody wants anything. */
+/** Measures the activity of an operator that has nothing to do. */
 async function restOf(operator: Measured, page: () => Promise<string>): Promise<Record<string, number>> {
   const looks = looksOf(await page());
   const [cpu, sleeps] = [await operator.cpuSeconds(), await sleepsOf(operator)];

@@ -22,7 +22,7 @@ const usage = {
   backtracks: 1,
 };
 
-/** A task that nobody has looked at, with the defaults of the API server. */
+/** Returns a task that no controller has processed yet, with the defaults of the API server. */
 export function freshTask(name: string): Named {
   const checks = ['unit', 'lint', 'types'].map((check) => ({ name: check, command: ['npm', 'run', check] }));
   return newTask(name, { goal, checks, deadlineSeconds: 86_400 });
@@ -33,7 +33,7 @@ export function poolFor(live: number): Named {
   return newPool({ workers: { replicas: workersFor(live), concurrency: slots }, limits: { perNamespace: Math.max(1, live) } });
 }
 
-/** How many workers so many tasks take. Pure. */
+/** Returns the number of workers that so many tasks take. Pure. */
 export function workersFor(live: number): number {
   return Math.max(1, Math.ceil(live / slots));
 }
@@ -85,7 +85,7 @@ export function workerPod(name: string): Named {
   };
 }
 
-/** What a kubelet says of a sandbox whose containers run and are ready. Pure. */
+/** Returns the status that a kubelet reports of a sandbox whose containers run and are ready. Pure. */
 export function readyStatus(): object {
   const container = (name: string): object => ({ name, ready: true, restartCount: 0, state: { running: { startedAt: timestamp(0) } } });
   const conditions = ['Ready', 'PodScheduled', 'ContainersReady'].map((type) => ({ type, status: 'True' }));

@@ -1,6 +1,6 @@
 // The API server of the bench of scale, in a process of its own: `server.ts FOLDER FINISHED LIVE`. It plays kubelet and
-// workers, too. Says `{port}` when the tasks that have ended are there, makes the others on any message, and then
-// says how many of them run, twice a second.
+// workers, too. Sends `{port}` when the tasks that have ended are there, makes the others on any message, and then
+// reports how many of them run, twice a second.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -28,7 +28,7 @@ const compactMs = 60_000;
 /** Requests of one kind of work that are under way at a time. */
 const parallel = 16;
 
-/** As often as a real server tells how far it is. */
+/** Server that sends bookmarks as often as a real one. */
 const fake = await startFakeServer({ kinds: [...kinds, ...more], bookmarkMs: 60_000 });
 const own = createTransport(fake.config, { userAgent: 'bench/1', connections: 64 });
 const client = <T extends KubeObject>(resource: Resource<T>): ResourceClient<T> => new ResourceClient<T>(own, resource);
@@ -39,7 +39,7 @@ async function inParallel(count: number, make: (index: number) => Promise<unknow
     while (next < count) await make(next++);
   };
   await Promise.all(Array.from({ length: parallel }, lane));
-  // What is remembered for tests to look at.
+  // Drops the requests that are kept for tests to look at.
   fake.requests.length = 0;
 }
 
@@ -56,7 +56,7 @@ async function populate(): Promise<void> {
   fake.compact();
 }
 
-/** What fails once is tried again: a Lease at the next renewal. */
+/** Prints an error; the work that failed is tried again: a Lease at the next renewal. */
 const printError = (error: unknown): void => void process.stderr.write(`${String(error)}\n`);
 
 /** Renews the Leases of the workers, as they would. */

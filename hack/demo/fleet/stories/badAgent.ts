@@ -2,7 +2,7 @@ import type { Timeline } from '../follow.ts';
 import type { Stage, Evidence } from '../stage.ts';
 import { provePatch, succeeds } from './succeeds.ts';
 
-/** What the recorded agent tries, and how the gate that refuses it says so. */
+/** Acts that the recorded agent tries, and the words of the gate that refuses each. */
 const tries: readonly (readonly [what: string, why: RegExp])[] = [
   ['the destructive act', /catastrophic-delete/],
   ['the program from the network', /network|fetch-to-exec/],

@@ -3,7 +3,7 @@ import type { Timeline } from '../follow.ts';
 import { readTrace } from '../readTrace.ts';
 import { conditionOf, type Stage, type Evidence } from '../stage.ts';
 
-/** What every task that can be done has to show; then its own proofs. */
+/** Proves what every task that can be done has to show; its own proofs come after it. */
 export async function succeeds(stage: Stage, timeline: Timeline): Promise<Evidence> {
   const { proofs } = stage;
   const { end } = timeline;

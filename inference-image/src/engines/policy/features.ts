@@ -166,7 +166,7 @@ function urlTokens(word: string): readonly string[] {
   return [local ? '<url-here>' : '<url>', `<url:${scheme}>`, ...(extension === '' || local ? [] : [`<url.${extension}>`])];
 }
 
-/** What stands before `=`, generalized, and what is behind it; empty: nothing is. */
+/** Text before `=`, generalized, and the text behind it; empty: there is none. */
 interface Named {
   readonly tokens: readonly string[];
   readonly value: string;

@@ -23,7 +23,7 @@ export interface Pool {
   /** Sum of all weights. */
   readonly mass: number;
   readonly parsed: number;
-  /** Why the search ended early; a bound ends it at the same place each time. */
+  /** Reason for which the search ended early; a bound ends it at the same place each time. */
   readonly cut: Cut;
 }
 

@@ -73,7 +73,7 @@ export const chatApi: ClientApi = {
   read(body) {
     const { max_tokens: older, stream_options: streaming, ...rest } = chatRequest(withoutNulls(body));
     withoutActs(rest);
-    // What `chatOfMessages` has checked goes by `messages_options`; nobody has checked that of a client, which is dropped too.
+    // Content that `chatOfMessages` has checked goes by `messages_options`; that of a client is unchecked, and is dropped too.
     const allowed = Object.fromEntries(Object.entries(rest).filter(([name]) => members.has(name))) as typeof rest;
     const chat = { ...(older !== undefined && { max_completion_tokens: older }), ...allowed };
     const created = Math.floor(Date.now() / 1000);

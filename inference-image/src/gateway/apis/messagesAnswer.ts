@@ -47,7 +47,7 @@ export function carriedBlocks(state: unknown, expected: boolean): readonly Tagge
   return data === null ? [] : [{ type: 'redacted_thinking', data }];
 }
 
-/** Why an answer ended, in the words of the API. Pure. */
+/** Returns the reason for which an answer ended, in the words of the API. Pure. */
 export function stopOf(
   finish: string | null,
   called: boolean,

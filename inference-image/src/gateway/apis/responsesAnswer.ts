@@ -25,7 +25,7 @@ export interface Known {
   readonly model: string | undefined;
   readonly output: readonly unknown[];
   readonly usage: WireUsage | null;
-  /** Why it ended; null: it continues. */
+  /** Reason for which it ended; null: it continues. */
   readonly finish: string | null;
 }
 

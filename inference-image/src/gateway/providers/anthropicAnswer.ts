@@ -35,7 +35,7 @@ export function anthropicState(content: readonly ContentBlock[], model: string):
   return { engine: 'Anthropic', model, content };
 }
 
-/** Why an answer ended, in the words of the chat API. Pure. */
+/** Returns the reason for which an answer ended, in the words of the chat API. Pure. */
 export function finishOf(reason: StopReason | null): string {
   if (reason === 'tool_use') return 'tool_calls';
   if (reason === 'max_tokens' || reason === 'model_context_window_exceeded') return 'length';

@@ -52,7 +52,7 @@ export class Streamed {
     }
   }
 
-  /** Whether every choice has ended. */
+  /** Reports whether every choice has ended. */
   get isWhole(): boolean {
     return this.#choices.size > 0 && [...this.#choices.values()].every(({ finish }) => finish !== null);
   }

@@ -119,7 +119,7 @@ function refused(named: number | null, error: unknown, where: Where, usage?: Wir
     failure(code, where, what, error, { retryAfterMs, usage, ...options });
   if (status >= 300 && status < 400)
     return fail('ProviderRefused', `redirects to ${redirectOf(error)}, which no key follows: write the address it means into baseURL`);
-  // The limits of a minute are quoted with where to buy more, which is no word about credit.
+  // An error about the limits of a minute is quoted with the address to buy more, which states nothing about credit.
   if (status === 413 || (status < 500 && sizeWords.test(detail))) return fail('ContextExceeded', tooLong(quoted));
   if (status === 402 || isUnpaid(error)) return fail('ProviderRefused', `has no credit left for this key (${quoted}): see its billing`);
   const isParameter = namesParameter(detail, where);
@@ -136,7 +136,7 @@ function refused(named: number | null, error: unknown, where: Where, usage?: Wir
   return fail('InvalidRequest', `refuses the request (${quoted}): correct what it names`);
 }
 
-/** Whether an account cannot pay: by code or type, where it names one that is known, else by words. */
+/** Reports whether an account cannot pay: by code or type, where it names one that is known, else by words. */
 function isUnpaid(error: unknown): boolean {
   const names = namesOf((error as Loose)['error']);
   const words = saidBy(error);
@@ -155,7 +155,7 @@ function namesOf(body: unknown): readonly string[] {
 
 const tooLong = (quoted: string): string => `cannot take so long a conversation (${quoted}): shorten it, or raise its context`;
 
-/** Whether words name a parameter of the request. Names that are words of their own, as `model` and `user`, say nothing. */
+/** Reports whether words name a parameter of the request. Names that are words of their own, as `model` and `user`, prove nothing. */
 function namesParameter(detail: string, { body }: Where): boolean {
   const words = new Set(detail.match(/\w+/g));
   return Object.keys(body).some((name) => /_|logprobs/.test(name) && words.has(name));

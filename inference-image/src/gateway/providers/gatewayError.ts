@@ -30,9 +30,9 @@ const kinds: Readonly<Record<GatewayErrorCode, Kind>> = {
 export interface GatewayErrorOptions {
   readonly cause?: unknown;
   readonly retryable?: boolean;
-  /** When to retry, ms; undefined: unknown. */
+  /** Time until a retry, ms; undefined: unknown. */
   readonly retryAfterMs?: number | undefined;
-  /** What was used for it, as providers report it or estimated; undefined: nothing is known of it. */
+  /** Usage of the failed request, as providers report it or estimated; undefined: nothing is known of it. */
   readonly usage?: WireUsage | undefined;
   /** It is a limit of the gateway itself: nothing was sent, and asking at once again is of no use. */
   readonly isOwn?: boolean;
@@ -40,7 +40,7 @@ export interface GatewayErrorOptions {
   readonly status?: number;
 }
 
-/** Why there is no answer. `message` names fault and cure; it never holds a key. */
+/** Reason for which there is no answer. `message` names fault and cure; it never holds a key. */
 export class GatewayError extends Error {
   readonly code: GatewayErrorCode;
   readonly status: number;

@@ -143,7 +143,7 @@ class StreamedCalls {
   }
 }
 
-/** Whether a piece with the index of a call begins the next one. Only a name does: some servers repeat it, or the id, in each piece. */
+/** Reports whether a piece with the index of a call begins the next. Only a name does: some servers repeat it, or the id, in each piece. */
 function begins({ id, name }: Pick<Begun, 'id' | 'name'>, open: Begun): boolean {
   if (name === '' || open.name === '') return false;
   return name !== open.name || (id === '' ? isJson(open.args) : id !== open.id);

@@ -8,7 +8,7 @@ export interface Planner {
   readonly digest: string;
   /** Description of the weights and their measured quality, for people. */
   readonly about: Readonly<Record<string, string | number | boolean | null>>;
-  /** Why its answers must not be used; null: use them. */
+  /** Reason for which its answers must not be used; null: use them. */
   readonly shadow: string | null;
   /** Pure: depends on the request only. A last step with result `None` is the one that is about to be taken. */
   control(request: Pick<ControlRequest, 'steps' | 'experts'>): Omit<ControlResponse, 'requestId' | 'modelDigest' | 'shadow'>;

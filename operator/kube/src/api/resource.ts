@@ -36,7 +36,7 @@ export interface ManagedFields {
   readonly time?: string;
 }
 
-/** What every stored object has. Objects from caches are shared: read them, never change them. */
+/** Fields of every stored object. Objects from caches are shared: read them, never change them. */
 export interface KubeObject {
   readonly apiVersion?: string;
   readonly kind?: string;

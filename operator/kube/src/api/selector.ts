@@ -25,7 +25,7 @@ export function requirementsOf(selector: LabelSelector): readonly LabelRequireme
   return [...equal, ...(selector.matchExpressions ?? [])];
 }
 
-/** Whether labels satisfy every requirement. A missing key satisfies NotIn, as in apimachinery. */
+/** Reports whether labels satisfy every requirement. A missing key satisfies NotIn, as in apimachinery. */
 export function matchesLabels(labels: Labels | undefined, requirements: readonly LabelRequirement[]): boolean {
   return requirements.every((requirement) => satisfies(labels?.[requirement.key], requirement));
 }

@@ -22,9 +22,9 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Whether every declared field stands in the object with the same value. Lists must have the same length, their items
- * may have more fields than declared, as the server fills defaults in. Where the server writes a value in another form
- * (a quantity), the answer is false: the caller writes once more, and the server finds nothing to change.
+ * Reports whether every declared field is in the object with the same value. Lists must have the same length, their items may have more
+ * fields than declared, as the server fills defaults in. Where the server writes a value in another form (a quantity), the answer is false:
+ * the caller writes once more, and the server finds nothing to change.
  */
 export function contains(object: unknown, declared: unknown): boolean {
   if (declared === undefined) return true;
@@ -57,7 +57,7 @@ export interface ApplierOptions<T extends KubeObject> {
 export interface ApplyResult<T> {
   /** False when nothing was sent, because all of it is in place. */
   readonly written: boolean;
-  /** What the server answered, or the cached object; undefined when our own write is not in the cache yet. */
+  /** The answer of the server, or the cached object; undefined when the applier's own write is not in the cache yet. */
   readonly object: T | undefined;
 }
 
@@ -68,10 +68,10 @@ interface Last {
 }
 
 /**
- * Server-side apply that does not write what is in place. A declaration is in place when it is the same as the last
- * one applied here and the cached object is the answer to it, is older than that answer, or still contains every field.
- * Whoever changes a declared field is noticed by the cache, and the next apply writes again. After a restart each
- * object is applied once: only the server knows which fields an older declaration held.
+ * Server-side apply that does not write what is in place. A declaration is in place when it is the same as the last one applied here and
+ * the cached object is the answer to it, is older than that answer, or still contains every field. The cache shows when another client
+ * changes a declared field, and the next apply writes again. After a restart each object is applied once: only the server knows which
+ * fields an older declaration held.
  */
 export class Applier<T extends KubeObject> {
   readonly #options: ApplierOptions<T>;
@@ -134,7 +134,7 @@ export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((reference) => reference.controller === true);
 }
 
-/** Whether this very incarnation of the owner controls the object: names come again, uids do not. */
+/** Reports whether this very incarnation of the owner controls the object: names come again, uids do not. */
 export function isControlledBy(object: KubeObject, owner: KubeObject): boolean {
   return owner.metadata.uid !== undefined && controllerOf(object)?.uid === owner.metadata.uid;
 }

@@ -34,7 +34,7 @@ interface Scope<T extends KubeObject> {
   initial: boolean;
 }
 
-/** What a part is named by; the one part of a whole collection has no name. */
+/** Name of a part; the one part of a whole collection has no name. */
 type ScopeName = string;
 
 function scopeOptions<T extends KubeObject>(options: InformerOptions<T>): ReadonlyMap<ScopeName, ReflectorOptions<T>> {
@@ -76,7 +76,7 @@ export class Informer<T extends KubeObject = KubeObject> {
     return this.#reflectors.map(({ lastError }) => lastError).find((error) => error !== undefined);
   }
 
-  /** Why the server does not show this resource: not served, not allowed. Undefined while it does. */
+  /** Returns the error with which the server refuses this resource: not served, not allowed. Undefined while it shows it. */
   get refusal(): Error | undefined {
     const refused = (error: Error | undefined): boolean => isApiError(error) && [401, 403, 404].includes(error.code);
     return this.#reflectors.map(({ lastError }) => lastError).find(refused);
@@ -87,8 +87,8 @@ export class Informer<T extends KubeObject = KubeObject> {
   }
 
   /**
-   * Whether the cache shows a write that was answered with this version. `key` is that of the object: where parts are followed, only
-   * its part is asked, as the others show nothing of it. An object in no part is never shown, and is not waited for.
+   * Reports whether the cache shows a write that was answered with this version. `key` is that of the object: where parts are followed,
+   * only its part is asked, as the others show nothing of it. An object in no part is never shown, and is not waited for.
    */
   hasSeen(version: string, key?: ObjectKey): boolean {
     if (key === undefined || this.#scopes.has('')) return [...this.#scopes.values()].every(({ observed }) => atLeast(observed, version));

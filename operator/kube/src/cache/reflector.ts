@@ -48,18 +48,17 @@ export interface RecoveryOptions {
   readonly backoff?: BackoffOptions;
 }
 
-/** Whether after this failure only a new list can be trusted: the version is gone, or what came was damaged. */
+/** Reports whether after this failure only a new list can be trusted: the version is gone, or the data that came was damaged. */
 function needsList(error: unknown): boolean {
   // A resource that is not served lost its objects with its definition; when it is back, it is another one.
   return isGone(error) || isVersionTooLarge(error) || isNotFound(error) || isKubeError(error, 'AF_API_MALFORMED');
 }
 
 /**
- * How long a reflector stays away after a failure. Three counts, because three things fail apart:
- * the way to the server (wait together until it answers, then soon), the server's answer (client-go's rule, and not
- * before the time that the answer names), and the data (client-go's rule, and only two quiet minutes forgive it, since
- * each try costs a whole list). The first two are forgiven by one healthy watch, so that an API server that dies every
- * few minutes is met as soon the tenth time as the first.
+ * Wait of a reflector after a failure. Three counts, because three things fail apart: the way to the server (wait together until it
+ * answers, then soon), the server's answer (client-go's rule, and not before the time that the answer names), and the data (client-go's
+ * rule, and only two quiet minutes reset it, since each try costs a whole list). One healthy watch resets the first two, so that an API
+ * server that dies every few minutes is followed as soon the tenth time as the first.
  */
 class Recovery {
   readonly #options: RecoveryOptions;
@@ -101,7 +100,7 @@ class Recovery {
   }
 }
 
-/** What follows a resource. Called in the order of the server, never from two places at once. */
+/** Follower of a resource. Called in the order of the server, never from two places at once. */
 export interface ReflectorTarget<T> {
   /** The whole state at a version. Nothing else is called until the promise, if there is one, is kept. */
   replace(objects: readonly T[], version: string): void | Promise<void>;
@@ -294,7 +293,7 @@ export class Reflector<T extends KubeObject> {
     try {
       return this.#options.transform === undefined ? object : this.#options.transform(object);
     } catch (error) {
-      // What the transform cannot read is kept whole: it costs memory, while leaving it out would hide an object.
+      // An object that the transform cannot read is kept whole: it costs memory, while leaving it out would hide an object.
       const { log, resource } = this.#options;
       if (!this.#untransformed)
         log.error('transform failed', { code: 'AF_CACHE_TRANSFORM', resource: resourceName(resource), error: asError(error).message });

@@ -56,7 +56,7 @@ export function conditionsFor(object: WithConditions, entries: readonly Conditio
   return [...mergeConditions(object.status?.conditions, desired, now)];
 }
 
-/** What generic tools make of an object. */
+/** State of an object as generic tools derive it. */
 export type Kstatus = 'Current' | 'InProgress' | 'Failed' | 'Terminating';
 
 /** An object with the status that kstatus reads. */
@@ -80,8 +80,8 @@ export function kstatus(object: WithConditions): Kstatus {
 const negative = ['Reconciling', 'Stalled'] as const;
 
 /**
- * What an object's conditions break of Flux' contract (fluxcd/pkg runtime/conditions/check/fail.go); empty when nothing.
- * For tests: to be asserted after every reconcile.
+ * Returns the rules of Flux' contract (fluxcd/pkg runtime/conditions/check/fail.go) that an object's conditions break; empty when none. For
+ * tests: to be asserted after every reconcile.
  */
 export function conditionFaults(object: WithConditions): readonly string[] {
   const conditions = object.status?.conditions;

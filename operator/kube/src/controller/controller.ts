@@ -46,7 +46,7 @@ export class ReconcileFloor {
   }
 }
 
-/** What a reconcile came to. Errors are thrown. */
+/** Result of a reconcile. Errors are thrown. */
 export type Outcome =
   /** Nothing to do until something changes. */
   | { readonly kind: 'done' }
@@ -153,7 +153,7 @@ function reconcileMetrics(registry: Registry, controller: string, maxConcurrent:
   };
 }
 
-/** What one reconcile may use. */
+/** Inputs that one reconcile may use. */
 export interface ReconcileContext {
   readonly name: ObjectName;
   /** Aborted at the time limit and when the controller must end at once. */
@@ -180,7 +180,7 @@ export interface ControllerOptions {
   readonly maxConcurrent?: number;
   /** Time limit of one reconcile, ms; default 60 s. */
   readonly timeoutMs?: number;
-  /** How long `run` waits for each source's first list; default 2 min. */
+  /** Time that `run` waits for each source's first list, ms; default 2 min. */
   readonly syncTimeoutMs?: number;
   /** Least time between the beginnings of two reconciles of one object, ms; default 0. What comes sooner waits. */
   readonly floorMs?: number;
@@ -314,7 +314,7 @@ export class Controller {
   #fail(item: QueueItem, error: Error, ms: number): void {
     this.#metrics.error();
     this.#metrics.finished('error', ms);
-    // What a language without panics throws by mistake: the same retry, but counted apart.
+    // Errors that a language without panics throws by mistake: the same retry, but counted apart.
     if (isDefect(error)) this.#metrics.panic();
     if (error instanceof TerminalError) {
       this.#metrics.terminal();

@@ -7,7 +7,7 @@ import { lowPriority } from '../queue/queue.ts';
 export type Change<T> =
   { readonly type: 'add' | 'delete'; readonly object: T } | { readonly type: 'update'; readonly old: T; readonly object: T };
 
-/** Whether a change matters. */
+/** Reports whether a change matters. */
 export type Predicate<T> = (change: Change<T>) => boolean;
 
 /** Passes what is no update, and updates that `changed` holds for (controller-runtime pkg/predicate). */
@@ -42,7 +42,7 @@ export function anyOf<T>(...predicates: readonly Predicate<T>[]): Predicate<T> {
 /** Puts a key into the queue of a controller. */
 export type Enqueue = (key: ObjectKey, options?: { readonly priority?: number; readonly afterMs?: number }) => void;
 
-/** Where keys come from. */
+/** Source of keys. */
 export interface Source {
   readonly name: string;
   hasSynced(): boolean;

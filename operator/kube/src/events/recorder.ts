@@ -29,12 +29,12 @@ export interface KubeEvent extends KubeObject {
 
 export const events = defineResource<KubeEvent>('events.k8s.io/v1', 'Event', 'events');
 
-/** What happened; emitted on transitions only, never at every reconcile. */
+/** An event to report; emitted on transitions only, never at every reconcile. */
 export interface NewEvent {
   readonly type: 'Normal' | 'Warning';
   /** CamelCase, at most 128 bytes. */
   readonly reason: string;
-  /** What was done or tried, at most 128 bytes. */
+  /** Act that was done or tried, at most 128 bytes. */
   readonly action: string;
   /** At most 1024 bytes; cut when longer. */
   readonly note: string;
@@ -125,7 +125,7 @@ interface Queued {
   readonly event: KubeEvent;
   /** Monotonic ms before which it is not written: it was refused once. `-Infinity`: it was not tried yet. */
   readonly dueAt: number;
-  /** How often it failed otherwise. */
+  /** Number of failures of another kind. */
   readonly failures: number;
 }
 

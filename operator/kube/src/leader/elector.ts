@@ -86,7 +86,7 @@ const jitterFactor = 1.2;
 
 interface Seen {
   readonly lease: Lease;
-  /** When this process saw the record change, monotonic ms: expiry is judged by that, never by the time in the record. */
+  /** Time at which this process saw the record change, monotonic ms: expiry is judged by that, never by the time in the record. */
   readonly at: number;
 }
 
@@ -118,7 +118,7 @@ export class LeaderElector {
     return this.#leading;
   }
 
-  /** Who holds the lease as far as this process knows; empty when no process does. */
+  /** Returns the holder of the lease as far as this process knows; empty when no process holds it. */
   get holder(): string {
     return this.#seen?.lease.spec?.holderIdentity ?? '';
   }
@@ -137,8 +137,8 @@ export class LeaderElector {
         this.#status(true);
         return true;
       }
-      // Nobody waits in step with the others: retry·[0.5, 1), shorter than client-go's, as an expiry is counted from when a
-      // renewal was seen; and never beyond the expiry itself, so that a dead holder is followed at once.
+      // No process waits in step with the others: retry·[0.5, 1), shorter than client-go's, as an expiry is counted from
+      // when a renewal was seen; and never beyond the expiry itself, so that a dead holder is followed at once.
       const wait = this.#retryMs * (0.5 + 0.5 * random());
       await sleep(clock, Math.min(wait, this.#untilFreeMs()), signal);
     }

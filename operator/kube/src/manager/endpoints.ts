@@ -26,7 +26,7 @@ export async function runChecks(checks: ReadonlyMap<string, Check>): Promise<rea
   );
 }
 
-/** The text of Kubernetes' own components: one line for each check. Whoever asks learns no reason: it is in the process's log. */
+/** Returns the text as Kubernetes' own components do: one line for each check. The caller gets no reason: it is in the process's log. */
 export function renderChecks(
   endpoint: string,
   results: readonly CheckResult[],
@@ -47,9 +47,9 @@ export interface EndpointOptions {
   readonly ready?: ReadonlyMap<string, Check>;
   /** Served under /metrics. */
   readonly registry?: Registry | undefined;
-  /** What /metrics answers to a request with this Accept, in place of `registry`. */
+  /** Returns the answer of /metrics to a request with this Accept, in place of `registry`. */
   readonly scrape?: (accept: string | undefined) => Promise<{ readonly type: string; readonly text: string }>;
-  /** Who may read metrics, by the `Authorization` header; absent: everybody. */
+  /** Decides which clients may read metrics, by the `Authorization` header; absent: all. */
   readonly authorize?: Authorize | undefined;
   /** Gets why checks fail, once for each change. */
   readonly log?: Log | undefined;

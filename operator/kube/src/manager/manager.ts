@@ -44,7 +44,7 @@ class RunnableGroup {
 /** A cache that has to be full before work begins; an `Informer` is one. */
 export interface ManagedCache extends Runnable {
   readonly name: string;
-  /** Why the server does not show the resource; readiness reports it. */
+  /** Error with which the server refuses the resource; readiness reports it. */
   readonly refusal?: Error | undefined;
   hasSynced(): boolean;
   waitForSync(timeoutMs: number, signal?: AbortSignal): Promise<void>;
@@ -60,9 +60,9 @@ export interface ManagerOptions {
   readonly log?: Log;
   readonly registry?: Registry | undefined;
   readonly elector?: LeaderElector | undefined;
-  /** Where /healthz and /readyz are served. */
+  /** Port and host at which /healthz and /readyz are served. */
   readonly probes?: { readonly port: number; readonly host?: string };
-  /** Where /metrics is served. */
+  /** Port and host at which /metrics is served. */
   readonly metrics?: { readonly port: number; readonly host?: string; readonly authorize?: Authorize | undefined };
   /** Whole time of a stop; default 30 s, so terminationGracePeriodSeconds must be more. */
   readonly gracefulMs?: number;

@@ -5,7 +5,7 @@ import { counter, gauge, histogram } from '../runtime/metrics.ts';
 /** 10e-9·10ᵏ seconds, k = 0…11 (controller-runtime pkg/internal/metrics/workqueue.go). */
 const buckets = Array.from({ length: 12 }, (_, k) => 10e-9 * 10 ** k);
 
-/** What a queue reports. Times are monotonic ms. */
+/** Measurements that a queue reports. Times are monotonic ms. */
 interface QueueMetrics {
   added(): void;
   retried(): void;
@@ -122,7 +122,7 @@ class Heap<T> {
   /** Drops all others. */
   keep(wanted: (item: T) => boolean): void {
     const kept = this.#items.filter(wanted).sort((a, b) => (this.#before(a, b) ? -1 : 1));
-    // What is sorted is a heap.
+    // A sorted list is a heap.
     this.#items.splice(0);
     for (const item of kept) this.#items.push(item);
   }
@@ -190,7 +190,7 @@ export class WorkQueue {
   readonly #metrics: QueueMetrics;
   readonly #ready = new Heap<Entry>((a, b) => (a.priority === b.priority ? a.order < b.order : a.priority > b.priority));
   readonly #waiting = new Heap<Entry>((a, b) => (a.at === b.at ? a.order < b.order : a.at < b.at));
-  /** What is ready, or dirty while it is being worked on. */
+  /** Entries that are ready, or dirty while they are worked on. */
   readonly #dirty = new Map<string, Entry>();
   readonly #delayed = new Map<string, Entry>();
   /** Since when, monotonic ms. */

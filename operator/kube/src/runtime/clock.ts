@@ -123,7 +123,7 @@ export class Backoff {
     this.#random = random;
   }
 
-  /** What failed is well: the next failure is the first one. */
+  /** Notes a success: the next failure is the first one. */
   reset(): void {
     this.#step = 0;
   }

@@ -16,7 +16,7 @@ export interface SeenRequest {
   readonly body: unknown;
 }
 
-/** What goes wrong with a request. */
+/** Fault of a request. */
 export type Fault =
   /** The connection breaks; the request was not executed. */
   | { readonly kind: 'before' }

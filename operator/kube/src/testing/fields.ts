@@ -8,7 +8,7 @@ export type Step = string;
 /** A path as a string that can be a Map key: the JSON of its steps. */
 export type Path = string;
 
-/** What identifies an object or is the server's own has no owner. */
+/** Fields without an owner: those that identify an object or are the server's own. */
 const unowned = new Set([
   'apiVersion',
   'kind',

@@ -12,7 +12,7 @@ export interface Follower extends AsyncDisposable {
   readonly informer: Informer<Widget>;
   /** The last state reported of each uid, or `deleted`. */
   readonly reported: Map<string, string>;
-  /** What must never be reported to handlers. */
+  /** Reports that handlers must never get. */
   readonly faults: string[];
 }
 

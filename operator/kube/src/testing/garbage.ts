@@ -33,7 +33,7 @@ function remove(objects: Objects, kind: KindDefinition, object: Stored): void {
   try {
     objects.delete({ kind, namespace, name, subresource: '' }, { preconditions: uid === undefined ? {} : { uid } }, system);
   } catch {
-    // Somebody else deleted it meanwhile.
+    // Another client deleted it meanwhile.
   }
 }
 

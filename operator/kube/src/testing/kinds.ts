@@ -1,10 +1,10 @@
 import { defineResource, resourceName, type Resource } from '../api/resource.ts';
 import type { Json } from './json.ts';
 
-/** How server-side apply merges a list: by the keys of its items, or as a set. Lists that are not named are atomic. */
+/** Rule by which server-side apply merges a list: by the keys of its items, or as a set. Lists that are not named are atomic. */
 export type ListType = readonly string[] | 'set';
 
-/** What the fake knows of a kind. */
+/** Properties of a kind for the fake. */
 export interface KindDefinition {
   readonly resource: Resource;
   /** Status is written through /status only, and there only status. */
@@ -17,7 +17,7 @@ export interface KindDefinition {
   readonly selectableFields?: readonly string[];
   /** Deletion waits for a delete with grace 0, while bound to a node. */
   readonly graceful?: boolean;
-  /** What is wrong with an object, in words. */
+  /** Returns the fault of an object, in words. */
   readonly validate?: (object: Json) => string | undefined;
   /** POST to a subresource. */
   readonly subresources?: Readonly<Record<string, (object: Json, body: Json) => Json>>;

@@ -4,7 +4,7 @@ import type { Json, Stored } from './json.ts';
 import type { KindDefinition } from './kinds.ts';
 import { StatusError } from './status.ts';
 
-/** Who owns which fields of an object. */
+/** Owner of fields of an object, and those fields. */
 export interface Manager {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';

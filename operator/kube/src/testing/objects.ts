@@ -189,7 +189,7 @@ export class Objects {
     return stored;
   }
 
-  /** What is known of the writers of an object is kept as long as the object. */
+  /** Reports whether an owner is gone: the writers of an object are kept as long as the object. */
   #lacksOwner({ metadata: { ownerReferences = [] } }: Stored): boolean {
     return ownerReferences.some(({ uid }) => !this.#managers.has(uid));
   }

@@ -12,12 +12,12 @@ function unreachable(where: string): KubeError {
 /** A server without sockets that comes and goes in virtual time: every watch is empty and lives until the server dies. */
 export class ScriptedServer {
   up = true;
-  /** What a watch or a list is answered with instead. */
+  /** Returns the error with which a watch or a list is answered instead. */
   refusal: (() => Error | undefined) | undefined;
-  /** When each watch was asked for and when each was opened, virtual ms. */
+  /** Times at which each watch was asked for and at which each was opened, virtual ms. */
   readonly asked: number[] = [];
   readonly opened: number[] = [];
-  /** When it was asked whether it is ready. */
+  /** Times at which it was asked whether it is ready, virtual ms. */
   readonly looks: number[] = [];
   readonly transport: Transport;
   readonly #clock: Clock;

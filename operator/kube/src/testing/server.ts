@@ -72,7 +72,7 @@ export class FakeApiServer {
     server.on('request', (request, response) => void this.accept(request, response));
   }
 
-  /** How to reach it; a server with login accepts what it accepts at the time of the read. */
+  /** Returns the access to it; a server with login accepts the credentials that are valid at the time of the read. */
   get config(): ClusterConfig {
     const { tls, authorization } = this.#options;
     if (tls === undefined && authorization === undefined) return plainConfig(this.url);
@@ -137,7 +137,7 @@ export class FakeApiServer {
     });
   }
 
-  /** Tells of every version of every object at once, kinds as `plural.group`; nothing that is done to watches holds it back. */
+  /** Reports every version of every object at once, kinds as `plural.group`; nothing that is done to watches holds it back. */
   onChange(listener: (kind: string, change: Change) => void): void {
     this.#objects.store.onChange(listener);
   }

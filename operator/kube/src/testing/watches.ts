@@ -139,7 +139,7 @@ export class WatchHub {
     for (const watcher of this.#watchers) if (kindName(watcher.kind) === kind) this.#show(watcher, change);
   }
 
-  /** What a change is for this selection: an object that leaves it is DELETED, with its last state inside it. */
+  /** Writes a change as it is for this selection: an object that leaves it is DELETED, with its last state inside it. */
   #show(watcher: Watcher, { object, previous, version }: Change): void {
     if (version <= watcher.after) return;
     const before = previous !== undefined && watcher.select(previous);

@@ -19,7 +19,7 @@ export class ApiError extends Error {
   readonly code: number;
   readonly reason: string;
   readonly details: StatusBody['details'];
-  /** How long the server asked us to stay away, ms. */
+  /** Time for which the server asked clients to stay away, ms. */
   readonly retryAfterMs: number | undefined;
 
   constructor(code: number, status: StatusBody, request: string, retryAfterMs?: number) {

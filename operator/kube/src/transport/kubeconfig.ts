@@ -6,7 +6,7 @@ import { proxyOf } from './proxy.ts';
 import type { ClusterConfig, Credentials, TlsIdentity } from './types.ts';
 import type { KubeConfig } from '@kubernetes/client-node';
 
-/** Where the kubelet mounts the token of a pod's ServiceAccount. */
+/** Folder in which the kubelet mounts the token of a pod's ServiceAccount. */
 const serviceAccountRoot = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**

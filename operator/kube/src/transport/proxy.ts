@@ -15,7 +15,7 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** Whether an entry of NO_PROXY is a range of addresses that has this one. */
+/** Reports whether an entry of NO_PROXY is a range of addresses that has this one. */
 function inRange(entry: string, host: string): boolean {
   const [base = '', prefix = ''] = entry.split('/');
   const bits = Number(prefix);

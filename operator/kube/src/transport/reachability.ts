@@ -64,7 +64,7 @@ function untilAborted(promise: Promise<void>, signal: AbortSignal): Promise<void
   });
 }
 
-/** Whether what a look came to shows a server in service: 5xx and 429 are of one that starts, ends or is overrun. */
+/** Reports whether the result of a look shows a server in service: 5xx and 429 are of one that starts, ends or is overrun. */
 export function inService(error: unknown): boolean {
   if (isApiError(error)) return error.code < 500 && error.code !== 429;
   return !isKubeError(error, 'AF_API_UNREACHABLE') && !isKubeError(error, 'AF_API_TIMEOUT');

@@ -7,7 +7,7 @@ export interface Fence {
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Which connections carry it: a burst of requests must not delay watches or the renewal of the lease. */
+/** Connections that carry it: a burst of requests must not delay watches or the renewal of the lease. */
 export type Lane = 'request' | 'watch' | 'lease';
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -41,7 +41,7 @@ export interface ApiStream {
 export interface Transport {
   /** Host and port, a metric label. */
   readonly host: string;
-  /** Where all users of this transport wait while the server does not answer. */
+  /** Common wait of all users of this transport while the server does not answer. */
   readonly reachability?: Reachability | undefined;
   /** The parsed body. Rejects with ApiError, or KubeError AF_API_TIMEOUT, AF_API_UNREACHABLE, AF_API_MALFORMED, AF_FENCED, AF_STOPPED. */
   request<T>(request: ApiRequest): Promise<T>;
@@ -65,7 +65,7 @@ export interface Credentials {
   readonly authorization?: string;
 }
 
-/** Where a cluster is and who we are there. */
+/** Address of a cluster and identity of this process there. */
 export interface ClusterConfig {
   /** Origin, and a path when behind a proxy. */
   readonly server: string;

@@ -99,7 +99,7 @@ export interface WatchOptions<T extends KubeObject> {
   readonly onOpen?: () => void;
 }
 
-/** How a watch ended when nothing was wrong. */
+/** Way in which a watch ended when nothing was wrong. */
 export type WatchEnd = 'closed' | 'stalled' | 'stopped';
 
 interface RawEvent<T> {
@@ -133,7 +133,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
-/** Skipping it would lose an object for good, because the next event moves the version past it. */
+/** Returns the error for a damaged event: skipping it would lose an object permanently, as the next event moves the version past it. */
 function malformed(what: string, where: string, cause?: unknown): KubeError {
   return new KubeError('AF_API_MALFORMED', { what, where, cure: 'Nothing to do: the state is listed again' }, { cause });
 }

@@ -12,7 +12,7 @@ import {
   runtimeClassOf,
   userMode,
   userNamespaces,
-  type Wish,
+  type SandboxNeeds,
   mergedTemplate,
 } from './sandbox/capabilities.ts';
 import type { Snapshot, Refusal } from './facts/snapshot.ts';
@@ -21,8 +21,8 @@ import { createAddressJudge, literalAddress } from '@agentfleet/protocol/network
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 
 /**
- * Why the pool does not take the task; undefined when it does. `mustWait`: there is no room for it now, so it would make
- * the queue longer. Pure.
+ * Returns the reason for which the pool does not take the task; undefined when it does. `mustWait`: there is no room for it now, so it
+ * would make the queue longer. Pure.
  */
 export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | undefined {
   const { resolution } = snapshot;
@@ -45,7 +45,7 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
   return lasting ?? (mustWait ? queueFull(snapshot, pool) : undefined);
 }
 
-/** Who asks for quota does not work without. */
+/** Refuses a task that asks for quota where Kueue cannot be asked: it does not work without. */
 function withoutKueue({ quota }: Snapshot): Refusal | undefined {
   const unusable = quota === undefined ? undefined : unusableQueue(quota);
   return unusable === undefined ? undefined : { ...unusable, stalled: true };
@@ -65,7 +65,7 @@ function overBudget({ task }: Snapshot, pool: ExpertPool): Refusal | undefined {
   return undefined;
 }
 
-/** What would exceed a cap in a window of its own waits for nothing. */
+/** Refuses a task that would exceed a cap in a window of its own: it would wait for nothing. */
 function overCap({ task }: Snapshot, pool: ExpertPool): Refusal | undefined {
   const { spending } = pool.spec.limits ?? {};
   if (spending === undefined) return undefined;
@@ -108,7 +108,7 @@ function unlistedInSandbox({ task, capabilities }: Snapshot, pool: ExpertPool): 
   return message === undefined ? undefined : { reason: 'SandboxFieldNotAllowed', message, stalled: true };
 }
 
-/** Nobody begins behind a wall that is open, unless the pool does without one. */
+/** Refuses a task whose wall is open, unless the pool does without one. */
 function openedWall({ task, openings }: Snapshot, pool: ExpertPool): Refusal | undefined {
   if (openings.length === 0 || pool.spec.policy.allowUnenforcedNetwork) return undefined;
   return { reason: networkOpened, message: openedMessage(task, openings), stalled: true };
@@ -116,7 +116,7 @@ function openedWall({ task, openings }: Snapshot, pool: ExpertPool): Refusal | u
 
 const refused = (reason: Reason, message: string): Refusal => ({ reason, message, stalled: true });
 
-/** What the task names and neither pool nor platform has. */
+/** Refuses a task that names something that neither pool nor platform has. */
 function unknownNeed({ task, registriesListed }: Snapshot, pool: ExpertPool): Refusal | undefined {
   const { profile, setup = [] } = task.spec;
   const profiles = ['default', ...(pool.spec.profiles ?? []).map(({ name }) => name)];
@@ -177,7 +177,7 @@ function unusable({ name, url, field }: Named, pool: ExpertPool): Refusal | unde
   return refused('CredentialNotForHost', message);
 }
 
-/** What was accepted stays accepted, although the bound may have been lowered since. */
+/** Refuses a task while the queue is full. An accepted one stays accepted, although the bound may have been lowered since. */
 function queueFull({ task, queue }: Snapshot, pool: ExpertPool): Refusal | undefined {
   const most = pool.spec.limits?.maxQueued;
   if (most === undefined || queue.waiting < most || findCondition(task.status?.conditions, 'Accepted')?.status === 'True') return undefined;
@@ -200,8 +200,8 @@ const judge = createAddressJudge();
 const written = ({ host, port }: HostPort): string => `${host}:${port}`;
 
 /**
- * Why the pool does not let the task reach what it names; undefined when it does. Names are resolved by the worker, which
- * judges their addresses; here only what is written counts. Pure.
+ * Returns the reason for which the pool does not let the task reach the hosts that it names; undefined when it does. Names are resolved by
+ * the worker, which judges their addresses; here only what is written counts. Pure.
  */
 function hostRefusal({ spec }: AgentTask, pool: ExpertPool): string | undefined {
   const of = `ExpertPool ${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
@@ -233,7 +233,7 @@ function repositoryOf({ workspace }: AgentTask['spec']): HostPort | undefined {
   return { host: hostname, port: port === '' ? 443 : Number(port) };
 }
 
-/** Why the pool does not let the task have the tools that it names; undefined when it does. Pure. */
+/** Returns the reason for which the pool does not let the task have the tools that it names; undefined when it does. Pure. */
 function toolsRefusal({ spec }: AgentTask, pool: ExpertPool): string | undefined {
   const of = `ExpertPool ${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
   return serverRefusal(spec.tools?.mcpServers ?? [], pool, of);
@@ -273,40 +273,45 @@ export const unsupportedReasons: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Why no node can hold the sandbox behind the wall that is asked for; undefined when one can, or none reports. Without this
- * the pod would be refused, or stay in ContainerCreating for ever without a word in its status. Pure.
+ * Returns the reason for which no node can hold the sandbox behind the wall that is asked for; undefined when one can, or none reports.
+ * Without this the pod would be refused, or stay in ContainerCreating forever without a reason in its status. Pure.
  */
 export function unsupported({ task, capabilities }: Snapshot, pool: ExpertPool, floor: IsolationLevel): Refusal | undefined {
-  const wish: Wish = mergedTemplate(task, pool);
+  const needs: SandboxNeeds = mergedTemplate(task, pool);
   return (
-    runtimeMissing(capabilities, wish, pool) ??
-    layersRefused(capabilities, wish, pool, task.metadata.namespace ?? '') ??
-    usersMissing(capabilities, wish, pool, floor)
+    runtimeMissing(capabilities, needs, pool) ??
+    layersRefused(capabilities, needs, pool, task.metadata.namespace ?? '') ??
+    usersMissing(capabilities, needs, pool, floor)
   );
 }
 
-function runtimeMissing(capabilities: Snapshot['capabilities'], wish: Wish, pool: ExpertPool): Refusal | undefined {
-  const runtimeClass = runtimeClassOf(capabilities, wish);
+function runtimeMissing(capabilities: Snapshot['capabilities'], needs: SandboxNeeds, pool: ExpertPool): Refusal | undefined {
+  const runtimeClass = runtimeClassOf(capabilities, needs);
   if (runtimeClass === undefined) return undefined;
-  const name = wish.runtimeClassName ?? '';
+  const name = needs.runtimeClassName ?? '';
   if (runtimeClass === null) {
     const message = `there is no RuntimeClass ${name}; create it, or name another one in spec.sandbox.runtimeClassName or in the template of ExpertPool ${keyOf(pool)}`;
     return refused('RuntimeClassNotFound', message);
   }
-  if (handlerOffered(capabilities, wish, runtimeClass.handler) !== 'None') return undefined;
+  if (handlerOffered(capabilities, needs, runtimeClass.handler) !== 'None') return undefined;
   const message = `RuntimeClass ${name} has the handler ${runtimeClass.handler}, which the container runtime of no node has that the sandbox may run on; install it there, or select other nodes`;
   return refused('RuntimeHandlerMissing', message);
 }
 
-/** What lets a pod with layers in: no level, or the one that refuses nothing. */
+/** Label of a namespace that decides whether a pod with layers gets in: with no level, or with the one that refuses nothing. */
 const enforce = 'pod-security.kubernetes.io/enforce';
 
 /** The engine of layers is asked for where it cannot work. */
-function layersRefused(capabilities: Snapshot['capabilities'], wish: Wish, pool: ExpertPool, namespace: string): Refusal | undefined {
+function layersRefused(
+  capabilities: Snapshot['capabilities'],
+  needs: SandboxNeeds,
+  pool: ExpertPool,
+  namespace: string,
+): Refusal | undefined {
   if (pool.spec.sandbox.snapshotEngine !== 'Overlay') return undefined;
   const setting = `spec.sandbox.snapshotEngine of ExpertPool ${keyOf(pool)} is Overlay`;
-  if (wish.runtimeClassName !== undefined) {
-    const message = `${setting}, which mounts on the node's own kernel, and the sandbox has RuntimeClass ${wish.runtimeClassName}; set the engine to Auto, or leave runtimeClassName out`;
+  if (needs.runtimeClassName !== undefined) {
+    const message = `${setting}, which mounts on the node's own kernel, and the sandbox has RuntimeClass ${needs.runtimeClassName}; set the engine to Auto, or leave runtimeClassName out`;
     return refused('LayersNotPossible', message);
   }
   const level = capabilities.namespaces?.get(namespace)?.[enforce];
@@ -315,15 +320,20 @@ function layersRefused(capabilities: Snapshot['capabilities'], wish: Wish, pool:
   return refused('LayersNotPossible', message);
 }
 
-function usersMissing(capabilities: Snapshot['capabilities'], wish: Wish, pool: ExpertPool, floor: IsolationLevel): Refusal | undefined {
+function usersMissing(
+  capabilities: Snapshot['capabilities'],
+  needs: SandboxNeeds,
+  pool: ExpertPool,
+  floor: IsolationLevel,
+): Refusal | undefined {
   const mode = userMode(pool.spec.sandbox);
-  if (!hasOwnUsers(mode, floor, capabilities, wish)) {
-    if (floor !== 'UserNamespace' || wish.runtimeClassName !== undefined) return undefined;
+  if (!hasOwnUsers(mode, floor, capabilities, needs)) {
+    if (floor !== 'UserNamespace' || needs.runtimeClassName !== undefined) return undefined;
     const message = `isolation UserNamespace is demanded and spec.sandbox.userNamespace of ExpertPool ${keyOf(pool)} is Never; set it to Auto, or lower minIsolation`;
     return refused('IsolationBelowFloor', message);
   }
-  if (userNamespaces(capabilities, wish) !== 'None') return undefined;
-  const runtime = wish.runtimeClassName === undefined ? 'the default runtime' : `RuntimeClass ${wish.runtimeClassName}`;
+  if (userNamespaces(capabilities, needs) !== 'None') return undefined;
+  const runtime = needs.runtimeClassName === undefined ? 'the default runtime' : `RuntimeClass ${needs.runtimeClassName}`;
   const why =
     pool.spec.sandbox.snapshotEngine === 'Overlay'
       ? `spec.sandbox.snapshotEngine of ExpertPool ${keyOf(pool)} is Overlay`

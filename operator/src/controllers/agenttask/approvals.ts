@@ -6,15 +6,15 @@ import { neverStarted } from './verdict.ts';
 import { rescuer } from './placing.ts';
 import type { Gate } from './queue/quota.ts';
 
-/** What has been decided about an act; the newest word counts. */
+/** Returns the decision about an act; the newest one counts. */
 export function decisionAbout(approvals: readonly Approval[], action: string): Approval | undefined {
   return approvals.findLast((approval) => approval.action === action);
 }
 
 /**
- * All decisions about acts of the task, with the one that falls now. A person decides about the act of the last report,
- * whoever will do it: the decision holds in later epochs. Time decides only while a worker waits, because the next one
- * that comes to the act asks for as long as the first. Pure.
+ * Returns all decisions about acts of the task, with the one that falls now. A person decides about the act of the last report, whichever
+ * worker will do it: the decision holds in later epochs. Time decides only while a worker waits, because the next one that comes to the act
+ * asks for as long as the first. Pure.
  */
 export function approvalsOf(facts: Facts): readonly Approval[] {
   const { status } = facts;
@@ -66,7 +66,7 @@ export function awaitedAct({ run }: Facts, approvals: readonly Approval[]): Pend
   return pending === undefined || decisionAbout(approvals, pending.action) !== undefined ? undefined : pending;
 }
 
-/** What a person reads who has to decide. */
+/** Returns the text for a person who has to decide. */
 export function howToAnswer({ metadata }: Pick<AgentTask, 'metadata'>, { kind, summary, expires }: PendingApproval): string {
   const where = `${metadata.name} -n ${metadata.namespace ?? ''}`;
   if (kind === 'Question')
@@ -86,7 +86,7 @@ const noWorkerMs = 120_000;
 /** Ms in which a live worker has to have restored; large trees take minutes. */
 export const restoreMs = 900_000;
 
-/** What remains to be done once the verdict is given. */
+/** Decides the remaining steps once the verdict is given. */
 export function undoing(facts: Facts, books: Books, verdict: Verdict): Transition {
   const undone = nothingBegan(facts, books) ?? settled(facts, verdict);
   if (undone !== 'Pending') return { kind: 'End', verdict, undone };
@@ -106,7 +106,7 @@ function nothingBegan({ assignment }: Facts, { attempts }: Books): Undone | unde
   return ended && neverStarted(attempts) ? discarded('no sandbox came to work, so nothing was changed') : undefined;
 }
 
-/** What is known of the changes without asking a worker; undefined where there is nothing to report. */
+/** Returns the state of the changes, as known without asking a worker; undefined where there is nothing to report. */
 function settled(facts: Facts, verdict: Verdict): Undone | undefined | 'Pending' {
   const { assignment, cancel, sandbox, sandboxLoss } = facts;
   if (verdict.result === 'Succeeded' || assignment === undefined) return undefined;
@@ -163,29 +163,29 @@ function restored({ run, assignment, sandbox }: Facts): Undone | undefined {
   return { status: 'False', reason: 'NotVerified', message };
 }
 
-/** The sandbox is given back only on the word of the worker that works under the present epoch. Pure. */
+/** Returns the `Rest` of a task: its sandbox is given back only on a report of the worker that works under the present epoch. Pure. */
 export function restOf({ snapshot, sandbox, atRest }: Facts): Rest {
   if (sandbox === undefined) return snapshot.pods.length === 0 ? 'NoSandbox' : 'Ending';
   if (atRest) return 'Ending';
   return snapshot.assigned?.lost === undefined ? 'Quiescing' : 'Kept';
 }
 
-/** Longest time for which a worker may store what an evicted task has, ms: its quota belongs to another workload by then. */
+/** Longest time for which a worker may store what an evicted task has, ms: its quota belongs to another workload already. */
 export const evictionMs = 300_000;
 
-/** Until when the sandbox of an evicted task stays without the worker's word, in ms since the epoch. Pure. */
+/** Returns the time until which the sandbox of an evicted task stays without the worker's report, in ms since the epoch. Pure. */
 export function evictedUntil({ status, assignment }: Facts, { sinceMs }: Gate): number {
   return (sinceMs ?? Date.parse(status.clock?.pausedAt ?? assignment?.since ?? '')) + evictionMs;
 }
 
-/** An evicted task gives its sandbox back in any case: what is not stored by then is lost, and its log is not. Pure. */
+/** Returns the `Rest` of an evicted task, which gives its sandbox back in any case: unstored data is lost then, its log is not. Pure. */
 export function gatedRest(facts: Facts, open: boolean, gate: Gate): Rest {
   const rest = restOf(facts);
   const over = rest === 'Kept' || (rest === 'Quiescing' && (!open || facts.now >= evictedUntil(facts, gate)));
   return over ? 'Ending' : rest;
 }
 
-/** Why a suspended task is as it is, for programs and for people. */
+/** Returns the reason for the state of a suspended task, for programs and for people. */
 export function suspendedBecause(facts: Facts, rest: Rest, gate?: Gate): { readonly reason: Reason; readonly message: string } {
   const sandbox = facts.sandbox?.metadata.name ?? '';
   const words: Readonly<Record<Rest, readonly [Reason, string]>> = {
@@ -202,7 +202,7 @@ export function suspendedBecause(facts: Facts, rest: Rest, gate?: Gate): { reado
   return { reason, message: `spec.suspend is true: ${what}; nothing is done and no clock runs; set it to false to go on` };
 }
 
-/** What is known of the place where a task at rest lies, as the end of a sentence. */
+/** Returns the known place at which a task at rest is stored, as the end of a sentence. */
 function storedAt({ atRest, status }: Pick<Facts, 'atRest' | 'status'>): string {
   const uri = status.run?.snapshots?.checkpointURI;
   return atRest && uri !== undefined ? `, the checkpoint is ${uri}` : '';

@@ -16,7 +16,7 @@ interface ConditionValue {
 
 const conditionValue = (status: Status, reason: Reason, message: string): ConditionValue => ({ status, reason, message });
 
-/** What the task is about now, in one line for the printer column. */
+/** Current state of the task, in one line for the printer column. */
 export interface Summary {
   readonly phase: Phase;
   readonly reason: Reason;
@@ -34,7 +34,7 @@ function known(conditions: AgentTaskStatus['conditions'], type: ConditionType<'A
 /** The condition about the volume of a sandbox with storage. */
 const storageReady = 'StorageReady';
 
-/** Tells where the task is. `assignment` is the one that the decision sets. */
+/** Returns the summary of the state of the task. `assignment` is the one that the decision sets. */
 export function summaryOf(
   facts: Facts,
   transition: Transition,
@@ -103,7 +103,7 @@ function working(
 /** Type of the condition of tasks that an agent program works on. */
 const commandsUnjudged = 'CommandsUnjudged';
 
-/** Whether the worker is past the last edit, by the state of the node `verify` of its plan. */
+/** Reports whether the worker is past the last edit, by the state of the node `verify` of its plan. */
 function verifies({ status: { run } }: Facts, assignment: AgentTaskStatus['assignment']): boolean {
   return (
     run?.epoch === assignment?.epoch &&
@@ -111,7 +111,7 @@ function verifies({ status: { run } }: Facts, assignment: AgentTaskStatus['assig
   );
 }
 
-/** What conditions report besides the transition. */
+/** Facts that conditions report besides the transition. */
 interface Reported {
   readonly summary: Summary;
   readonly assignment: AgentTaskStatus['assignment'];
@@ -161,7 +161,7 @@ function acceptedCondition({ snapshot, status }: Facts, transition: Transition):
   const { pool } = snapshot.resolution;
   const said = known(status.conditions, 'Accepted');
   if (transition.kind === 'End' && said === undefined) return conditionValue('False', 'Cancelled', 'the task ended before a pool took it');
-  // What runs keeps what it started with, although its pool may have changed or gone since.
+  // A task that runs keeps what it started with, although its pool may have changed or gone since.
   if (pool === undefined) return said ?? conditionValue('True', 'Accepted', 'a pool took the task');
   return transition.kind === 'End' && said !== undefined
     ? said

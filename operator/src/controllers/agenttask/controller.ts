@@ -83,7 +83,7 @@ class InvalidTasks {
   }
 }
 
-/** What is reported to people; `said` are the words of the server. Pure. */
+/** Returns the event for people; `said` is the message of the server. Pure. */
 function invalidEvent(said: string): NewEvent {
   const cure = 'make spec.workspace.inline smaller, or let spec.workspace name a Git repository or a ConfigMap';
   return {
@@ -94,7 +94,7 @@ function invalidEvent(said: string): NewEvent {
   };
 }
 
-/** What tests set. */
+/** Options that tests set. */
 interface AgentTaskControllerOptions {
   readonly maxConcurrent?: number;
   /** Ms between two looks whether the caches show our own writes. */
@@ -197,7 +197,7 @@ class Reconciler {
     const { order = byTurn } = options;
     this.#context = context;
     const { caches, clock } = context;
-    // What is in the cache already is reported before there is anything to wake.
+    // Objects that are in the cache already are reported before there is anything to wake.
     let requeues: Requeues | undefined;
     const leases = new Heartbeats(caches.leases, clock);
     leases.onChange((key) => (leases.freshMs(key) > 0 ? requeues?.workerIsFresh(key) : requeues?.workerIsLost(key)));
@@ -318,7 +318,7 @@ class Reconciler {
     else if (status.phase === 'Queued') this.#ledger.assume(task, { kind: 'queued' });
   }
 
-  /** What is written takes the task out of the cache: until all is done about it, it has to be looked at. */
+  /** Notes a task that the written status takes out of the cache: until all is done about it, it has to be looked at. */
   #foresee(key: string, task: AgentTask, { status }: Decision): void {
     if (status.finished !== 'true') return;
     this.endedTasks.note(key, 0);
@@ -330,7 +330,7 @@ class Reconciler {
     recordSpans(this.#context.tracing ?? noTracing, task, task.status, status);
     if (status.finished === 'true') {
       this.#written.delete(key);
-      // What its pods come to decides about its volume.
+      // The result of its pods decides about its volume.
       this.endedTasks.note(key, status.storage === undefined ? requeueAfterMs : 0);
     } else if (written) this.#written.set(key, this.#context.clock.monotonic());
     for (const event of events) this.#context.events.record(task, event);

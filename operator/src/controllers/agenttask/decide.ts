@@ -36,14 +36,14 @@ import { timers } from './requeues.ts';
 import { quotaActions } from './queue/quota.ts';
 import { warmPoolOf } from '../../runtime/caches.ts';
 
-/** What the status will say about attempts and decisions of people. */
+/** Attempts and decisions of people, as the status will report them. */
 export interface Records {
   readonly books: Books;
   readonly approvals: readonly Approval[];
 }
 
 /** Chooses the course. `ending` is that of the attempt that ends now; the books hold it. Pure. */
-function courseOf(facts: Facts, { books, approvals }: Records, ending: Ending | undefined, verdict: Verdict | undefined): Transition {
+function transitionOf(facts: Facts, { books, approvals }: Records, ending: Ending | undefined, verdict: Verdict | undefined): Transition {
   const { status, spec, assignment, cancel, snapshot, gate } = facts;
   if (status.finished === 'true') return { kind: 'Ended' };
   if (verdict !== undefined) return undoing(facts, books, verdict);
@@ -67,8 +67,8 @@ function courseOf(facts: Facts, { books, approvals }: Records, ending: Ending | 
 const positionMs = 15_000;
 
 /**
- * What is to be done about a task, from what is known at one moment. `now` is wall time in ms since the epoch. Pure: no
- * clock, no random numbers, no I/O; equal inputs give equal decisions.
+ * Decides the next actions for a task, from the state known at one moment. `now` is wall time in ms since the epoch. Pure: no clock, no
+ * random numbers, no I/O; equal inputs give equal decisions.
  */
 export function decide(snapshot: Snapshot, now: number): Decision {
   const facts = factsOf(snapshot, now);
@@ -77,7 +77,7 @@ export function decide(snapshot: Snapshot, now: number): Decision {
   const before: Books = { attempts: facts.status.attempts ?? [], totals: facts.status.totals };
   const books = ending === undefined ? before : closed(facts, ending);
   const approvals = approvalsOf(facts);
-  const transition = courseOf(facts, { books, approvals }, ending, finished ? undefined : verdictOf(facts, books, ending));
+  const transition = transitionOf(facts, { books, approvals }, ending, finished ? undefined : verdictOf(facts, books, ending));
   const storage = storagePlan(facts, transition);
   const status = coarse(facts, {
     ...statusOf(facts, { books, transition, ending, storage }),
@@ -109,7 +109,7 @@ function listed(approvals: readonly Approval[]): Pick<DesiredStatus, 'approvals'
   return approvals.length === 0 ? {} : { approvals: [...approvals] };
 }
 
-/** What a decision consists of. */
+/** Parts of a decision. */
 interface Parts {
   readonly books: Books;
   readonly transition: Transition;
@@ -153,7 +153,7 @@ function assignmentOf(facts: Facts, transition: Transition, ending: Ending | und
   return { ...assignment, ...taken, directive: 'Rollback' };
 }
 
-/** When the sandbox of the assignment answered for the first time. */
+/** Returns the time at which the sandbox of the assignment answered for the first time. */
 function answeredAt({ assignment, answered, now }: Facts): Pick<Assignment, 'sandboxReadyAt'> {
   return answered ? { sandboxReadyAt: assignment?.sandboxReadyAt ?? timestamp(now) } : {};
 }
@@ -210,7 +210,7 @@ function openSandbox(facts: Facts, transition: Transition, assignment: Assignmen
   return ready && address !== undefined && address !== '' ? { uid, address } : undefined;
 }
 
-/** Whether the cached status is what is desired; what the worker owns is left out. */
+/** Reports whether the cached status is the desired one; the fields that the worker owns are left out. */
 function isWritten(cached: AgentTaskStatus | undefined, desired: DesiredStatus): boolean {
   const { run: _, ...own } = cached ?? {};
   return canonical(inOneOrder(own)) === canonical(inOneOrder(desired));
@@ -251,7 +251,7 @@ function gettingSandbox(choice: SandboxChoice): readonly Action[] {
   return [{ type: 'createSandbox', name, ...(claim === undefined ? {} : { claim }) }];
 }
 
-/** What a suspended task needs is stored, so that it holds no pod. */
+/** Reports whether a suspended task gives its pod back, because what it needs is stored. */
 function givesBack(transition: Transition): boolean {
   return transition.kind === 'Suspend' && transition.rest === 'Ending';
 }

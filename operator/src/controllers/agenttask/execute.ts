@@ -109,7 +109,7 @@ export class Claims {
   }
 }
 
-/** Whether the sandbox may be taken: it waits, is not going, and has no owner. */
+/** Reports whether the sandbox may be taken: it waits, is not being deleted, and has no owner. */
 export function isClaimable(pod: Pod): boolean {
   const { deletionTimestamp, ownerReferences = [] } = pod.metadata;
   return isUnclaimed(pod) && deletionTimestamp === undefined && ownerReferences.length === 0;
@@ -124,7 +124,7 @@ export interface ExecutorOptions {
 }
 
 /**
- * Why a task did not get its sandbox: the server refuses it (in words), another task was faster, it has one already, or its
+ * Reason for which a task did not get its sandbox: the server refuses it (in words), another task was faster, it has one already, or its
  * status does not fit.
  */
 type Hindrance =
@@ -253,7 +253,7 @@ export class Executor {
     this.#options.consistency.forget(key);
   }
 
-  /** A plain create under a name that the epoch gives: whoever comes second finds it, and takes it when it is this task's. */
+  /** Creates the pod by a plain create, named by the epoch: a second process finds it, and takes it when it is this task's. */
   async #create(
     { task, resolution, capabilities, quota }: Snapshot,
     { name, claim }: ActionOf<'createSandbox'>,

@@ -20,11 +20,11 @@ import type { Bounds, Turn, Order, QueueView } from './queue/poolQueue.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import { dependenciesOf } from '../../runtime/taskCensus.ts';
 
-/** What an observer reads besides the caches. */
+/** Inputs of an observer besides the caches. */
 interface ObserverOptions {
   readonly caches: Caches;
   readonly clock: Clock;
-  /** Which pools reach where. */
+  /** Settings about the namespaces that pools reach. */
   readonly reach: ReachConfig;
   /** Whether the platform lists hosts for set-up steps with network Registries. */
   readonly registriesListed: boolean;
@@ -36,23 +36,23 @@ interface ObserverOptions {
   readonly namespace: string;
   readonly ledger: Ledger;
   readonly leases: Pick<Heartbeats, 'freshMs'>;
-  /** What the books of pools hold of a task. */
+  /** Returns the entries about a task in the books of pools. */
   readonly spending: (task: AgentTask, pool: ExpertPool | undefined) => SpendingView | undefined;
-  /** What Kueue has to do with a task; undefined: nothing. */
+  /** Returns the state of a task at Kueue; undefined: it has nothing to do with Kueue. */
   readonly quota: (task: AgentTask, pool: ExpertPool | undefined) => QuotaView | undefined;
   /** Of tasks of one namespace. */
   readonly order: Order<Turn>;
 }
 
-/** What an earlier decision about the same look came to. */
+/** Results of an earlier decision about the same look. */
 export interface Hindrances {
-  /** Why the API server refused the sandbox. */
+  /** Reason for which the API server refused the sandbox. */
   readonly refusal: string | undefined;
   /** Uids of waiting sandboxes that another task took first. */
   readonly taken: ReadonlySet<string>;
 }
 
-/** What was read of the API server because no cache has it. */
+/** Objects that were read from the API server because no cache has them. */
 export interface Live {
   readonly storage?: StorageView | undefined;
   readonly dependencies?: DependencyView | undefined;
@@ -122,7 +122,7 @@ export class Observer {
     };
   }
 
-  /** What the cluster can run sandboxes on now. */
+  /** Returns the nodes and runtimes that the cluster can run sandboxes on now. */
   capabilities(): ClusterCapabilities {
     return (this.#capabilities ??= capabilitiesOf(this.#options.caches));
   }
@@ -157,7 +157,7 @@ export class Observer {
     return this.#options.caches.pods.lister.byIndex('task', key).filter(isSandbox);
   }
 
-  /** How far the rollout of the pool's verifier is. */
+  /** Returns the state of the rollout of the pool's verifier. */
   #judges({ metadata, spec }: ExpertPool): RolloutStatus | undefined {
     const { name } = spec.energyModelRef ?? {};
     if (name === undefined) return undefined;

@@ -28,13 +28,13 @@ export function rescuer({ workers }: Snapshot): WorkerView | undefined {
 /** Gives the task a worker and a sandbox, or returns what it waits for. */
 export function placing(all: Facts, books: Books, notBefore: number): Transition {
   const { attempts } = books;
-  // What did not come to work is not used again.
+  // A sandbox that did not come to work is not used again.
   const isSpent = all.sandbox !== undefined && all.sandbox.metadata.name === spentSandbox(all, attempts);
   const facts = isSpent ? { ...all, sandbox: undefined, sandboxIs: undefined } : all;
   const { snapshot } = facts;
   const { pool } = snapshot.resolution;
   const room = pool === undefined ? undefined : roomFor(facts, pool);
-  // Who waits for other tasks, or for Kueue, takes no place in the queue.
+  // A task that waits for other tasks, or for Kueue, takes no place in the queue.
   const outside = dependencyOf(facts) ?? gated(facts);
   if (outside !== undefined) {
     const lasting = refusalOf(snapshot, false);
@@ -52,7 +52,7 @@ export function placing(all: Facts, books: Books, notBefore: number): Transition
   return { ...room, sandbox: sandboxFor(facts), ...(held === undefined ? {} : { held }) };
 }
 
-/** What other tasks keep the task from beginning; a failure of one of them lasts until it is made again. */
+/** Returns the wait or the refusal for other tasks that keep the task from beginning; a failure of one lasts until it is made again. */
 function dependencyOf({ snapshot: { dependencies } }: Facts): Transition | undefined {
   if (dependencies === undefined) return undefined;
   const { cycle, failed, pending, missing } = dependencies;
@@ -68,7 +68,7 @@ function dependencyOf({ snapshot: { dependencies } }: Facts): Transition | undef
   return { kind: 'Wait', reason: 'DependencyPending', message: `spec.dependsOn: waits until these have succeeded: ${waits.join(', ')}` };
 }
 
-/** What Kueue has to admit first. */
+/** Returns the wait for Kueue, which has to admit the task first. */
 function gated({ gate, snapshot, now }: Facts): Transition | undefined {
   if (gate === undefined) return undefined;
   const { reason, message } = gate;
@@ -79,7 +79,7 @@ function gated({ gate, snapshot, now }: Facts): Transition | undefined {
 function sandboxFor(facts: Facts): SandboxChoice {
   const { sandbox, snapshot, task, assignment } = facts;
   if (sandbox !== undefined) return { kind: 'Held', name: sandbox.metadata.name };
-  // Where one that waits runs was decided without Kueue.
+  // The node of a sandbox that waits was decided without Kueue.
   const [pod] = flavorPlacement(snapshot.quota).nodeSelector === undefined ? snapshot.warm : [];
   if (pod !== undefined) return { kind: 'Claim', name: pod.metadata.name, pod };
   const name = sandboxName(task.metadata.name, (assignment?.epoch ?? 0) + 1);
@@ -87,7 +87,7 @@ function sandboxFor(facts: Facts): SandboxChoice {
   return { kind: 'Create', name, ...(claim === undefined ? {} : { claim }) };
 }
 
-/** What keeps the task from beginning whatever room there is. */
+/** Returns the obstacle that keeps the task from beginning whatever room there is. */
 function obstacle(facts: Facts, { attempts, why }: Books, notBefore: number): Transition | undefined {
   const { snapshot, now, sandbox } = facts;
   const because = troubleOf(facts, attempts.at(-1), why);
@@ -116,7 +116,7 @@ function obstacle(facts: Facts, { attempts, why }: Books, notBefore: number): Tr
   return { ...wait('SandboxEnding', `sandbox ${names} has to end before another one is made`), ...because };
 }
 
-/** Why the last attempt failed before anything was begun; it is reported until another sandbox is there. */
+/** Returns the reason for which the last attempt failed before anything was begun; it is reported until another sandbox is there. */
 function troubleOf(facts: Facts, last: Attempt | undefined, why: string | undefined): Pick<Wait, 'because'> {
   if (last?.started !== false) return {};
   return {
@@ -132,7 +132,7 @@ function isQuota(refusal: string): boolean {
   return refusal.includes('exceeded quota');
 }
 
-/** How long the preparation of a namespace may take before it is reported, ms: as a rule it is over before. */
+/** Time that the preparation of a namespace may take before it is reported, ms: as a rule it is over before. */
 const preparationMs = 2_000;
 
 function preparing({ task, status, now }: Facts): Transition {
@@ -189,7 +189,7 @@ function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room 
 /** A look at the book besides those that its changes cause, ms. */
 const lookMs = 300_000;
 
-/** What has to be set aside before the next attempt begins; or why it waits; undefined: nothing. Pure. */
+/** Returns the amount to set aside before the next attempt begins; or the wait for it; undefined: nothing. Pure. */
 function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait | undefined {
   const { spending: view } = facts.snapshot;
   const attempt = nextAttempt(facts, books);
@@ -215,8 +215,8 @@ function nextAttempt({ assignment }: Facts, { attempts }: Books): number {
 }
 
 /**
- * What is to be charged of what is set aside: all that an ended attempt used; nothing when it does not come to begin. What
- * was set aside where no book holds what was used: there the attempt is older than those that the status shows. Pure.
+ * Returns the actions that charge what is set aside: all that an ended attempt used; nothing when it does not come to begin; all that was
+ * set aside where no book holds what was used: there the attempt is older than those that the status shows. Pure.
  */
 export function settlementOf({ snapshot, assignment }: Facts, transition: Transition, status: DesiredStatus): readonly Action[] {
   const { held } = snapshot.spending ?? {};

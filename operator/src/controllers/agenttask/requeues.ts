@@ -25,7 +25,7 @@ interface RequeuesOptions {
   readonly ledger: Ledger;
 }
 
-/** Tasks that one event wakes at most for slots that are free: whoever takes one of many ends in another event. */
+/** Most tasks that one event wakes for free slots: a task that takes one of many slots causes another event. */
 const mostAtOnce = 64;
 
 /**
@@ -110,13 +110,13 @@ export class Requeues {
 
   /** A slot or a place in the queue is free when a task moves from one to the other or leaves. */
   #moved(old: AgentTask, task: AgentTask | undefined): void {
-    // One that has ended leaves the cache: whoever depends on it may begin.
+    // A task that has ended leaves the cache: tasks that depend on it may begin.
     if (task === undefined) this.#dependentsOf(keyOf(old));
     const [before, after] = [standing(old), task === undefined ? 'Elsewhere' : standing(task)];
     if (before === after || before === 'Elsewhere') return;
     const took = after === 'Running';
     const { pool } = this.#options.observer.resolve(old);
-    // Who took a slot left a place in the queue, which matters only where places are counted.
+    // A task that took a slot left a place in the queue, which matters only where places are counted.
     if (pool === undefined || (took && pool.spec.limits?.maxQueued === undefined)) return;
     // Several slots may be free by now, and those that were woken for the first ones not looked at yet.
     this.#wake(pool, Math.max(1, Math.min(mostAtOnce, this.#options.observer.freeSlots(pool))));
@@ -132,7 +132,7 @@ export class Requeues {
     const pool = this.#poolOf(pod);
     if (pool === undefined) return;
     this.#wake(pool, pool.spec.workers.concurrency);
-    // What has to be undone waits for any worker.
+    // A task that has to be undone waits for any worker.
     this.#waiting(wakeValues.rollingBack);
   }
 
@@ -165,7 +165,7 @@ export class Requeues {
   }
 }
 
-/** Whoever waits is woken when a slot becomes free; this is for a wake-up that was lost, and for the shown position. */
+/** Waits until a task is looked at, ms: a free slot wakes it before; these are for a lost wake-up, and for the shown position. */
 const waitMs = { first: 15_000, perPlace: 1_000, longest: 300_000 } as const;
 
 /** A task that Kueue was not there for is looked at again so soon. */
@@ -224,7 +224,7 @@ function courseMoments(facts: Facts, transition: Transition, status: DesiredStat
   return [deadline, startUntil(facts)];
 }
 
-/** Ms until something is to be done about a task that has ended; undefined: nothing but what its pods ask for. */
+/** Returns the time until a task that has ended needs an action, ms; undefined: it needs only what its pods ask for. */
 function careDueMs(task: AgentTask, trackingLabels: readonly string[], now: number): number | undefined {
   const { metadata, status = {}, spec } = task;
   if (status.finished !== 'true' || metadata.deletionTimestamp !== undefined) return undefined;
@@ -270,7 +270,7 @@ export class EndedTasks {
     this.source = {
       ...source,
       start: (to) => {
-        // Whoever led before may have left something to do: all are looked at now.
+        // An earlier leader may have left work: all are looked at now.
         const ends = [source.start(to), census.onSeen(seen), census.follow()];
         return () => {
           for (const end of ends) end();
@@ -286,8 +286,8 @@ export class EndedTasks {
   }
 
   /**
-   * Ms for which nothing has to be done about a task in no cache; 0: it has to be looked at. `sandboxed`: a sandbox of it is
-   * there, which has to go, or has a time to go at.
+   * Returns the time for which a task in no cache needs no action, ms; 0: it has to be looked at. `sandboxed`: a sandbox of it is there,
+   * which has to go, or has a time to go at.
    */
   restMs(key: string, sandboxed: boolean): number {
     const due = this.#due.get(key);

@@ -6,7 +6,7 @@ import type { Counter, Histogram, Registry } from 'prom-client';
 type Seen = Pick<AgentTaskStatus, 'phase' | 'conditions' | 'finished' | 'assignment' | 'attempts' | 'run' | 'totals'>;
 
 const phases = ['Succeeded', 'Failed', 'Cancelled'] as const;
-/** What became of what a task changed; None: nothing was to be undone. */
+/** Results of undoing the changes of a task; None: nothing was to be undone. */
 const rollbacks = ['None', 'Restored', 'Discarded', 'Kept', 'NotVerified'] as const;
 /** Seconds, from a warm sandbox to a task of a day. */
 const buckets = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 86_400];
@@ -40,13 +40,13 @@ export function taskMetrics(registry: Registry): TaskMetrics {
   };
 }
 
-/** When the sandbox became ready; undefined: it is not. */
+/** Returns the time at which the sandbox became ready; undefined: it is not. */
 export function readyAt({ conditions }: Seen): string | undefined {
   const ready = findCondition(conditions, 'SandboxReady');
   return ready?.status === 'True' ? ready.lastTransitionTime : undefined;
 }
 
-/** Whether the first sandbox of a task has become ready. */
+/** Reports whether the first sandbox of a task has become ready. */
 function isFirstReady(before: Seen | undefined, after: Seen): boolean {
   const isFirst = after.assignment?.epoch === 1 && before?.run === undefined && (after.attempts ?? []).length === 0;
   return isFirst && readyAt(after) !== undefined && (before === undefined || readyAt(before) === undefined);
@@ -103,7 +103,7 @@ interface Part {
   readonly errorType?: string;
 }
 
-/** What a written status ended: waits for worker and sandbox, and the whole task. Pure. */
+/** Returns the parts that a written status ended: waits for worker and sandbox, and the whole task. Pure. */
 function partsEnded(
   created: string | undefined,
   before: Seen | undefined,

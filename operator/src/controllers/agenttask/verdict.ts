@@ -7,7 +7,7 @@ import { networkOpened, openedMessage } from './sandbox/state.ts';
 
 const infrastructure = (reason: Reason, message: string): Ending => ({ result: 'Failed', class: 'Infrastructure', reason, message });
 
-/** How the open attempt has ended; undefined while it goes on. Cancellation comes first, then the worker's report. */
+/** Returns the ending of the open attempt; undefined while it goes on. Cancellation comes first, then the worker's report. */
 export function endingOf(facts: Facts): Ending | undefined {
   if (!facts.open) return undefined;
   return cancelled(facts) ?? reported(facts) ?? tooLate(facts) ?? brokenWall(facts) ?? lost(facts) ?? lateStart(facts);
@@ -18,7 +18,7 @@ function cancelled(facts: Facts): Ending | undefined {
   const ending: Ending = { result: 'Cancelled', reason: cancelledReason, message: `cancelled (${cancel}) as ${by(facts)} says` };
   if (cancel === 'Rollback' || cancel === 'Terminate') return ending;
   if (cancel !== 'Stop') return undefined;
-  // What was reached before the worker heard of it counts.
+  // A result that was reached before the worker received the cancellation counts.
   if (run?.outcome !== undefined) return run.outcome.result === 'Succeeded' ? undefined : ending;
   const nobodyStops = snapshot.assigned?.lost !== undefined || sandboxLoss !== undefined || remainingMs <= 0;
   return nobodyStops ? ending : undefined;
@@ -69,7 +69,7 @@ function brokenWall({ run, snapshot }: Facts): Ending | undefined {
 }
 
 function lost({ sandboxIs, sandboxLoss, snapshot, atRest }: Facts): Ending | undefined {
-  // What is stored is lost with neither of them: the attempt goes on in another sandbox.
+  // The stored state is lost neither with the sandbox nor with the worker: the attempt goes on in another sandbox.
   if (atRest) return undefined;
   if (sandboxLoss !== undefined) return infrastructure('SandboxLost', sandboxLoss);
   if (sandboxIs?.invalid === true) {
@@ -85,8 +85,8 @@ function lost({ sandboxIs, sandboxLoss, snapshot, atRest }: Facts): Ending | und
 }
 
 /**
- * What has become of the task; undefined while more may come of it. `ending` is that of the attempt that ends now,
- * `books` hold it already. A verdict that was given before stands: the condition Succeeded keeps it.
+ * Returns the verdict on the task; undefined while the task may go on. `ending` is that of the attempt that ends now, `books`
+ * hold it already. A verdict that was given before stands: the condition Succeeded keeps it.
  */
 export function verdictOf(facts: Facts, books: Books, ending: Ending | undefined): Verdict | undefined {
   const { status, cancel, assignment, open } = facts;
@@ -150,7 +150,7 @@ function waitedTooLong({ snapshot, status, now }: Facts): Verdict | undefined {
   return { result: 'Failed', reason: 'QueueTimeout', message };
 }
 
-/** What the worker said about an attempt, while its report still stands. */
+/** Returns the message about an attempt: of a sandbox that did not start, of the worker while its report still stands, else the reason. */
 export function outcomeMessage({ status }: Facts, attempt: Attempt): string {
   const said = status.run?.attempt === attempt.number ? status.run.outcome?.message : undefined;
   return startTrouble(status, attempt) ?? said ?? attempt.reason ?? '';
@@ -162,7 +162,7 @@ export const maxStartFailures = 5;
 /** Seconds in which a sandbox has to answer when its pool is gone. */
 const usualStartSeconds = 120;
 
-/** What to do about a sandbox that does not start, by what keeps it. */
+/** Cures for a sandbox that does not start, by the reason that keeps it. */
 const cures: Readonly<Record<string, string>> = {
   ImagePullBackOff: 'correct spec.sandbox.image of the task or of the template of the pool, or what the registry demands',
   Unschedulable: 'offer nodes with room for it, or ask for less in spec.sandbox',
@@ -173,7 +173,7 @@ export function startTimeoutSeconds(pool: ExpertPool | undefined): number {
   return pool?.spec.sandbox.startTimeoutSeconds ?? usualStartSeconds;
 }
 
-/** When a sandbox that has not answered is given back, in ms since the epoch; Infinity when it may take its time. */
+/** Returns the time at which a sandbox that has not answered is given back, ms since the epoch; Infinity when it may take its time. */
 export function startUntil({ assignment, sandbox, answered, open, snapshot }: Facts): number {
   // Also of a suspended task: a sandbox that does not answer cannot be brought to rest.
   const begins = assignment?.directive === 'Run' || assignment?.directive === 'Quiesce';
@@ -183,7 +183,7 @@ export function startUntil({ assignment, sandbox, answered, open, snapshot }: Fa
   return since + startTimeoutSeconds(snapshot.resolution.pool) * 1000;
 }
 
-/** How an attempt ends whose sandbox did not answer in time; undefined for any other one. Pure. */
+/** Returns the ending of an attempt whose sandbox did not answer in time; undefined for any other one. Pure. */
 function lateStart(facts: Facts): Ending | undefined {
   const { now, sandboxIs, snapshot } = facts;
   if (sandboxIs === undefined || now < startUntil(facts)) return undefined;
@@ -208,8 +208,8 @@ function volumeTrouble({ status }: Facts): { readonly reason: Reason; readonly m
 }
 
 /**
- * Whether an attempt failed before anything was begun in its sandbox: then there is nothing in it to keep. A worker that
- * went leaves a sandbox that another one can use. Pure.
+ * Reports whether an attempt failed before anything was begun in its sandbox: then there is nothing in it to keep. A worker
+ * that went leaves a sandbox that another one can use. Pure.
  */
 export function failedBeforeStart({ answered, run, status }: Facts, { class: failure, reason }: Ending): boolean {
   if (failure !== 'Infrastructure' || reason === 'WorkerLost' || reason === 'Stopped') return false;
@@ -217,7 +217,7 @@ export function failedBeforeStart({ answered, run, status }: Facts, { class: fai
   return run?.snapshots?.initial === undefined && neverStarted(status.attempts ?? []);
 }
 
-/** Whether no attempt began anything. */
+/** Reports whether no attempt began anything. */
 export function neverStarted(attempts: readonly Attempt[]): boolean {
   return attempts.every(({ started }) => started === false);
 }
@@ -238,7 +238,7 @@ export function spentSandbox({ assignment }: Pick<Facts, 'assignment'>, attempts
   return last?.started === false && last.number === assignment?.attempt ? assignment.sandbox : undefined;
 }
 
-/** Why the last sandbox did not come to work, as its condition keeps it; undefined when it did. */
+/** Returns the reason why the last sandbox did not come to work, as its condition keeps it; undefined when it did. */
 function startTrouble({ conditions }: AgentTaskStatus, attempt: Attempt | undefined): string | undefined {
   const said = findCondition(conditions, 'SandboxReady');
   return attempt?.started === false && said?.reason === attempt.reason ? said?.message : undefined;

@@ -28,7 +28,7 @@ export function decideRolloutOrder(order: AgentTaskOrder, target: ExpertPool | E
   const age = now - Date.parse(order.metadata.creationTimestamp ?? '');
   const open = order.status?.state === undefined || order.status.state === 'Accepted';
   const verdict = open ? verdictOf(order, target) : undefined;
-  // Caches of two kinds are not of one moment: whoever gave the order may have seen a later status, of another try.
+  // Caches of two kinds are not of one moment: the requester of the order may have seen a later status, of another try.
   const serves = verdict?.state === 'Done' && order.spec.type === 'Approve';
   if (verdict !== undefined && verdict.state !== 'Accepted' && !serves && order.status?.state === undefined && age < missingMs)
     return { status: undefined, owner: undefined, requeueAfterMs: Math.max(1, missingMs - age) };
@@ -59,7 +59,7 @@ function verdictOf({ spec, status }: AgentTaskOrder, target: ExpertPool | Energy
   return { state: 'Refused', message: `revision ${revision} is not being tried; ${triedNow(rollout)}` };
 }
 
-/** Whether a revision is not tried again. */
+/** Reports whether a revision is not tried again. */
 function isFrozen(rollout: RolloutStatus | undefined, revision: string): boolean {
   return rollout?.phase === 'Frozen' && rollout.canary === revision;
 }
@@ -86,7 +86,7 @@ export function createAgentTaskOrderController(context: OperatorContext): Contro
       watches(caches.orders),
       watches(caches.tasks, {
         map: (task) => ordersOf(context, task),
-        // What an order waits for: the end of its task, an act, the decision about it, or that the model has a message.
+        // Events that an order waits for: the end of its task, an act, the decision about it, or that the model has a message.
         predicate: (change) => change.type !== 'update' || answerOf(change.old) !== answerOf(change.object),
       }),
       ofRollouts<ExpertPool>(context, caches.pools, 'ExpertPool'),
@@ -134,7 +134,7 @@ export class OrderReconciler {
     this.consistency = new Consistency({ clock, pollMs: 25 });
     this.#tasks = new ResourceClient(transport, resources.agentTasks);
     this.#orders = new ResourceClient(transport, resources.agentTaskOrders);
-    // What is in place is read from the cache, which shows our own writes before the next look.
+    // The objects in place are read from the cache, which shows the writes of this process before the next look.
     const options = { client: this.#orders, view: caches.orders, fieldManager, remember: false };
     this.#owners = new Applier(options);
     this.#statuses = new Applier({ ...options, subresource: 'status' });

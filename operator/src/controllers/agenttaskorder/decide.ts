@@ -19,7 +19,7 @@ const unknownActMs = 3_000;
 /** Ms after which a refused order is deleted that belongs to no task, and would go with none. */
 export const orphanMs = 86_400_000;
 
-/** What becomes of an order. */
+/** Decision about an order. */
 export interface OrderDecision {
   /** Undefined: it is too early to say. */
   readonly status: AgentTaskOrderStatus | undefined;
@@ -30,7 +30,7 @@ export interface OrderDecision {
   readonly remove?: true;
 }
 
-/** What becomes of an order, in words. */
+/** State that an order is to have, with a message. */
 export type Verdict = { readonly state: NonNullable<AgentTaskOrderStatus['state']>; readonly message: string };
 
 /** Decides about an order; what it asks for is done by the controller of tasks. Pure. */
@@ -57,7 +57,7 @@ function orphaned({ at = '' }: AgentTaskOrderStatus, now: number): Pick<OrderDec
   return restMs > 0 ? { requeueAfterMs: restMs } : { requeueAfterMs: undefined, remove: true };
 }
 
-/** Whoever gave the order may have seen a newer report than our cache shows. */
+/** Reports whether the task does not show the act of the order yet: the requester may have seen a newer report than the cache shows. */
 function isUnknown({ spec, status }: AgentTaskOrder, task: AgentTask): boolean {
   if (spec.type === 'Cancel' || spec.type === 'Message' || status?.state !== undefined || task.status?.finished === 'true') return false;
   const decided = task.status?.approvals?.some(({ action }) => action === spec.action) === true;
@@ -78,7 +78,7 @@ export function ownerOf({ apiVersion, kind, metadata: { name, uid = '' } }: Agen
 
 function verdictOf(order: AgentTaskOrder, task: AgentTask | undefined): Verdict {
   const { state, message = '' } = order.status ?? {};
-  // The word of the task stands above ours, which may have been given before we saw the act.
+  // The record of the task takes precedence over the state of the order, which may have been decided before the act was seen.
   if (task !== undefined && decidedBy(order, task))
     return { state: 'Done', message: `${order.spec.type === 'Answer' ? 'the question' : 'the act'} is ${decisions[order.spec.type]}` };
   if (state === 'Done' || state === 'Refused') return { state, message };
@@ -97,7 +97,7 @@ const decisions = { Approve: 'approved', Reject: 'rejected', Answer: 'answered',
 /** Milliseconds that the operator's clock may be behind the API server's. */
 const clockSkewMs = 5_000;
 
-/** Whether the task records that this very order decided; an order of the same name may have been there before. */
+/** Reports whether the task records that this very order decided; an order of the same name may have been there before. */
 function decidedBy({ metadata, spec }: AgentTaskOrder, { status }: AgentTask): boolean {
   const decision = spec.action === undefined ? undefined : decisionAbout(status?.approvals ?? [], spec.action);
   return (
@@ -124,7 +124,7 @@ function toModel({ metadata: { uid = '' } }: AgentTaskOrder, { status }: AgentTa
   return { state: 'Refused', message: `the task ended before a model got the message (${status.phase ?? 'Failed'})` };
 }
 
-/** Whether the task was cancelled when the order stood already: where nothing has to be undone, it ends before we answer. */
+/** Reports whether the task was cancelled when the order existed already: where nothing has to be undone, it ends before the answer. */
 function obeyed({ metadata }: AgentTaskOrder, { status }: AgentTask): boolean {
   const ended = findCondition(status?.conditions, 'Finished')?.lastTransitionTime ?? '';
   return status?.phase === 'Cancelled' && Date.parse(metadata.creationTimestamp ?? '') <= Date.parse(ended) + clockSkewMs;

@@ -7,13 +7,13 @@ import type { ModelSnapshot } from './snapshot.ts';
 /** A clock of another machine may be so far ahead, ms. */
 const clockDriftMs = 300_000;
 
-/** What is to be thought of the probabilities of a model. */
+/** Judgement of the probabilities of a model. */
 export interface Judgement {
   /** The condition Calibrated. */
   readonly conditionValue: ConditionValue;
   /** Whether the spec asks that only calibrated probabilities count. */
   readonly demanded: boolean;
-  /** What the model in use reports; undefined when it reports none that can be read. */
+  /** Calibration that the model in use reports; undefined when it reports none that can be read. */
   readonly reported: ModelCalibration | undefined;
   /** Wall time from which on it is stale, ms; undefined: never. */
   readonly staleAt: number | undefined;
@@ -64,7 +64,7 @@ function refusalOf(model: EnergyModel, reported: ModelCalibration, staleAt: numb
   return { reason: 'Stale', message: `it was calibrated at ${reported.fittedAt}, more than ${maxAgeSeconds} s ago; ${retrain}` };
 }
 
-/** Whether the probabilities of a model may count. Pure. `now` is wall time in ms. */
+/** Decides whether the probabilities of a model may count. Pure. `now` is wall time in ms. */
 export function judgeCalibration({ model, info }: Pick<ModelSnapshot, 'model' | 'info'>, now: number): Judgement {
   const demanded = isDemanded(model);
   const nothing = { demanded, reported: undefined, staleAt: undefined };
@@ -93,7 +93,7 @@ export function judgeCalibration({ model, info }: Pick<ModelSnapshot, 'model' | 
   return { conditionValue, demanded, reported: calibration, staleAt };
 }
 
-/** What a pool reports of the calibration of one revision; nothing where none is asked for. */
+/** Returns the calibration of one revision, as `status.arms` reports it; nothing where none is asked for. */
 export function armCalibration({ conditionValue, demanded, reported, staleAt }: Judgement): Pick<ModelArm, 'calibration'> {
   if (!demanded) return {};
   if (conditionValue.status !== 'True' || reported === undefined) return { calibration: { abstains: conditionValue.reason } };
@@ -111,7 +111,7 @@ export function calibrationStatus(reported: ModelCalibration): CalibrationStatus
   };
 }
 
-/** What acts are measured by: the numbers of the spec, and of the calibration where it is the source and in force. */
+/** Returns the thresholds that acts are measured by: those of the spec, and of the calibration where it is the source and in force. */
 export function thresholdsInForce(
   { spec }: EnergyModel,
   { conditionValue, reported }: Judgement,

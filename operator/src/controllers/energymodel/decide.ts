@@ -26,7 +26,7 @@ import { conditionsFor } from '@agentfleet/kube';
 import { shadowCondition } from '../../revisions/index.ts';
 import { calibrationStatus, judgeCalibration, thresholdsInForce, type Judgement, armCalibration } from './calibration.ts';
 
-/** What is to be written for a model, in the order in which it is made. */
+/** Decision on the objects of a model; those to write come in the order in which they are made. */
 type ModelDecision = PoolDecision;
 
 /** The place of pods by the plan in force; those of a revision have one of their own. */
@@ -66,7 +66,7 @@ function planParts(snapshot: ModelSnapshot, plan: ModelPlan): readonly Manifest[
   ];
 }
 
-/** What stands in the way of the pods that serve. */
+/** Returns the obstacles to the pods that serve. */
 function obstaclesOf({ model, plan }: ModelSnapshot): readonly Obstacle[] {
   const unknown = artifactFault(model.spec.artifact.uri);
   if (unknown !== undefined) return [{ reason: 'ArtifactUnknown', message: unknown }];
@@ -74,7 +74,7 @@ function obstaclesOf({ model, plan }: ModelSnapshot): readonly Obstacle[] {
   return seat.kind === 'Unseated' && seat.reason !== undefined ? [{ reason: seat.reason, message: seat.message }] : [];
 }
 
-/** What a model is to consist of, and what of it is too much. Pure: equal snapshots give equal decisions. */
+/** Decides which objects a model is to consist of, and which present ones are surplus. Pure: equal snapshots give equal decisions. */
 export function decideModel(snapshot: ModelSnapshot): ModelDecision {
   const { model, operatorNamespace, prometheusNamespace, children, plan } = snapshot;
   const { name } = model.metadata;
@@ -92,8 +92,8 @@ export function decideModel(snapshot: ModelSnapshot): ModelDecision {
 }
 
 /**
- * Why it is known that the artifact is another one than the spec demands: the server refused to start because of it, or one
- * that answers reports it. Undefined when it is not known.
+ * Returns a message where the artifact is known to be another one than the spec demands: the server refused to start because
+ * of it, or one that answers reports it. Undefined when it is not known.
  */
 function mismatch({ model, deployment, info }: ModelSnapshot, { fault }: Serving): string | undefined {
   const { digest } = model.spec.artifact;
@@ -165,7 +165,7 @@ function armStatus(model: EnergyModel, { infos }: ModelSnapshot, arm: ModelArm, 
   };
 }
 
-/** Who judges: first the one that does so for tasks without a revision. */
+/** Returns the verifiers that judge: first the one that does so for tasks without a revision. */
 function armsNow(snapshot: ModelSnapshot, judgement: Judgement, now: number): Arm[] {
   const { model, info, plan } = snapshot;
   const only = {

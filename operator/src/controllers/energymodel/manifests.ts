@@ -29,7 +29,7 @@ function artifactName(uri: string): string {
   return uri.startsWith(scheme) ? uri.slice(scheme.length) : uri;
 }
 
-/** Why an artifact cannot be served, and the cure; undefined when it can. Pure. */
+/** Returns the reason why an artifact cannot be served, and the cure; undefined when it can. Pure. */
 export function artifactFault(uri: string): string | undefined {
   if (knownArtifacts.includes(artifactName(uri))) return undefined;
   const known = knownArtifacts.map((name) => scheme + name).join(', ');
@@ -61,8 +61,8 @@ export function modelKeys(model: EnergyModel, { jwks }: ClusterAccess): Manifest
 }
 
 /**
- * Whose tokens they take: those of all pools of the namespace and of golden sets, which come and go without a restart of the
- * pods; their NetworkPolicy decides which of them reach them.
+ * Returns the access settings of the pods. They take the tokens of all pools of the namespace and of golden sets, which come
+ * and go without a restart of the pods; their NetworkPolicy decides which of them reach them.
  */
 function serverAccess({ metadata }: EnergyModel, access: ClusterAccess) {
   const { name, namespace = '' } = metadata;

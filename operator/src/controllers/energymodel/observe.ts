@@ -11,7 +11,7 @@ import type { NoteReader } from '../expertpool/observe.ts';
 import { recordedModels } from './rolloutPlan.ts';
 import type { ModelSnapshot } from './snapshot.ts';
 
-/** What models are observed with. */
+/** Sources that models are observed with. */
 export interface ModelObserver {
   readonly context: OperatorContext;
   readonly children: ChildCaches;
@@ -40,7 +40,7 @@ function byRevision(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
   return Map.groupBy(pods, ({ metadata }) => metadata.labels?.[labels.revision] ?? '');
 }
 
-/** What the newest ready pod of each revision reports. */
+/** Returns the report of the newest ready pod of each revision. */
 async function infosOf(infos: InfoReader, pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, ServerInfo>> {
   const newest = [...byRevision(pods)].flatMap(([revision, own]): readonly (readonly [string, Pod])[] => {
     const pod = newestReady(own);

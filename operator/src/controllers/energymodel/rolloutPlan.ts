@@ -9,7 +9,7 @@ import { ownedBy, type Manifest } from '../../operands/manifest.ts';
 import type { ModelArm, RecordedModel, ServedModel, ModelPlan, ModelSnapshot } from './snapshot.ts';
 import { rolledOut } from '../../serving/index.ts';
 
-/** What of a spec is served; thresholds, demands and the number of pods are policy, which holds for all revisions at once. Pure. */
+/** Returns the served part of a spec; thresholds, demands and number of pods are policy, which holds for all revisions at once. Pure. */
 function servedOf({ artifact, lambda, heads, resources }: EnergyModel['spec']): ServedModel {
   const own = new Map((heads ?? []).map((head) => [head.name, head.lambda]));
   return {
@@ -51,7 +51,7 @@ export function modelRecord(model: EnergyModel, labels: Readonly<Record<string, 
   return ownedBy(model, resources.controllerRevisions, { name, labels }, { revision: number, data: { revision, served, image } });
 }
 
-/** Whether an unfinished task is judged by a revision. */
+/** Reports whether an unfinished task is judged by a revision. */
 export type InUse = (revision: string) => boolean;
 
 /** Ms between two looks at a rollout that goes on, and at one that waits. */
@@ -75,7 +75,7 @@ const ledgerKey = ({ metadata }: ModelSnapshot['model']): string =>
 const hasPods = ({ deployments, model }: ModelSnapshot, { revision }: ModelArm): boolean =>
   deployments?.has(verifierName(model.metadata.name, revision)) === true;
 
-/** What a rollout makes of a model: which revisions have pods, and what is kept. Undefined: it is unknown what serves. Pure. */
+/** Plans the parts of a model in a rollout: which revisions have pods, and what is kept. Undefined: it is unknown what serves. Pure. */
 export function modelPlan(snapshot: ModelSnapshot, status: RolloutReport, inUse: InUse, now: number): ModelPlan | undefined {
   const { model, recorded, deployment } = snapshot;
   const desired = desiredModel(snapshot);
@@ -108,8 +108,8 @@ export function modelPlan(snapshot: ModelSnapshot, status: RolloutReport, inUse:
 }
 
 /**
- * What is left of a rollout whose model has none any more: its stable revision serves until the pods that follow answer, and
- * others stay until no task is judged by them. Undefined: nothing is left. Pure.
+ * Returns the rest of a rollout whose model has none any more: its stable revision serves until the pods that follow answer,
+ * and others stay until no task is judged by them. Undefined: nothing is left. Pure.
  */
 export function leavingModel(snapshot: ModelSnapshot, inUse: InUse): ModelPlan | undefined {
   const { model, recorded, deployment } = snapshot;

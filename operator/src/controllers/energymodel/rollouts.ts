@@ -28,7 +28,7 @@ import { modelNeedsGpu } from '../placement/owners.ts';
 import { judgeCalibration, type Judgement } from './calibration.ts';
 import { desiredModel, leavingModel, modelPlan, type InUse } from './rolloutPlan.ts';
 
-/** How the rollout of a model goes on, and what the model consists of meanwhile. */
+/** Decides how the rollout of a model goes on, and what the model consists of meanwhile. */
 export function planModel(followers: Followers, snapshot: ModelSnapshot, signal: AbortSignal): Promise<Planned<ModelPlan>> {
   const { model, recorded, policy, allPods, infos } = snapshot;
   const { tasks, pools } = followers.context.caches;
@@ -63,7 +63,7 @@ export function planModel(followers: Followers, snapshot: ModelSnapshot, signal:
   return followRollout(followers, { owner: model, policy, leaving: () => leavingModel(snapshot, inUse) }, revisionsOf, signal);
 }
 
-/** How golden sets find the revisions of a model: at the addresses of its status. */
+/** Returns the means by which golden sets find the revisions of a model: at the addresses of its status. */
 function goldenSets(
   { model, children, goldenPods = [] }: ModelSnapshot,
   ready: (revision: string) => boolean,
@@ -84,13 +84,13 @@ function goldenSets(
   };
 }
 
-/** What a revision is called in the ledger of GPUs; nothing for one that needs none. */
+/** Returns the name of a revision in the ledger of GPUs; nothing for one that needs none. */
 const itemsIn = (model: EnergyModel, { revision }: ModelArm): readonly string[] =>
   modelNeedsGpu(model) ? [itemOf(model.metadata.name, revision)] : [];
 
 const judged = (model: EnergyModel, info: ServerInfo | undefined, now: number): Judgement => judgeCalibration({ model, info }, now);
 
-/** Why a revision abstains from judging, although the spec asks for probabilities that count; undefined while that is unknown. */
+/** Reports why a revision abstains from judging, although the spec asks for probabilities that count; undefined while that is unknown. */
 function abstaining(model: EnergyModel, info: ServerInfo | undefined, now: number): string | undefined {
   const { conditionValue, demanded } = judged(model, info, now);
   if (!demanded || info === undefined || conditionValue.status === 'True') return undefined;
@@ -110,7 +110,7 @@ function uncalibrated({ model, infos }: ModelSnapshot, next: RolloutReport, now:
   return { ...before, reason: 'Held', message: message.slice(0, 512) };
 }
 
-/** How far the pods of a revision are. Where a calibration is demanded, one is not ready to be tried before it reported its own. */
+/** Returns the state of a revision's pods. Where a calibration is demanded, one is not ready to be tried before it reported its own. */
 function enginesOf(
   { model, deployments, infos }: ModelSnapshot,
   { revision }: Pick<ModelArm, 'revision'>,
@@ -132,7 +132,7 @@ function reportedOf({ calibration }: Partial<ServerInfo> = {}): ModelCalibration
   return { fault: `it was calibrated with ${calibration.featureSet}, and workers send ${featureSet}` };
 }
 
-/** What a verifier reports of problems that it never saw. */
+/** Returns the figures that a verifier reports of problems that it never saw. */
 function heldOutOf(info: ServerInfo | undefined): HeldOut | undefined {
   const reported = reportedOf(info);
   if (reported === undefined || 'fault' in reported) return reported;
@@ -147,7 +147,7 @@ function heldOutOf(info: ServerInfo | undefined): HeldOut | undefined {
   };
 }
 
-/** How it makes probabilities of energies, and from which one on acts pass: by its own thresholds, or by those of the spec. */
+/** Returns the maps from energies to probabilities, and the one from which on acts pass: by its own thresholds, or by those of the spec. */
 function mapsOf({ spec: { thresholds } }: EnergyModel, info: ServerInfo | undefined): CalibrationMaps | undefined {
   const reported = reportedOf(info);
   if (reported === undefined || 'fault' in reported) return reported;

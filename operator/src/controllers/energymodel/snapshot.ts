@@ -7,7 +7,7 @@ import type { Child } from '../expertpool/children.ts';
 
 type Spec = EnergyModel['spec'];
 
-/** What of a spec is served, with the weights of all heads. */
+/** The part of a spec that is served, with the weights of all heads. */
 export interface ServedModel {
   readonly artifact: Spec['artifact'];
   readonly lambda: Spec['lambda'];
@@ -27,7 +27,7 @@ export interface RecordedModel extends ModelArm {
   readonly number: number;
 }
 
-/** What a rollout makes of a model: in a snapshot that has one, what serves is that of `serving`. */
+/** Result of a rollout for a model: in a snapshot that has one, what serves is that of `serving`. */
 export interface ModelPlan {
   /** Undefined: the model has no rollout any more, and what is left of the last one ends. */
   readonly status: RolloutReport | undefined;
@@ -43,7 +43,7 @@ export interface ModelPlan {
   readonly keep: readonly string[];
   /** Ms after which time alone may change it. */
   readonly againMs: number;
-  /** What became of copies; undefined: nothing is in shadow. */
+  /** Results of copies; undefined: nothing is in shadow. */
   readonly shadow?: ShadowView | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface ModelSnapshot {
   readonly image: string;
   /** Namespace of the operator, which the pods hear. */
   readonly operatorNamespace: string;
-  /** What servers check tokens by. */
+  /** Data that servers check tokens by. */
   readonly access: ClusterAccess;
   /** Of the Prometheus that servers let in. */
   readonly prometheusNamespace?: string | undefined;
@@ -64,7 +64,7 @@ export interface ModelSnapshot {
   readonly pods: readonly Pod[];
   /** Events of the kubelet about pods that it prepares, by their names. */
   readonly notes: ReadonlyMap<string, string>;
-  /** What the newest ready pod reports of itself; undefined while none has reported. */
+  /** Report of the newest ready pod on itself; undefined while none has reported. */
   readonly info: ServerInfo | undefined;
   /** Revisions on record by their names. */
   readonly recorded?: ReadonlyMap<string, RecordedModel>;
@@ -74,12 +74,12 @@ export interface ModelSnapshot {
   readonly allPods?: ReadonlyMap<string, readonly Pod[]>;
   /** Pods of golden sets. */
   readonly goldenPods?: readonly Pod[];
-  /** What the newest ready pod of each revision reports. */
+  /** Report of the newest ready pod of each revision. */
   readonly infos?: ReadonlyMap<string, ServerInfo>;
-  /** What spec.rolloutPolicyRef names; undefined: pods are replaced at once. */
+  /** The policy that spec.rolloutPolicyRef names; undefined: pods are replaced at once. */
   readonly policy?: NamedPolicy | undefined;
   /** Undefined: the model has no rollout. */
   readonly plan?: ModelPlan;
-  /** What the spec asks for, where a revision serves. */
+  /** Model and image that the spec asks for, where a revision serves. */
   readonly asked?: { readonly model: EnergyModel; readonly image: string };
 }

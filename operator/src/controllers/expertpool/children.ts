@@ -133,7 +133,7 @@ export function takenNames(owner: KubeObject, wanted: readonly Manifest[], prese
   });
 }
 
-/** What an owner controls and does not want any more. `keep` names more that must stay. Pure. */
+/** Lists the objects that an owner controls and does not want any more. `keep` names more that must stay. Pure. */
 export function surplus(
   owner: KubeObject,
   wanted: readonly Manifest[],
@@ -149,15 +149,15 @@ export function surplus(
   );
 }
 
-/** Whether something is to be made that is not there, as far as the caches know. Pure. */
+/** Reports whether something is to be made that is not there, as far as the caches show. Pure. */
 export function makesAnew(wanted: readonly Manifest[], present: readonly Child[]): boolean {
   const there = new Set(present.map(({ resource, object }) => identity(resource, object.metadata.name)));
   return wanted.some(({ resource, object }) => !there.has(identity(resource, object.metadata.name)));
 }
 
 /**
- * Whether the server has this very owner no more, or is about to remove it. Asked before anything is made for it: a cache
- * of the past shows owners that are gone, and the garbage collector takes away what is made for them, again and again.
+ * Reports whether the server has this very owner no more, or is about to remove it. Asked before anything is made for it: a
+ * cache of the past shows owners that are gone, and the garbage collector takes away what is made for them, again and again.
  */
 export async function isGone(client: Pick<ResourceClient, 'find'>, owner: KubeObject, signal: AbortSignal): Promise<boolean> {
   const { name, namespace = '', uid } = owner.metadata;

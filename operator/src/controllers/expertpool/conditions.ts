@@ -8,7 +8,7 @@ export interface Aspects {
   readonly engines: ConditionValue;
   readonly workers: ConditionValue;
   readonly storage: ConditionValue;
-  /** What it goes on without; undefined when nothing is missing. */
+  /** Parts that the pool goes on without; undefined when nothing is missing. */
   readonly degraded: ConditionValue | undefined;
   /** Undefined: the pool has no rollout. */
   readonly rollout?: ConditionValue | undefined;
@@ -35,7 +35,7 @@ export function wholeOf(obstacles: readonly Obstacle[], { engines, workers, stor
   return { ...worst, status: 'False' };
 }
 
-/** What is wrong in the spec itself; what the cluster lacks for it may come, and is no fault of the spec. */
+/** Reasons that are faults of the spec itself; what the cluster lacks for it may come, and is no fault of the spec. */
 const faults: ReadonlySet<string> = new Set(['NameTaken', 'ImageNotSet', 'EngineArgumentRefused']);
 
 function acceptedCondition(obstacles: readonly Obstacle[]): ConditionValue {

@@ -43,7 +43,7 @@ import { traitsOf } from '../../runtime/taskCensus.ts';
 import { poolKey } from './tenancy.ts';
 import { anyDefault, namedPool, warmPoolOf } from '../../runtime/caches.ts';
 
-/** What this controller needs beside the context. */
+/** Dependencies of this controller besides the context. */
 interface ExpertPoolOptions {
   readonly children: ChildCaches;
   readonly writer: ChildWriter;
@@ -124,7 +124,7 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
   return new Controller({ name: 'expertpool', sources, reconcile, maxConcurrent: 4, floorMs, clock, log, registry });
 }
 
-/** What a pool counts or serves changed. */
+/** Reports whether a change concerns what a pool counts or serves. */
 const taskMoved: Predicate<AgentTask> = (change) => {
   if (change.type !== 'update') return true;
   const [a, b] = [change.old.status, change.object.status];
@@ -196,7 +196,7 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
   const owner = toController(resources.expertPools, (key) => pools.lister.get(key));
   const child = (cache: Informer): Source =>
     watches(cache, {
-      // What a pool keeps has no owner, and what stands elsewhere has a label.
+      // Objects that a pool keeps have no owner, and those that stand elsewhere have a label.
       map: (object) => [...new Set([...owner(object), ...labelled(object), ...accessOf(object)])],
     });
   const selecting = (): readonly ObjectKey[] =>

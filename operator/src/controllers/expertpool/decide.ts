@@ -40,7 +40,7 @@ import { itemOf } from '../../placement/index.ts';
 import { bytesOfDemand, demandOf } from '../placement/owners.ts';
 import { isApiError, type ApiError, type KubeObject } from '@agentfleet/kube';
 
-/** What is to be written for a pool. */
+/** Decision on the objects of a pool. */
 export interface PoolDecision {
   /** In the order in which they are made. */
   readonly apply: readonly Manifest[];
@@ -89,7 +89,7 @@ function baseOf({ metadata }: ExpertPool, { expert, experts, images, revision }:
   return { baseServer: expertName(metadata.name, base.name, of) };
 }
 
-/** What fetches and reads weights that are not known yet, and where they are kept. */
+/** Returns the objects that fetch and read weights which are not known yet, and the volume in which they are kept. */
 function weightsParts({ pool, operatorNamespace, weights = [] }: PoolSnapshot): readonly Manifest[] {
   if (weights.length === 0) return [];
   const items = weights.map(({ item }) => item);
@@ -133,12 +133,12 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
   ];
 }
 
-/** A word of the engine's command line that the operator sets itself. */
+/** Returns an argument of the engine's command line that the operator sets itself. */
 function reservedOf({ engine }: Expert): string | undefined {
   return engine.type === 'VLLM' ? reservedCondition(engine.vLLM.extraArgs ?? []) : undefined;
 }
 
-/** What of a pool cannot be made. Pure. */
+/** Lists the parts of a pool that cannot be made. Pure. */
 export function missingParts({ pool, replays, images }: Pick<PoolSnapshot, 'pool' | 'replays' | 'images'>): readonly Obstacle[] {
   return pool.spec.experts.flatMap((expert): readonly Obstacle[] => {
     if (expert.replicas > 0 && imageOf(expert, images) === undefined) {
@@ -154,7 +154,7 @@ export function missingParts({ pool, replays, images }: Pick<PoolSnapshot, 'pool
   });
 }
 
-/** What a pool is to consist of, and what of it is too much. Pure: equal snapshots give equal decisions. */
+/** Decides which objects a pool is to consist of, and which present ones are surplus. Pure: equal snapshots give equal decisions. */
 export function decidePool(snapshot: PoolSnapshot): PoolDecision {
   const { pool, children } = snapshot;
   const apply = renderPool(snapshot);
@@ -165,7 +165,7 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
   }
   const kept = pool.spec.experts.filter((expert) => expert.replicas > 0 && !hasNoPods(expert));
   const { name } = pool.metadata;
-  // What is not changed now stays: of what serves, and of revisions that are tried or end.
+  // Objects that are not changed now stay: those that serve, and those of revisions that are tried or end.
   const servers = serversOf(snapshot).filter(({ expert, revision }) => expert.replicas > 0 && revision !== undefined);
   const keep = [
     ...kept.map((expert) => identity(resources.deployments, serverName(snapshot, expert))),
@@ -224,7 +224,7 @@ function unseated(snapshot: PoolSnapshot): readonly Obstacle[] {
   });
 }
 
-/** What became of a decision. */
+/** Result of a decision that was carried out. */
 interface Execution {
   /** Deployments as the server has them after the writes, by name: newer than what the cache shows. */
   readonly deployments: ReadonlyMap<string, Deployment>;

@@ -16,7 +16,7 @@ import { readProgress, weightsViews } from './manifests/weights.ts';
 import { warmIndex } from '../../runtime/caches.ts';
 import { asError, events, ResourceClient, type Clock, type KubeEvent, type Log, type Transport } from '@agentfleet/kube';
 
-/** What pools are observed with. */
+/** Sources that pools are observed with. */
 export interface PoolObserver {
   readonly context: OperatorContext;
   readonly children: ChildCaches;
@@ -122,7 +122,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   };
 }
 
-/** What the administrator decided for all pools, and what is known of the cluster. */
+/** Returns the decisions of the administrator for all pools, and the known facts about the cluster. */
 function administered(
   context: OperatorContext,
 ): Pick<PoolSnapshot, 'images' | 'egress' | 'operatorNamespace' | 'access' | 'reach' | 'settings' | 'prometheusNamespace'> {
@@ -141,7 +141,7 @@ function withAll(pool: ExpertPool, recorded: ReadonlyMap<string, RecordedArm>): 
   return { ...pool, spec: { ...pool.spec, experts } };
 }
 
-/** How long an answer is believed, ms. */
+/** Time for which an answer counts as current, ms. */
 export const notePollMs = 10_000;
 
 /** Most pods that are asked about for one pool: each costs a request, and all of a Deployment say the same. */

@@ -11,10 +11,10 @@ import { deploymentsOf, partsOfPlainGateway } from './servers.ts';
 import { isBehindGateway } from './manifests/chat.ts';
 import type { PoolSnapshot, RolloutPlan } from './snapshot.ts';
 
-/** Which revisions unfinished tasks work with. */
+/** Revisions that unfinished tasks work with. */
 export interface InUse {
   readonly revision: (revision: string) => boolean;
-  /** Whether a task is worked on that knows no revision. */
+  /** Reports whether a task is worked on that knows no revision. */
   readonly plain: () => boolean;
 }
 
@@ -59,7 +59,7 @@ function ending(
   return others.filter((arm) => inUse.revision(arm.revision) || (drains && present(snapshot, arm)));
 }
 
-/** What a rollout makes of a pool: which revisions have pods, and what is kept. Pure. `now` is wall time in ms. */
+/** Plans the parts of a pool in a rollout: which revisions have pods, and what is kept. Pure. `now` is wall time in ms. */
 export function planOf(snapshot: PoolSnapshot, status: RolloutReport, inUse: InUse, now: number): RolloutPlan | undefined {
   const { pool, recorded } = snapshot;
   const desired = desiredArm(snapshot);
@@ -97,8 +97,8 @@ export function planOf(snapshot: PoolSnapshot, status: RolloutReport, inUse: InU
 }
 
 /**
- * What is left of a rollout whose pool has none any more: its pods stay until those that follow answer, but for those on GPUs,
- * in whose places the others come. Pure.
+ * Returns the rest of a rollout whose pool has none any more: its pods stay until those that follow answer, but for those on
+ * GPUs, in whose places the others come. Pure.
  */
 export function leavingPlan(snapshot: PoolSnapshot, inUse: InUse): RolloutPlan | undefined {
   const { pool, images, children, recorded, deployments } = snapshot;

@@ -26,7 +26,7 @@ import { desiredArm, leavingPlan, planOf, type InUse } from './rolloutPlan.ts';
 import { armInput, deploymentsOf } from './servers.ts';
 import type { PoolSnapshot, RolloutPlan } from './snapshot.ts';
 
-/** How the rollout of a pool goes on, and what the pool consists of meanwhile. */
+/** Decides how the rollout of a pool goes on, and what the pool consists of meanwhile. */
 export function planPool(followers: Followers, snapshot: PoolSnapshot, signal: AbortSignal): Promise<Planned<RolloutPlan>> {
   const { pool, policy, recorded } = snapshot;
   const { name } = pool.metadata;
@@ -68,7 +68,7 @@ function inUseOf({ context }: Followers, pool: ExpertPool): InUse {
   };
 }
 
-/** How far the pods of a revision are. */
+/** Returns the state of the pods of a revision. */
 function enginesOf({ pool, deployments }: PoolSnapshot, arm: PoolArm, now: number): Seen['canaryEngines'] {
   const servers = deploymentsOf(pool, arm).filter(({ replicas }) => replicas > 0);
   return engineState(
@@ -90,7 +90,7 @@ function podsOf(snapshot: PoolSnapshot, revision: string): PoolSnapshot['pods'] 
   return snapshot.pods.filter(({ metadata }) => wanted.has(metadata.labels?.[labels.revision] ?? ''));
 }
 
-/** How golden sets find the revisions of a pool. */
+/** Returns the means by which golden sets find the revisions of a pool. */
 function goldenSets(snapshot: PoolSnapshot, arms: readonly PoolArm[], now: number): Revisions<RolloutPlan>['golden'] {
   const { pool, energyModel, children, pods } = snapshot;
   const { name } = pool.metadata;
@@ -117,7 +117,7 @@ function goldenSets(snapshot: PoolSnapshot, arms: readonly PoolArm[], now: numbe
   };
 }
 
-/** What the engines of a revision are called in the ledger of GPUs. */
+/** Lists the names of the engines of a revision in the ledger of GPUs. */
 export function itemsOf(arm: PoolArm): readonly string[] {
   return arm.experts.filter(needsGpu).map((expert) => itemOf(expert.name, serverHash(arm, expert)));
 }

@@ -69,14 +69,14 @@ export function serverName(snapshot: PoolSnapshot, expert: Expert): string {
   return expertName(snapshot.pool.metadata.name, expert.name, serverRevision(snapshot, expert));
 }
 
-/** What a brief lists of one revision. Pure. */
+/** Returns the facts about one revision that a brief lists. Pure. */
 export function armInput(arm: PoolArm): ArmInput {
   const { revision, experts, images } = arm;
   const imaged = experts.filter((expert) => imageOf(expert, images) !== undefined);
   return { revision, experts, imaged, revisionOf: (expert) => serverHash(arm, expert), gateway: gatewayHash(arm) };
 }
 
-/** What the brief lists of the revisions of a pool. Pure. */
+/** Returns the facts about the revisions of a pool that the brief lists. Pure. */
 export function armsOf(snapshot: PoolSnapshot): Pick<BriefInput, 'revisionOf' | 'gateway' | 'withheld' | 'arms' | 'rollout' | 'policies'> {
   const { rollout, policy: own, judgePolicy: judge } = snapshot;
   const common = { policies: { own, judge }, withheld: heldByGateways(snapshot), gateway: gatewayRevision(snapshot) };
@@ -96,7 +96,7 @@ export function recordOf({ pool, rollout }: PoolSnapshot): readonly Manifest[] {
   return [owned(pool, resources.controllerRevisions, { name, component: 'expert' }, { revision: number, data })];
 }
 
-/** Tells gateways of several revisions apart: two with the same chat models have one. Undefined: there is none. Pure. */
+/** Returns the hash by which gateways of revisions differ: two with the same chat models have one. Undefined: there is none. Pure. */
 function gatewayHash(arm: Pick<PoolArm, 'experts' | 'images'>): string | undefined {
   const models = chatExperts(arm.experts);
   return models.length === 0 ? undefined : shortHash(Object.fromEntries(models.map((one) => [one.name, serverHash(arm, one)])), 8);
@@ -108,7 +108,7 @@ export function gatewayRevision({ pool, rollout }: Pick<PoolSnapshot, 'pool' | '
   return gatewayHash(rollout.serving);
 }
 
-/** Whether the gateway is still one from before there were revisions. */
+/** Reports whether the gateway is still one from before there were revisions. */
 const isPlain = (plain: ReadonlySet<string>, experts: readonly Expert[]): boolean =>
   chatExperts(experts).some(({ name }) => plain.has(name));
 

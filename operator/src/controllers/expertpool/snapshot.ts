@@ -16,13 +16,13 @@ import type { WeightsView } from './manifests/weights.ts';
 import { contentHash, ResourceClient, type Clock, type Transport } from '@agentfleet/kube';
 import { homeOf } from '../../operands/manifest.ts';
 
-/** How many tasks a pool has. */
+/** Numbers of tasks of a pool. */
 interface TaskCounts {
   readonly running: number;
   readonly queued: number;
 }
 
-/** What a rollout makes of a pool: in a snapshot that has one, the pool's experts and images are those of `serving`. */
+/** Result of a rollout for a pool: in a snapshot that has one, the pool's experts and images are those of `serving`. */
 export interface RolloutPlan {
   /** Undefined: the pool has no rollout any more, and what is left of the last one ends. */
   readonly status: RolloutReport | undefined;
@@ -37,7 +37,7 @@ export interface RolloutPlan {
   readonly keep: readonly string[];
   /** Ms after which time alone may change it. */
   readonly againMs: number;
-  /** What became of copies; undefined: nothing is in shadow. */
+  /** Results of copies; undefined: nothing is in shadow. */
   readonly shadow?: ShadowView | undefined;
 }
 
@@ -48,11 +48,11 @@ export interface PoolSnapshot {
   readonly egress: EgressBrief;
   /** Namespace of the operator, which experts hear. */
   readonly operatorNamespace: string;
-  /** What servers check tokens by. */
+  /** Data that servers check tokens by. */
   readonly access: ClusterAccess;
-  /** What of the network workers need beside what the pool names. */
+  /** Destinations in the network that workers need besides those that the pool names. */
   readonly reach: Omit<WorkerReach, 'egress'>;
-  /** What the administrator set for all operands; default: nothing. */
+  /** Settings of the administrator for all operands; default: nothing. */
   readonly settings?: OperandSettings | undefined;
   /** Of the Prometheus that servers let in. */
   readonly prometheusNamespace?: string | undefined;
@@ -76,15 +76,15 @@ export interface PoolSnapshot {
   readonly alive: ReadonlySet<string>;
   /** Events of the kubelet about pods that it prepares, by their names. */
   readonly notes: ReadonlyMap<string, string>;
-  /** What the newest ready pod of each expert reports of itself, by the names of the pods. */
+  /** Report of the newest ready pod of each expert on itself, by the names of the pods. */
   readonly infos: ReadonlyMap<string, ServerInfo>;
-  /** How long experts took to answer, by their names; undefined: they are not measured. */
+  /** Time that experts took to answer, by their names; undefined: they are not measured. */
   readonly latencies?: ReadonlyMap<string, Latency>;
-  /** What is known of weights, those of the spec first. */
+  /** Facts that are known about weights, those of the spec first. */
   readonly weights?: readonly WeightsView[];
   /** Revisions on record by their names. */
   readonly recorded?: ReadonlyMap<string, RecordedArm>;
-  /** What spec.rolloutPolicyRef names; undefined: pods are replaced at once. */
+  /** The policy that spec.rolloutPolicyRef names; undefined: pods are replaced at once. */
   readonly policy?: NamedPolicy | undefined;
   /** The same of the model. */
   readonly judgePolicy?: NamedPolicy | undefined;
@@ -95,7 +95,7 @@ export interface PoolSnapshot {
 const runningPhases: ReadonlySet<string> = new Set(['Preparing', 'Running', 'Verifying', 'RollingBack', 'AwaitingApproval']);
 const queuedPhases: ReadonlySet<string> = new Set(['Pending', 'Queued']);
 
-/** Where tasks count; suspended and finished ones count nowhere. */
+/** Returns the count that a task belongs to; suspended and finished ones count nowhere. */
 export function countedAs({ finished, phase }: Pick<TaskTraits, 'finished' | 'phase'>): keyof TaskCounts | undefined {
   if (finished) return undefined;
   if (runningPhases.has(phase)) return 'running';
@@ -116,10 +116,10 @@ export function countTasks(groups: readonly TaskGroup[]): TaskCounts {
 /** A recording: the hash of what its pods read, or why they cannot read it. */
 export type Replay = { readonly hash: string } | { readonly hash?: undefined; readonly reason: Reason; readonly message: string };
 
-/** How long an answer is believed, ms: a recording that is missing is awaited, one that is there seldom changes. */
+/** Time for which an answer counts as current, ms: a recording that is missing is awaited, one that is there seldom changes. */
 export const replayPollMs = { missing: 5_000, present: 30_000 } as const;
 
-/** What the pods of an expert would find in this ConfigMap. Pure. */
+/** Returns the recording that the pods of an expert would find in this ConfigMap. Pure. */
 function replayOf(name: string, configMap: ConfigMap | undefined): Replay {
   if (configMap === undefined) {
     const message = `there is no ConfigMap ${name} in the namespace of the pool; create it with the recording`;
@@ -133,8 +133,8 @@ function replayOf(name: string, configMap: ConfigMap | undefined): Replay {
 }
 
 /**
- * Reads recordings. They are people's ConfigMaps without a label of ours, so no cache holds them: they are asked for,
- * and the answer is believed for a while.
+ * Reader of recordings. They are ConfigMaps of users without a label of the operator, so no cache holds them: they are
+ * requested, and the answer counts as current for a while.
  */
 export class ReplayReader {
   readonly #client: ResourceClient<ConfigMap>;

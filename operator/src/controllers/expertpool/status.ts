@@ -39,7 +39,7 @@ interface ExpertView {
   readonly essential: boolean;
 }
 
-/** How far what serves an expert is: its pods, and for a chat model the gateway. */
+/** Returns the state of the parts that serve an expert: its pods, and for a chat model the gateway. */
 function servingExpert(snapshot: PoolSnapshot, expert: Expert, pods: readonly Pod[], obstacle: Obstacle | undefined): Serving {
   const { replicas: wanted } = expert;
   if (expert.engine.type === 'Harness')
@@ -88,7 +88,7 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
   return { state, conditionValue, essential: isEssential(pool, expert) };
 }
 
-/** What is known of the weights that an expert serves. */
+/** Returns the known sizes of the weights that an expert serves. */
 function sizesOf({ pool, weights = [] }: PoolSnapshot, expert: Expert): EngineSizes {
   const of = (name: string): EngineSizes['model'] => {
     const item = weightsOf(pool, [expert]).find((known) => known.name === name);
@@ -118,7 +118,7 @@ function enginesCondition(snapshot: PoolSnapshot, views: readonly ExpertView[]):
   return { status: 'False', reason: 'NoGeneralist', message, stalled: true };
 }
 
-/** Why the verifier that the pool names does not serve it. */
+/** Returns the reason why the verifier that the pool names does not serve it. */
 function verifierCondition({ pool, energyModel }: PoolSnapshot): ConditionValue | undefined {
   const name = pool.spec.energyModelRef?.name;
   if (name === undefined) return undefined;
@@ -142,7 +142,7 @@ function warmCondition({ pool, namespaces, missingGrants = [] }: PoolSnapshot): 
   return { status: 'True', reason: 'WarmNamespaceNotReady', message };
 }
 
-/** Which namespace lacks which grant, with the object that cures it. */
+/** Reports which namespace lacks which grant, with the object that cures it. */
 function grantsCondition({ pool, missingGrants }: PoolSnapshot): ConditionValue | undefined {
   const { warm = [] } = pool.spec.sandbox;
   if (missingGrants === undefined || warm.every(({ namespace }) => namespace === homeOf(pool))) return undefined;
@@ -154,7 +154,7 @@ function grantsCondition({ pool, missingGrants }: PoolSnapshot): ConditionValue 
   return { status: 'False', reason: 'GrantMissing', message: cures.join('; ') };
 }
 
-/** What the pool goes on without; undefined when nothing is missing. */
+/** Reports what the pool goes on without; undefined when nothing is missing. */
 function degradedCondition(snapshot: PoolSnapshot, views: readonly ExpertView[]): ConditionValue | undefined {
   const experts = failing(views.filter(({ essential }) => !essential));
   const grants = grantsCondition(snapshot);
@@ -247,8 +247,8 @@ export function poolStatus(snapshot: PoolSnapshot, decision: PoolDecision, now: 
 const proposes = ({ role }: Expert): boolean => role === 'Generalist' || role === 'Specialist';
 
 /**
- * Whether tasks cannot be done without an expert: it proposes. The others make the work better, and a pool goes on without
- * them and reports it; so it does without a language model, unless no other expert is a Generalist. Pure.
+ * Reports whether tasks cannot be done without an expert: it proposes. The others make the work better, and a pool goes on
+ * without them and reports it; so it does without a language model, unless no other expert is a Generalist. Pure.
  */
 function isEssential(pool: ExpertPool, expert: Expert): boolean {
   if (!proposes(expert)) return false;
@@ -257,7 +257,7 @@ function isEssential(pool: ExpertPool, expert: Expert): boolean {
   return !other;
 }
 
-/** How far the gateway is that tasks without a revision are sent to. Pure. */
+/** Returns the state of the gateway that tasks without a revision are sent to. Pure. */
 function gatewayServing(snapshot: PoolSnapshot, obstacle?: Obstacle): Serving {
   const { pool, images, notes, deployments } = snapshot;
   const revision = gatewayRevision(snapshot);

@@ -52,7 +52,7 @@ export function readyEvent(present: Reported | undefined, next: Reported): NewEv
   const [old, ready] = [conditionOf(present), conditionOf(next)];
   if (ready === undefined || (old?.status === ready.status && old.reason === ready.reason)) return undefined;
   const stalled = findCondition(next.conditions, 'Stalled') !== undefined;
-  // What is under way is reported by the conditions; people hear of its end, and of a pool that stops to be ready.
+  // The conditions report what is under way; Events report its end, and a pool that stops to be ready.
   if (ready.status !== 'True' && !stalled && old?.status !== 'True') return undefined;
   return { type: ready.status === 'True' ? 'Normal' : 'Warning', reason: ready.reason, action: 'Reconcile', note: ready.message };
 }

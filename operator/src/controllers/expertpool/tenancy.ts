@@ -13,7 +13,7 @@ export function poolKey(pool: ExpertPool): string {
   return `${homeOf(pool)}/${pool.metadata.name}`;
 }
 
-/** Which pool a task belongs to, over the caches of one moment. */
+/** Lookup of the pool that a task belongs to, over the caches of one moment. */
 export class Tenancy {
   readonly #caches: TenancyCaches;
   readonly #lookup: PoolLookup;
@@ -48,7 +48,7 @@ export class Tenancy {
     return [...found].sort();
   }
 
-  /** Whether sandboxes of the pool are to wait in a namespace: what they need is there before the first task. */
+  /** Reports whether sandboxes of the pool are to wait in a namespace: the objects that they need are there before the first task. */
   #warms(pool: ExpertPool, name: string): boolean {
     const asked = pool.spec.sandbox.warm?.some(({ namespace, replicas }) => namespace === name && replicas > 0) === true;
     return asked && pool.metadata.deletionTimestamp === undefined && mayWarm(pool, name, this.#lookup);

@@ -13,7 +13,7 @@ export interface ScaleSnapshot {
   readonly first: ExpertScale;
   /** Pods of the expert whose memory the plan of the pool has. */
   readonly held: () => number;
-  /** Why GPUs have no room for so many pods of the expert, beside all that is there; undefined: they have. */
+  /** Returns the reason why GPUs have no room for so many pods of the expert, beside all that is there; undefined: they have. */
   readonly lack: (replicas: number) => string | undefined;
 }
 
@@ -27,7 +27,7 @@ interface Word {
 
 interface Grant {
   readonly granted: number;
-  /** Why it is less than what was asked for. */
+  /** Reason why it is less than what was asked for. */
   readonly lack?: string;
 }
 
@@ -71,7 +71,7 @@ function wordOf(snapshot: ScaleSnapshot, { lack }: Grant): Word {
   return { ready: false, reason: 'Progressing', message: `${ready} of ${asked} pods answer, ${replicas} exist${more}` };
 }
 
-/** What is granted, and how that went; without a grant the expert cannot be scaled. */
+/** Decides what is granted, and reports how that went; without a grant the expert cannot be scaled. */
 function judge(snapshot: ScaleSnapshot): { readonly word: Word; readonly grant?: Grant } {
   const { scale, pool, first } = snapshot;
   const { poolRef, expert: name } = scale.spec;

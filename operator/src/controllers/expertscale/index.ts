@@ -28,13 +28,13 @@ import { decideScale } from './decide.ts';
 
 const fieldManager = 'agentfleet-operator';
 
-/** When one for which GPUs have no room is looked at again: no event reports that memory came free, ms. */
+/** Time until an ExpertScale for which GPUs have no room is looked at again, ms: no event reports that memory came free. */
 const roomMs = 15_000;
 
-/** Somebody changed it since it was read, ms. */
+/** Time until an ExpertScale that was changed since it was read is looked at again, ms. */
 const conflictMs = 100;
 
-/** What the controller looks at. */
+/** Sources of the controller. */
 interface Sources {
   readonly context: OperatorContext;
   readonly gpus: GpuCaches;
@@ -107,7 +107,7 @@ class ScaleReconciler {
     return decideScale({ scale, pool, first: scalesOf(poolRef.name, expert, all)[0] ?? scale, held, lack }, clock.now());
   }
 
-  /** Why so many pods have no room. */
+  /** Returns the reason why so many pods have no room. */
   #lack(pool: ExpertPool, expert: string, replicas: number): string | undefined {
     const now = this.#sources.context.clock.now();
     const before = placeless(this.#sources, [], now);

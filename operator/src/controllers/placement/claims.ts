@@ -35,7 +35,7 @@ function claimOf(name: string, tenants: readonly Tenant[], slot: PlanSlot, uuid:
     deviceClass: deviceClassOf(slot, inventory.driver),
     ...(slot.mig === undefined ? {} : { profile: slot.mig.profile }),
     tolerated: toleratedIn(name, first.owner, first.assignment, slot, inventory.driver),
-    // What is written now is for the next claim: the spec of this one cannot be changed.
+    // The setting that is written now is for the next claim: the spec of this one cannot be changed.
     sharing: sharingInName(name),
   };
   const binding = { slot: slot.name, uuid, pciBusID: slot.pciBusID };
@@ -87,7 +87,7 @@ function deviceClassOf({ mig }: Pick<PlanSlot, 'mig'>, { deviceClass, migDeviceC
   return mig === undefined ? deviceClass : migDeviceClass;
 }
 
-/** Whether the DeviceClasses are there that claims of these slots name. Of a slice that its driver does not publish only the name says that it is one. */
+/** Reports whether the DeviceClasses that claims of these slots name exist. Only its name marks a slice its driver does not publish. */
 export function hasClasses(slots: readonly PlanSlot[], { deviceClass, migDeviceClass }: Inventory): boolean {
   const slices = slots.filter(({ name }) => parseSlotName(name)?.slice !== undefined);
   const boards = slices.length < slots.length || slots.length === 0;

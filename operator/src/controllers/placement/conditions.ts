@@ -1,9 +1,9 @@
-import type { Inventory, Owner, OwnerPlan } from './model/index.ts';
+import type { Inventory, Owner, OwnerPlan, PlanSlot } from './model/index.ts';
 import { cut, type NewCondition } from '@agentfleet/kube';
 import type { Reason, ConditionType } from '@agentfleet/protocol/api';
 import { slotClaimName } from '../../placement/index.ts';
 import { slicesOfPlugin } from './inventory.ts';
-import { lacksHolder } from './problem.ts';
+import { isShut, lacksHolder } from './problem.ts';
 import { sharingCondition } from './slots.ts';
 
 interface ConditionValue {
@@ -19,7 +19,7 @@ const notJoined =
   'tensorParallel needs whole GPUs of one node that NVLink joins, no MIG slices: declare them in data.links of ConfigMap agentfleet-slots of the operator ' +
   '(dgx-1/gpu0 dgx-1/gpu1 NV4), lower engine.vLLM.tensorParallel, or set spec.placement.nvlink to Ignore';
 
-/** What helps. The first of these that occurs is the reason of the condition. */
+/** Cures by reason. The first of these that occurs is the reason of the condition. */
 const cures: Readonly<Record<Rejected, string>> = {
   SizeUnknown: 'wait until the weights are read, or give the budget in bytes',
   NotDivisible: 'take a number of GPUs that divides them',
@@ -42,13 +42,18 @@ const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 
 const longestList = 4;
 
-/** Who did not get a place, why, and what helps. */
+/** What a condition says of a slot that cannot be used. */
+function faultWords({ reason, message }: NonNullable<PlanSlot['fault']>): Pick<ConditionValue, 'reason' | 'message'> {
+  return { reason: reason === 'Conflict' ? 'PlacementConflict' : reason, message };
+}
+
+/** Reports the engines that did not get a place, the reason, and the cure. */
 function refused(owner: Owner, { plan, unplaced }: OwnerPlan, { slots }: Inventory): ConditionValue {
   const rejected = plan.rejected ?? [];
   const reason = order.find((known) => rejected.some((conditionValue) => conditionValue.reason === known)) ?? 'NotAllowed';
   const chosen = rejected.filter((conditionValue) => conditionValue.reason === reason);
-  const closed = slots.find(({ name, fault }) => fault?.reason === 'NodeUnschedulable' && chosen.some(({ slot }) => slot === name))?.fault;
-  if (reason === 'Unhealthy' && closed !== undefined) return { status: 'False', reason: 'NodeUnschedulable', message: closed.message };
+  const closed = slots.find((slot) => isShut(slot) && chosen.some((rejection) => rejection.slot === slot.name))?.fault;
+  if (reason === 'Unhealthy' && closed !== undefined) return { status: 'False', ...faultWords(closed) };
   const lacks = owner.wishes.flatMap(({ demand }) =>
     'lack' in demand && (demand.reason ?? 'SizeUnknown') === reason ? [demand.lack] : [],
   );
@@ -67,17 +72,13 @@ function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): Condi
   const [first] = stuck;
   const fault = inventory.slots.find(({ name }) => name === first?.slot)?.fault;
   if (first !== undefined && fault !== undefined) {
-    return {
-      status: 'False',
-      reason: fault.reason === 'Conflict' ? 'PlacementConflict' : fault.reason,
-      message: `${first.slot}: ${fault.message}`,
-    };
+    return { status: 'False', ...faultWords(fault), message: `${first.slot}: ${fault.message}` };
   }
   const waiting = owner.wishes.filter(({ item }) => unplaced.includes(item));
   const named = namedIn(waiting).flatMap((slot) => inventory.slots.find(({ name }) => name === slot)?.fault ?? []);
   const [bad] = named;
   if (unplaced.length > 0 && bad !== undefined) {
-    return { status: 'False', reason: bad.reason === 'Conflict' ? 'PlacementConflict' : bad.reason, message: bad.message };
+    return { status: 'False', ...faultWords(bad) };
   }
   if (modeLack !== undefined) return { status: 'False', reason: 'NoMode', message: `${modeLack}${skippedWords(outcome)}` };
   const slices = unplaced.length === 0 ? undefined : slicesOfPlugin(owner, [], inventory);

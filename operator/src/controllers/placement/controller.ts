@@ -117,7 +117,7 @@ class PlacementWriter {
 
   async #note(news: Notes, book: ConfigMap | undefined, signal: AbortSignal): Promise<ConfigMap> {
     const { namespace } = this.#context.config;
-    // What is not declared any more is taken away: all that is ours is declared.
+    // Data that is not declared any more is taken away: all data of the operator is declared.
     const bindings = news.bindings ?? book?.data?.['bindings'] ?? '';
     const probes = news.probes ?? book?.data?.['probes'];
     const problems = news.problems ?? book?.data?.['problems'] ?? '';
@@ -162,7 +162,7 @@ const probeLookMs = 30_000;
 /** Statuses of pools move with their tasks; no plan needs to be faster than this, ms. */
 const floorMs = 250;
 
-/** Whether nothing is to be written. */
+/** Reports whether nothing is to be written. */
 function isIdle({ bindings, problems, claims, remove, statuses, holders, probe, probes }: PlacementDecision): boolean {
   const held = holders.make.length + holders.own.length + holders.end.length === 0;
   const asked = probe.make === undefined && probe.end === undefined && probes === undefined;

@@ -6,7 +6,7 @@ import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
 import { bindingsToKeep, inventoryOf } from './inventory.ts';
 import { inOrder, isConcerned, modelOwner, poolOwner, type Revisions } from './owners.ts';
 import { planOwner } from './plan.ts';
-import type { Presence } from './serve.ts';
+import { onCordoned, type Presence } from './serve.ts';
 import { holderChanges, probeChanges, wantedHolders, type HolderChanges, type ProbeChanges } from './reserve/index.ts';
 import { bookNews, writeProbes } from './slots.ts';
 import { placementWords } from './conditions.ts';
@@ -24,7 +24,9 @@ export interface PlacementSnapshot {
   readonly claims: readonly KubeObject[];
   readonly progress: ProgressOf;
   readonly present: Presence;
-  /** Who is on GPUs as the cluster shows it. */
+  /** Whether pods of an engine that have not ended are on the node of its slot. */
+  readonly runs: Presence;
+  /** Engines on GPUs, as the cluster shows them. */
   readonly occupants?: readonly Occupant[];
   /** Uids of pods that hold GPUs for engines that are still there. */
   readonly inUse: ReadonlySet<string>;
@@ -43,7 +45,7 @@ export interface PlacementStatus {
 export interface PlacementDecision {
   /** The bindings as they are to be written down; undefined: as they are. */
   readonly bindings: string | undefined;
-  /** What is reported there of GPUs and lines that are not used; undefined: as it is. */
+  /** Report in the same ConfigMap on GPUs and lines that are not used; undefined: as it is. */
   readonly problems: string | undefined;
   readonly claims: readonly ClaimManifest[];
   readonly remove: readonly KubeObject[];
@@ -67,7 +69,7 @@ const nobody: OwnerPlan = {
   asks: [],
 };
 
-/** Whether nothing is to be decided about it now. */
+/** Reports whether nothing is to be decided about an owner now. */
 const isFixed = ({ going, unknown = false }: Owner): boolean => going || unknown;
 
 interface Outcome extends OwnerPlan {
@@ -100,7 +102,7 @@ function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inv
   return { plan: { ...outcome.plan, assignments: [...holder.assignments] }, ...written };
 }
 
-/** What is written of a status now, to compare with what is to be. */
+/** Returns the part of a status that is written now, to compare it with the one that is to be. */
 function presentOf({ object }: Owner): PlacementStatus {
   const { plan, conditions = [] } = object.status ?? {};
   const own = conditions.filter(({ type }) => type.startsWith('Placement'));
@@ -110,27 +112,37 @@ function presentOf({ object }: Owner): PlacementStatus {
   };
 }
 
-/** Whether two claims' owners are the same. */
+/** Returns the owners of an object as a text, which is the same for two claims of the same owners. */
 function ownersOf(object: KubeObject): string {
   return canonical((object.metadata.ownerReferences ?? []).map(({ uid }) => uid).sort());
 }
 
 const unknownNeeds = 'the record of the revision that serves is not there, and nobody can say what its engines need: see RolloutHealthy';
 
-/** Engines of a pool of which nobody can say what they need, by their experts. */
+/** Lists the engines of a pool of which it is unknown what they need, by their experts. */
 function unknownEngines(pool: ExpertPool, revisions: Revisions): readonly (readonly [string, string])[] {
   const { key, unknown = false } = poolOwner(pool, revisions);
   return unknown ? pool.spec.experts.filter(needsGpu).map(({ name }) => [`${key} ${name}`, unknownNeeds] as const) : [];
 }
 
-/** Engines without a place, or without one that is known to do, by owner and item, each with the words of its owner's condition. Pure. */
-export function unplacedEngines(
-  { pools, models, cluster, revisions, present }: PlacementSnapshot,
-  now: number,
-): ReadonlyMap<string, string> {
-  const owners = inOrder([...pools.map((pool) => poolOwner(pool, revisions)), ...models.map(modelOwner)].filter(isConcerned));
+interface Outcomes {
+  readonly owners: readonly Owner[];
+  readonly inventory: Inventory;
+  readonly outcomes: readonly Outcome[];
+}
+
+/** What becomes of everybody's engines. */
+function outcomesOf({ pools, models, cluster, revisions, present, runs }: PlacementSnapshot, now: number): Outcomes {
   const inventory = inventoryOf(cluster, now);
-  const outcomes = planAll(onWhatIsLeft(owners, inventory), inventory, present);
+  const concerned = [...pools.map((pool) => poolOwner(pool, revisions)), ...models.map(modelOwner)].filter(isConcerned);
+  const owners = inOrder(concerned).map((owner) => onCordoned(owner, inventory, runs));
+  return { owners, inventory, outcomes: planAll(onWhatIsLeft(owners, inventory), inventory, present) };
+}
+
+/** Engines without a place, or without one that is known to do, by owner and item, each with the words of its owner's condition. Pure. */
+export function unplacedEngines(snapshot: PlacementSnapshot, now: number): ReadonlyMap<string, string> {
+  const { pools, revisions } = snapshot;
+  const { inventory, outcomes } = outcomesOf(snapshot, now);
   return new Map([
     ...pools.flatMap((pool) => unknownEngines(pool, revisions)),
     ...outcomes.flatMap(({ owner, ...outcome }) => {
@@ -140,12 +152,10 @@ export function unplacedEngines(
   ]);
 }
 
-/** Where everybody's engines are to be. Pure: equal snapshots give equal decisions. `now` is wall time in ms. */
+/** Decides the places of all owners' engines. Pure: equal snapshots give equal decisions. `now` is wall time in ms. */
 export function decidePlacement(snapshot: PlacementSnapshot, now: number): PlacementDecision {
-  const { pools, models, cluster, claims: present } = snapshot;
-  const owners = inOrder([...pools.map((pool) => poolOwner(pool, snapshot.revisions)), ...models.map(modelOwner)].filter(isConcerned));
-  const inventory = inventoryOf(cluster, now);
-  const outcomes = planAll(onWhatIsLeft(owners, inventory), inventory, snapshot.present);
+  const { cluster, claims: present } = snapshot;
+  const { owners, inventory, outcomes } = outcomesOf(snapshot, now);
   const planned = outcomes.map(({ owner, plan, ending }): Holder => ({
     owner,
     assignments: plan.assignments,
@@ -197,7 +207,7 @@ function sorted({ conditions = [], ...rest }: PlacementStatus): PlacementStatus 
   return { ...rest, conditions: [...conditions].sort((a, b) => (a.type < b.type ? -1 : 1)) };
 }
 
-/** How important an engine is; one that is no longer asked for is the least. */
+/** Returns the importance of an engine; one that is no longer asked for has the least. */
 function worth({ wishes }: Owner, { item }: Assignment): number {
   const rank = wishes.find((wish) => wish.item === item)?.rank;
   return rank === undefined ? -1 : ranks.indexOf(rank);
@@ -276,7 +286,7 @@ export function staleOccupants(occupants: readonly Occupant[], holders: readonly
   return new Set(occupants.filter((occupant) => !planned.has(keyOf(occupant))).map(({ slot }) => slot));
 }
 
-/** How far the pods of an engine on its slot are. Stalled: they do not get on, and no other engine waits for them. */
+/** Progress of the pods of an engine on its slot. Stalled: they do not get on, and no other engine waits for them. */
 export type Progress = 'Absent' | 'Starting' | 'Ready' | 'Stalled';
 
 export type ProgressOf = (owner: Owner, assignment: Assignment) => Progress;
@@ -328,7 +338,10 @@ export function admit(holders: readonly Holder[], progress: ProgressOf, stale: R
   }));
 }
 
-/** What one waits for on a slot: its turn, or (`before` undefined) pods that left it. Names of another namespace are not its owner's to read. */
+/**
+ * Returns what an engine waits for on a slot: its turn, or (`before` undefined) pods that left it. Names of another namespace are not its
+ * owner's to read.
+ */
 function waitOf({ namespace }: Owner, item: string, slot: string, before: Tenant | undefined): string {
   if (before === undefined) return `${item} starts when the pods of an engine that left ${slot} are gone`;
   const { owner } = before.holder;

@@ -158,13 +158,16 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
   };
 }
 
-/** Sound slots of nodes that take no pods: whoever is there stays, and none comes. */
+/** Sound slots of nodes that take no pods: whoever is there stays, and none comes. One that is not ready may still run what it runs. */
 function closedSlots(slots: readonly PlanSlot[], nodes: readonly Node[]): readonly PlanSlot[] {
-  const closed = new Map(nodes.map((node) => [node.metadata.name, closedBy(node)]));
-  return slots.map((slot) => {
-    const message = closed.get(slot.node);
-    return slot.fault !== undefined || message === undefined ? slot : { ...slot, fault: { reason: 'NodeUnschedulable', message } };
-  });
+  const closed = new Map(
+    nodes.flatMap((node): readonly (readonly [string, PlanSlot['fault']])[] => {
+      const message = closedBy(node);
+      const reason = node.spec?.unschedulable === true ? 'NodeCordoned' : 'NodeUnschedulable';
+      return message === undefined ? [] : [[node.metadata.name, { reason, message }]];
+    }),
+  );
+  return slots.map((slot) => ({ ...slot, fault: slot.fault ?? closed.get(slot.node) }));
 }
 
 function tellSharing(

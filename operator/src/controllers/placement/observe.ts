@@ -6,6 +6,7 @@ import {
   bindingOf,
   holderAnnotation,
   itemOf,
+  nodeOfSlot,
   slotLabel,
   uuidAnnotation,
   valuesIn,
@@ -35,7 +36,7 @@ import { placementComponent } from './claims.ts';
 /** NVIDIA's driver and its class of whole GPUs. */
 export const defaultDriver = { driver: 'gpu.nvidia.com', deviceClass: 'gpu.nvidia.com' } as const;
 
-/** What placement is observed with. */
+/** Sources that placement is observed with. */
 export interface PlacementSources {
   readonly context: OperatorContext;
   readonly gpus: GpuCaches;
@@ -45,7 +46,7 @@ export interface PlacementSources {
   readonly absences?: Absences;
 }
 
-/** What is decided upon and may be newer than the caches. */
+/** Objects that are decided upon and may be newer than the caches. */
 export interface Ledger {
   readonly pools: readonly ExpertPool[];
   readonly models: readonly EnergyModel[];
@@ -69,7 +70,7 @@ export function cachedLedger({ caches, config }: OperatorContext): Ledger {
   };
 }
 
-/** How far the Deployment of an engine is on the slot of its assignment. Pure. */
+/** Returns the progress of the Deployment of an engine on the slot of its assignment. Pure. */
 export function progressOf(deployment: Deployment, { slot, uuid, holder }: Assignment, replicas: number): Progress {
   const template = deployment.spec?.template;
   const annotations = template?.metadata?.annotations;
@@ -98,7 +99,7 @@ interface Marked {
 
 const isOn = ({ slot }: Assignment, { metadata }: Marked = {}): boolean => valuesIn(metadata?.annotations?.[slotLabel]).includes(slot);
 
-/** Whether pods are on the slot of an assignment and have not ended, or a Deployment makes them. Pure. */
+/** Reports whether pods are on the slot of an assignment and have not ended, or a Deployment makes them. Pure. */
 function presentOn(assignment: Assignment, deployments: readonly Deployment[], pods: readonly Pod[]): boolean {
   const makes = deployments.some(({ spec }) => spec?.replicas !== 0 && isOn(assignment, spec?.template));
   return makes || pods.some((pod) => !isOver(pod) && isOn(assignment, pod));
@@ -110,7 +111,7 @@ export const absentMs = 120_000;
 /** Engines that were let go and are not there yet: what keeps them from being made may last, and others of their GPU do not wait for it. */
 export class Absences {
   readonly #clock: Clock;
-  /** When each was first seen to be absent, monotonic ms, by what was looked at last. */
+  /** First time at which each was seen to be absent, monotonic ms, as of the last look. */
   #since: ReadonlyMap<string, number> = new Map();
 
   constructor(clock: Clock) {
@@ -132,7 +133,7 @@ export class Absences {
     };
   }
 
-  /** Whether one may soon be absent for too long. */
+  /** Reports whether one may soon be absent for too long. */
   isWaiting(): boolean {
     return [...this.#since.values()].some((since) => !this.#isOver(since));
   }
@@ -170,18 +171,19 @@ export function observePlacement({ context, gpus, records, absences }: Placement
     const all = deploymentsOf(owner, assignment);
     return worst(all.map((deployment) => progressOf(deployment, assignment, wanted ?? deployment.spec?.replicas ?? 1)));
   };
-  const present = (owner: Owner, assignment: Assignment): boolean => {
+  const podsOf = (owner: Owner, item: string): readonly Pod[] => {
     const { kind, namespace, name } = owner;
-    const pods = caches.pods.lister.byIndex(kind === 'EnergyModel' ? 'model' : 'pool', `${namespace}/${name}`);
-    const own = pods.filter(isOf(owner, assignment.item));
-    return presentOn(assignment, deploymentsOf(owner, assignment), own);
+    return caches.pods.lister.byIndex(kind === 'EnergyModel' ? 'model' : 'pool', `${namespace}/${name}`).filter(isOf(owner, item));
   };
+  const present = (owner: Owner, assignment: Assignment): boolean =>
+    presentOn(assignment, deploymentsOf(owner, assignment), podsOf(owner, assignment.item));
   return {
     pools: ledger.pools,
     models: ledger.models,
     claims,
     progress: absences?.over(progress) ?? progress,
     present,
+    runs: (owner, { item, slot }) => podsOf(owner, item).some((pod) => !isOver(pod) && pod.spec?.nodeName === nodeOfSlot(slot)),
     occupants: occupantsOf(caches.pods.lister.byIndex(gpuIndex, onGpus), caches.deployments.lister.list()),
     inUse: usedHolders(caches),
     probe: probeIn(ledger.reserve, config.namespace),
@@ -200,7 +202,7 @@ export function observePlacement({ context, gpus, records, absences }: Placement
   };
 }
 
-/** What of GPUs the API server shows; empty where it knows no dynamic resource allocation. */
+/** Caches of the GPUs that the API server shows; empty where it knows no dynamic resource allocation. */
 export interface GpuCaches {
   readonly slices: OptionalCache<PublishedSlice>;
   readonly deviceClasses: OptionalCache<DeviceClass>;

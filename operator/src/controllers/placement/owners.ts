@@ -1,5 +1,6 @@
 import type { Owner, Wish, Demand } from './model/index.ts';
 import {
+  adaptersOn,
   namedSlots,
   needsGpu,
   shardsOf,
@@ -9,6 +10,7 @@ import {
   imageOf,
   recordedArms,
   serverHash,
+  weightsOf,
 } from '../../operands/index.ts';
 import type { EnergyModel, Expert, ExpertPool } from '@agentfleet/protocol/api';
 import {
@@ -28,7 +30,7 @@ import type { KubeObject } from '@agentfleet/kube';
 import type { Images } from '../../runtime/context.ts';
 import type { ControllerRevision } from '../../runtime/resources.ts';
 
-/** How important the engine of a role is. */
+/** Rank of the engine of each role. */
 export const rankOf: Readonly<Record<Expert['role'], Rank>> = {
   Generalist: 'Core',
   Specialist: 'Specialist',
@@ -38,7 +40,7 @@ export const rankOf: Readonly<Record<Expert['role'], Rank>> = {
   Policy: 'Planner',
 };
 
-/** How rules name the pods of the verifier. */
+/** Name of the pods of the verifier in rules. */
 const verifierItem = 'EnergyModel';
 
 const itemIn = ({ expert, revision }: ExpertServer): string => itemOf(expert.name, revision);
@@ -54,7 +56,7 @@ function canaryOf({ expert, canary }: ExpertServer): Pick<Wish, 'canary'> {
   return { canary: { beside: beside === undefined ? undefined : itemIn(beside), elsewhere } };
 }
 
-/** What the engine that serves needs beyond what was reckoned to hold what was asked for. A budget is what the user gives. */
+/** Returns the memory that the serving engine needs beyond the estimate for what was asked for; none where the user gives a budget. */
 function moreOf({ status }: ExpertPool, { expert, canary }: ExpertServer): Pick<Wish, 'more'> {
   const { estimated = 0, measured = 0 } = status?.experts?.find(({ name }) => name === expert.name)?.memory ?? {};
   const { engine, resources } = expert;
@@ -83,6 +85,13 @@ function spanOf(expert: Expert): Pick<Wish, 'shards' | 'slots'> {
   return shards === 1 ? {} : { shards, ...(slots === undefined ? {} : { slots }) };
 }
 
+/** Of an engine that reads the pool's volume of weights, when one node at a time mounts it. */
+function boundOf(pool: ExpertPool, expert: Expert): Pick<Wish, 'bound'> {
+  const { modelCache, experts } = pool.spec;
+  const isFetched = weightsOf(pool, [expert, ...adaptersOn(experts, expert.name)]).some(({ fetched }) => fetched);
+  return isFetched && modelCache?.accessMode !== 'ReadWriteMany' ? { bound: true } : {};
+}
+
 function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish[] {
   const apart = new Map((pool.spec.placement?.antiAffinity ?? []).map(({ expert, from }) => [expert, from]));
   const servers = all.filter(({ expert }) => needsGpu(expert));
@@ -101,6 +110,7 @@ function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish
       replicas: expert.replicas,
       slot: resources?.slot,
       ...spanOf(expert),
+      ...boundOf(own, expert),
       ...(revision === undefined ? {} : { stays: true }),
       ...canaryOf(server),
       ...moreOf(pool, server),
@@ -113,7 +123,7 @@ function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish
   });
 }
 
-/** Who talks to whom: a draft and its target for every token, the verifier for every step. */
+/** Returns the traffic between engines: of a draft and its target, for every token. */
 function trafficOf(wishes: readonly Wish[]): readonly Traffic[] {
   const drafts = wishes.filter(({ rank }) => rank === 'Draft');
   return drafts.flatMap((draft) =>
@@ -145,7 +155,7 @@ export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
   };
 }
 
-/** Whether the pods of a model need a GPU. */
+/** Reports whether the pods of a model need a GPU. */
 export function modelNeedsGpu({ spec }: EnergyModel): boolean {
   const { slot, memory, replicas } = spec.resources;
   return replicas > 0 && (slot !== undefined || memory !== undefined);
@@ -187,7 +197,7 @@ export function modelOwner(model: EnergyModel): Owner {
   };
 }
 
-/** Whether a pool or a model has to do with GPUs, or had. */
+/** Reports whether a pool or a model has to do with GPUs, or had. */
 export function isConcerned({ wishes, plan, object }: Owner): boolean {
   const hasConditions =
     object.status?.conditions?.some(({ type }) => type === 'PlacementFeasible' || type === 'PlacementConflict') === true;
@@ -200,7 +210,7 @@ export function inOrder(owners: readonly Owner[]): readonly Owner[] {
   return [...owners].sort((a, b) => (age(a) < age(b) ? -1 : 1));
 }
 
-/** What the headers of an engine's weights report. */
+/** Sizes that the headers of an engine's weights report. */
 interface EngineSize {
   readonly weightBytes: number;
   readonly architecture: Architecture;
@@ -261,7 +271,7 @@ function reckon(pool: ExpertPool, expert: Expert, memory: Memory, { size, draft 
 
 const cure = 'wait until they are read, or give the budget in bytes';
 
-/** Why GPUs cannot share an expert, or why that is not known; one that would end at once has no place whatever its budget is. */
+/** Returns the reason why GPUs cannot share an expert, or why it is unknown; one that would end at once has no place at any budget. */
 function spreadLack(pool: ExpertPool, expert: Expert): Demand | undefined {
   const shards = shardsOf(expert);
   if (shards === 1) return undefined;
@@ -282,7 +292,7 @@ function spreadLack(pool: ExpertPool, expert: Expert): Demand | undefined {
   return undefined;
 }
 
-/** Why an engine would refuse its draft; undefined also where their sizes are not known yet. */
+/** Returns the reason why an engine would refuse its draft; undefined also where their sizes are not known yet. */
 function draftLack(pool: ExpertPool, expert: Expert): Demand | undefined {
   if (expert.speculative === undefined) return undefined;
   const target = sizeOf(pool, expert, expert.name)?.architecture.vocabulary;
@@ -293,8 +303,8 @@ function draftLack(pool: ExpertPool, expert: Expert): Demand | undefined {
 }
 
 /**
- * What an expert needs on its GPU: its budget, or what is reckoned from the headers of its weights. `pool` has the experts of
- * its revision; `asked` is the pool as it is, when that asks for another one. Pure.
+ * Returns the memory that an expert needs on its GPU: its budget, or the estimate from the headers of its weights. `pool` has
+ * the experts of its revision; `asked` is the pool as it is, when that asks for another one. Pure.
  */
 export function demandOf(pool: ExpertPool, expert: Expert, asked = pool): Demand {
   const refused = spreadLack(asked, expert) ?? draftLack(asked, expert);
@@ -317,7 +327,7 @@ export function bytesOfDemand(demand: Demand): number {
   return 'bytes' in demand ? demand.bytes : Infinity;
 }
 
-/** What a model needs on its GPU: its artifacts have no weights whose headers could be read. Pure. */
+/** Returns the memory that a model needs on its GPU: its artifacts have no weights whose headers could be read. Pure. */
 export function modelDemand({ spec }: EnergyModel): Demand {
   const budget = bytesOf(spec.resources.memory?.budget);
   if (budget !== undefined) return { bytes: budget * spec.resources.replicas };
@@ -335,7 +345,7 @@ export interface ExpertServer {
   readonly canary: { readonly beside: ExpertServer | undefined } | undefined;
 }
 
-/** What revisions are known by. */
+/** Images and records by which revisions are known. */
 export interface Revisions {
   readonly images: Images;
   /** Of all pools. */

@@ -2,14 +2,14 @@ import type { Assignment, Holder, Inventory, Owner, OwnerPlan, Place, PlanSlot, 
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { chooseMode, type Mode, type ModeChoice, type ModeFacts, solve } from '../../placement/index.ts';
 import { claimNameOf, claimsInUse, hasClasses } from './claims.ts';
-import { isLost, withLedger, lacksHolder, admittedAsOne, inOrderOfItems, rejectionsOf, problemOf, placesOf } from './problem.ts';
+import { lostTo, withLedger, lacksHolder, admittedAsOne, inOrderOfItems, rejectionsOf, problemOf, placesOf } from './problem.ts';
 import { injectionOf } from './reserve/index.ts';
 import { partsOf, serve, type Parts, type Presence, type Served } from './serve.ts';
 import { slicesOfPlugin } from './inventory.ts';
 
 const mostRejections = 64;
 
-/** Whose mode is looked for, and beside whom. */
+/** Search for the mode of an owner, beside the others. */
 interface ModeSearch {
   readonly owner: Owner;
   readonly places: readonly Place[];
@@ -63,7 +63,7 @@ function modeOf(search: ModeSearch): ModeChoice & { readonly nodes: readonly str
   return stays.mode === undefined ? { ...choice, nodes } : { ...stays, nodes: stays.mode === 'Reservation' ? stale : [] };
 }
 
-/** What serves, and where. */
+/** Engines that serve, and their places. */
 interface Settled {
   readonly parts: Parts;
   readonly served: Served;
@@ -84,7 +84,7 @@ function tryCanaries(owner: Owner, { parts, served, kept }: Settled, { others, i
     serving: { owner: parts.serving, assignments: kept.map((place) => ({ ...place, admitted: false })) },
     around: [...others, { owner, assignments: [...parts.leaving, ...served.evicted] }],
     inventory,
-    mayCome: served.complete && mode !== undefined && served.evicted.length === 0,
+    mayCome: served.lacking.size === 0 && mode !== undefined && served.evicted.length === 0,
     alone: mode === 'WholeGPU',
   });
 }
@@ -118,14 +118,14 @@ export function planOwner(owner: Owner, others: readonly Holder[], seen: Invento
   const refused = rejectionsOf(serving, served.solution, others, inventory);
   const placed = new Set(kept.map(({ item }) => item));
   const short = shortOf(kept, served.places);
-  const faulty = new Set(inventory.slots.filter(isLost).map(({ name }) => name));
+  const isGone = lostTo(serving, inventory);
   return {
     plan: statusOf(inForce, assignments, [...refused, ...tried.rejected]),
     skipped,
     unplaced: serving.wishes
       .map(({ item }) => item)
       .filter((item) => !placed.has(item) || short.has(item) || refused.some((conditionValue) => conditionValue.item === item)),
-    stuck: assignments.filter(({ slot, item }) => faulty.has(slot) && placed.has(item)),
+    stuck: assignments.filter((place) => isGone(place) && placed.has(place.item)),
     modeLack: mode === undefined && serving.wishes.length > 0 && served.places.length > 0 ? skipped.at(-1)?.reason : undefined,
     ending: new Set([...leaving, ...ends].map(({ item }) => item)),
     asks: nodes,
@@ -139,7 +139,7 @@ function shortOf(kept: readonly Place[], found: readonly Place[]): ReadonlySet<s
   return new Set(found.filter((place) => !has.has(keyOf(place))).map(({ item }) => item));
 }
 
-/** What there is for engines to sit on. */
+/** Slots that engines may sit on, and the claims in use. */
 interface Site {
   readonly inventory: Inventory;
   readonly used: ReturnType<typeof claimsInUse>;
@@ -178,17 +178,17 @@ function boardOf(
     const { holder } = slot ?? {};
     return holder?.namespace === namespace ? { uuid: slot?.uuid, holder: holder.uid } : { uuid: before?.uuid };
   }
-  // Which board a pod gets is the plugin's own choice.
+  // The board that a pod gets is the plugin's own choice.
   return { uuid: slot?.counted === true ? undefined : (slot?.uuid ?? before?.uuid) };
 }
 
-/** What places for canaries are looked for in. */
+/** Input of the search for places of canaries. */
 interface CanarySearch {
   /** The owner with its canaries alone. */
   readonly owner: Owner;
   /** Canaries that have a place. */
   readonly held: readonly Assignment[];
-  /** What serves; nothing of it moves. */
+  /** Engines that serve; none of them moves. */
   readonly serving: Holder;
   /** Everybody else, and what goes. */
   readonly around: readonly Holder[];
@@ -212,7 +212,7 @@ function groupsOf(wish: Wish, { beside, elsewhere }: CanaryWish, search: CanaryS
   const own = wish.slots ?? (wish.slot === undefined ? undefined : [wish.slot]);
   if (elsewhere && own !== undefined) return [own];
   const same = serving.assignments.filter(({ item }) => item === beside).map((place) => place.slot);
-  // Whoever names a slot names its node: the weights may be there only.
+  // A slot that is named names its node: the weights may be there only.
   const node = own?.[0] === undefined ? undefined : nodeOf(own[0]);
   const any = inventory.slots.filter((known) => node === undefined || known.node === node).map(({ name }) => name);
   return [same, any];

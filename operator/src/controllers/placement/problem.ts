@@ -10,11 +10,25 @@ export const nameOf = (owner: Owner, item: string): string => `${owner.key}${bet
 /** A slot of which its driver has not published enough to say that it is there. */
 const isPending = ({ fault }: PlanSlot): boolean => fault?.reason === 'SlotPending';
 
-/** Whether it has the tenants that it had, and gets none: it is pending, or its node takes no pods. */
-const isClosed = (slot: PlanSlot): boolean => isPending(slot) || slot.fault?.reason === 'NodeUnschedulable';
+/** Whether its node is cordoned: an engine whose pods are gone from there may have another place. */
+export const isCordoned = ({ fault }: PlanSlot): boolean => fault?.reason === 'NodeCordoned';
 
-/** Whether engines cannot stay on it. One that is closed is lost to nobody of whom the ledger says how big it is. */
+/** Whether its node takes no pods, for whatever reason. */
+export const isShut = (slot: PlanSlot): boolean => isCordoned(slot) || slot.fault?.reason === 'NodeUnschedulable';
+
+/** Reports whether a slot has the tenants that it had, and gets none: it is pending, or its node takes no pods. */
+const isClosed = (slot: PlanSlot): boolean => isPending(slot) || isShut(slot);
+
+/** Reports whether engines cannot stay on a slot. One that is closed is not lost where the ledger has its size. */
 export const isLost = (slot: PlanSlot): boolean => slot.fault !== undefined && !(isClosed(slot) && slot.usableBytes > 0);
+
+/** Which places are lost to their engines: on slots that cannot be used, and of those that a cordoned node lost its pods of. Pure. */
+export function lostTo({ wishes }: Owner, { slots }: Inventory): (place: Pick<Place, 'item' | 'slot'>) => boolean {
+  const lost = new Set(slots.filter(isLost).map(({ name }) => name));
+  const cordoned = new Set(slots.filter(isCordoned).map(({ name }) => name));
+  const drained = new Set(wishes.flatMap((wish) => (wish.drained === true ? [wish.item] : [])));
+  return ({ item, slot }) => lost.has(slot) || (drained.has(item) && cordoned.has(slot));
+}
 
 /** The inventory with the sizes that plans record of slots that are pending. Pure. */
 export function withLedger(inventory: Inventory, assignments: readonly Assignment[]): Inventory {
@@ -24,18 +38,18 @@ export function withLedger(inventory: Inventory, assignments: readonly Assignmen
   return { ...inventory, slots };
 }
 
-/** Whether it waits for the pod that holds its GPU. */
+/** Reports whether an assignment waits for the pod that holds its GPU. */
 export function lacksHolder(mode: Mode | undefined, { holder }: Assignment): boolean {
   return mode === 'Reservation' && holder === undefined;
 }
 
-/** Whether a tenant of another namespace keeps everybody off the slot: a claim, or a pod that holds a GPU, is of one namespace. */
+/** Reports whether a tenant of another namespace keeps all others off the slot: a claim, or a pod that holds a GPU, is of one namespace. */
 export function isForeign(owner: Owner, holder: Holder, assignment: Assignment, inventory: Inventory): boolean {
   const slot = inventory.slots.find(({ name }) => name === assignment.slot);
   return holder.owner.namespace !== owner.namespace && slot !== undefined && ((slot.published && !slot.sharedByBytes) || slot.counted);
 }
 
-/** Whether the pods of another owner get whole GPUs of a device plugin, which cannot be shared. */
+/** Reports whether the pods of another owner get whole GPUs of a device plugin, which cannot be shared. */
 function ownsGpu({ owner, mode }: Holder, self: Owner): boolean {
   return owner.key !== self.key && mode === 'WholeGPU';
 }
@@ -68,7 +82,7 @@ function heldItems(owner: Owner, holders: readonly Holder[], inventory: Inventor
     const spread = slotsByItem(holder.assignments);
     return (
       holder.assignments
-        // Nobody can join them on a slot that cannot be used, so they need no place in the search.
+        // No engine can join them on a slot that cannot be used, so they need no place in the search.
         .filter(({ slot }) => usable.has(slot))
         .map((assignment): Item => {
           const wish = holder.owner.wishes.find(({ item }) => item === assignment.item);
@@ -93,15 +107,19 @@ type Held = ReadonlyMap<string, readonly string[]>;
 const asked = ({ item }: Wish): Assignment => ({ item, slot: '', bytes: 1, admitted: false });
 
 /** Slots that an engine may be on; undefined: all. */
-function slotsOf({ item, slot, slots, shards = 1, among, stays }: Wish, held: Held, inventory: Inventory): readonly string[] | undefined {
+function slotsOf(
+  { item, slot, slots, shards = 1, among, stays, drained }: Wish,
+  held: Held,
+  inventory: Inventory,
+): readonly string[] | undefined {
   if (among !== undefined) return among;
   const places = held.get(item) ?? [];
   const sound = (place: string): boolean => inventory.slots.some((slot) => slot.name === place && !isLost(slot));
-  if (stays === true && places.length === shards && places.every(sound)) return places;
+  if (stays === true && drained !== true && places.length === shards && places.every(sound)) return places;
   return slots ?? (slot === undefined ? undefined : [slot]);
 }
 
-/** Without the slots that nobody may come to now, unless it is there; undefined: all. */
+/** Returns the slots without those that no engine may come to now, unless it is there; undefined: all. */
 function openSlots(slots: readonly string[] | undefined, own: readonly string[], inventory: Inventory): readonly string[] | undefined {
   const closed = new Set(inventory.slots.flatMap((slot) => (isClosed(slot) && !own.includes(slot.name) ? [slot.name] : [])));
   if (closed.size === 0) return slots;
@@ -110,13 +128,14 @@ function openSlots(slots: readonly string[] | undefined, own: readonly string[],
 
 /** The slots that one may be on, and how many of them it spans. */
 function spanOf(
-  { shards = 1, item }: Wish,
+  { shards = 1, item, drained = false }: Wish,
   among: readonly string[] | undefined,
   held: Held,
   { nvlink }: Owner,
   inventory: Inventory,
 ): Partial<Item> {
-  const slots = openSlots(shards > 1 ? joinable(among, inventory, nvlink) : among, held.get(item) ?? [], inventory);
+  const own = drained ? [] : (held.get(item) ?? []);
+  const slots = openSlots(shards > 1 ? joinable(among, inventory, nvlink) : among, own, inventory);
   return { ...(shards > 1 ? { shards } : {}), ...(slots === undefined ? {} : { slots }) };
 }
 
@@ -159,7 +178,7 @@ export function ownItem(owner: Owner, name: string): string | undefined {
   return name.startsWith(`${owner.key}${between}`) ? name.slice(owner.key.length + between.length) : undefined;
 }
 
-/** Whether it is nothing but a name now: a board that its slices stand for, or one that is gone. */
+/** Reports whether a slot is nothing but a name now: a board that its slices stand for, or one that is gone. */
 function isVoid({ fault }: PlanSlot): boolean {
   return fault?.reason === 'SlotPartitioned' || fault?.reason === 'SlotGone';
 }
@@ -180,14 +199,14 @@ function slotsInQuestion(slots: readonly PlanSlot[], items: readonly Item[], cur
   }));
 }
 
-/** What vLLM shares out: heads evenly, and heads of keys and values too, or each of them to several GPUs. */
+/** Reports whether vLLM can share out the heads: evenly, and heads of keys and values too, or each of them to several GPUs. */
 function divides(shards: number, heads: number, kvHeads: number): boolean {
   return heads % shards === 0 && (kvHeads % shards === 0 || shards % kvHeads === 0);
 }
 
 const mostShards = 8;
 
-/** Why so many GPUs cannot share a model, with the cure; undefined: they can. Pure. */
+/** Returns the reason why so many GPUs cannot share a model, with the cure; undefined: they can. Pure. */
 export function indivisible({ kvHeads }: Architecture, heads: number, shards: number): string | undefined {
   if (divides(shards, heads, kvHeads)) return undefined;
   const counts = Array.from({ length: mostShards }, (_, index) => index + 1).filter((count) => divides(count, heads, kvHeads));
@@ -282,7 +301,7 @@ export function rejectionsOf(owner: Owner, solution: Solution, others: readonly 
     const why = held === 'NotAllowed' ? forbidden : held;
     return [{ item, slot, reason: why, ...(shortByBytes === undefined ? {} : { shortByBytes: Math.max(1, shortByBytes) }) }];
   });
-  // What the user forbids himself comes last: it is the least of news.
+  // Slots that the user's own spec forbids come last: they are the least of news.
   const telling = ({ reason }: Rejection): number => Number(reason === 'NotAllowed');
   return [...unknown, ...found.sort((a, b) => telling(a) - telling(b))];
 }

@@ -89,7 +89,7 @@ export function writeBindings(bindings: readonly SlotBinding[]): string {
 const mostProblems = 64;
 const longestProblem = 500;
 
-/** What is not used and why, as the ConfigMap holds it: one line each. */
+/** Returns the text of what is not used and why, as the ConfigMap holds it: one line each. */
 function writeProblems(problems: readonly string[]): string {
   const lines = [...new Set(problems)].sort();
   const more = lines.length > mostProblems ? [`and ${lines.length - mostProblems} more`] : [];
@@ -101,7 +101,7 @@ interface Noted {
   readonly problems: readonly string[];
 }
 
-/** What of the ConfigMap is to be written again; undefined: as it is. */
+/** Returns the parts of the ConfigMap that are to be written again; undefined: as it is. */
 export function bookNews(book: SlotBook, noted: Noted): { readonly bindings: string | undefined; readonly problems: string | undefined } {
   const [bindings, problems] = [writeBindings(noted.bindings), writeProblems(noted.problems)];
   return {
@@ -136,7 +136,7 @@ export function openTaints(taints: readonly DeviceTaint[], seen: readonly Acknow
   );
 }
 
-/** What a human may do about a taint of a device that is well. */
+/** Describes what a human may do about a taint of a device that is well. */
 export function acknowledgement(slot: string, { key, timeAdded }: DeviceTaint): string {
   const what = `${slot}=${key}${timeAdded === undefined ? '' : `@${timeAdded}`}`;
   return (
@@ -203,7 +203,7 @@ function timeSlicingOf([conditionValue = '', ...rest]: readonly string[]): Shari
   return { strategy: 'TimeSlicing', interval };
 }
 
-/** How slots are to be shared, and the lines that have no effect with the reason. Pure. */
+/** Returns the rules by which slots are to be shared, and the lines that have no effect with the reason. Pure. */
 export function sharingsOf({ rules, faults, asked }: SharingLines, slots: readonly PlanSlot[], driver: string): SharingLines {
   const known = new Map(slots.map((slot) => [slot.name, slot]));
   const lacks = new Map([...rules].map(([slot, sharing]) => [slot, lackOf(sharing, known.get(slot), driver)]));

@@ -18,11 +18,11 @@ export interface PlanHolder {
 export interface ServerView {
   readonly pool: string;
   readonly server: ExpertServer;
-  /** Where it sits; several for one that spans them. */
+  /** Slots on which it sits; several for one that spans them. */
   readonly slots: readonly string[];
 }
 
-/** What can be informed of placement without deciding anything. */
+/** Facts about placement that can be reported without deciding anything. */
 export interface PlacementView {
   readonly inventory: Pick<Inventory, 'slots' | 'conflicts'>;
   readonly holders: readonly PlanHolder[];
@@ -31,7 +31,7 @@ export interface PlacementView {
   readonly models: readonly EnergyModel[];
 }
 
-/** What the view is made of. */
+/** Objects that the view is made of. */
 interface ViewSources {
   readonly pools: readonly ExpertPool[];
   readonly models: readonly EnergyModel[];
@@ -71,8 +71,8 @@ export function placeless(sources: PlacementSources, changed: readonly ExpertPoo
 }
 
 /**
- * Words of an engine that has no place with the pods of an expert of `pool` that are asked for: of the expert itself, or of whoever has
- * one as it is. `before` and `after` are those that find none, see `placeless`. Pure.
+ * Returns the message about an engine that has no place with the pods of an expert of `pool` that are asked for: the expert itself, or
+ * another one that has a place as it is. `before` and `after` are those that find none, see `placeless`. Pure.
  */
 export function lackOf(
   pool: ExpertPool,
@@ -88,7 +88,7 @@ export function lackOf(
   return [...after].find(([engine]) => isOwn(engine) || !before.has(engine))?.[1];
 }
 
-/** Pods of an expert that have memory in the plan of its pool; all of them where nobody can say what one needs. Pure. */
+/** Returns the number of an expert's pods that have memory in its pool's plan; all of them where it is unknown what one needs. Pure. */
 export function heldPods(pool: ExpertPool, expert: string, revisions: Revisions): number {
   const servers = serversIn(pool, revisions);
   if (servers === undefined) return pool.spec.experts.find(({ name }) => name === expert)?.replicas ?? 0;

@@ -40,7 +40,7 @@ function placesOf(
   });
 }
 
-/** What tests set. */
+/** Options that tests set. */
 interface WarmPoolOptions {
   /** Ms between two looks whether the caches show our own writes. */
   readonly pollMs?: number;
@@ -51,7 +51,7 @@ const refusedRetryMs = 30_000;
 
 function sourcesOf({ caches }: OperatorContext): readonly Source[] {
   const { pools, poolGrants, pods, namespaces, nodes, runtimeClasses, configMaps } = caches;
-  // Whether sandboxes have users of their own may hang on what the nodes can.
+  // The abilities of the nodes may decide whether sandboxes have users of their own.
   const all = (): readonly string[] => [...pools.lister.values()].filter(({ spec }) => spec.sandbox.warm !== undefined).map(keyOf);
   const wanting = (namespace: string): readonly string[] =>
     [...pools.lister.values()]
@@ -91,7 +91,7 @@ function presentPool({ caches }: OperatorContext, key: string): ExpertPool | und
   return pool?.metadata.deletionTimestamp === undefined ? pool : undefined;
 }
 
-/** Says why the API server makes no sandbox, by namespace. */
+/** Reports why the API server makes no sandbox, by namespace. */
 function tell({ log, events }: OperatorContext, pool: ExpertPool | undefined, refusals: ReadonlyMap<string, string>): void {
   if (pool === undefined) return;
   for (const [namespace, why] of refusals) {

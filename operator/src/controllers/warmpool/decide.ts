@@ -3,10 +3,10 @@ import { templateAnnotation, isUnclaimed } from '../../pools/resolve.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { lossOf, sandboxState } from '../agenttask/sandbox/state.ts';
 
-/** What is known about one namespace in which sandboxes wait, or are to wait. */
+/** Facts that are known about one namespace in which sandboxes wait, or are to wait. */
 export interface WarmPlace {
   readonly namespace: string;
-  /** What the pool asks for; undefined when it does not, may not any more, or is gone. */
+  /** Sandboxes that the pool asks for; undefined when it asks for none, may not any more, or is gone. */
   readonly entry: WarmSandboxes | undefined;
   /** Whether the namespace has what sandboxes and workers need there. */
   readonly prepared: boolean;
@@ -17,9 +17,9 @@ export interface WarmPlace {
 /** All that decisions about the waiting sandboxes of a pool are made from. */
 interface WarmSnapshot {
   readonly places: readonly WarmPlace[];
-  /** When this process made them, by uid, ms by its own clock: clocks differ, and a wrong one must not make all of them old. */
+  /** Time at which this process made them, by uid, ms by its own clock: clocks differ, and a wrong one must not make all of them old. */
   readonly madeAt: ReadonlyMap<string, number>;
-  /** Whether the operator made a pod. What everybody may write on one proves nothing. */
+  /** Reports whether the operator made a pod. Fields that any client may write on one prove nothing. */
   readonly isOurs: (pod: Pod) => boolean;
   /** Hash of the present template. */
   readonly template: string;
@@ -104,7 +104,7 @@ function decidePlace(place: WarmPlace, view: View, now: number): readonly WarmAc
   ];
 }
 
-/** When the next sandbox comes of age. */
+/** Returns the times until sandboxes come of age, ms. */
 function nextAge({ entry, pods }: WarmPlace, { bornAt }: View, now: number): readonly number[] {
   if (entry === undefined) return [];
   return pods
@@ -112,7 +112,7 @@ function nextAge({ entry, pods }: WarmPlace, { bornAt }: View, now: number): rea
     .filter((ms) => ms > 0);
 }
 
-/** What is to be made and deleted so that as many sandboxes wait as the pool asks for. `now` is wall time in ms. Pure. */
+/** Decides which sandboxes are made and deleted so that as many wait as the pool asks for. `now` is wall time in ms. Pure. */
 export function decideWarm({ places, madeAt, isOurs, template }: WarmSnapshot, now: number): WarmDecision {
   const bornAt = ({ metadata }: Pod): number => madeAt.get(metadata.uid ?? '') ?? (Date.parse(metadata.creationTimestamp ?? '') || 0);
   const view: View = { template, isOurs, bornAt };

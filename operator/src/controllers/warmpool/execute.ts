@@ -34,7 +34,7 @@ export class WarmRecords {
     this.#fresh.set(pool, known.set(uid, imagesOf(pod)));
   }
 
-  /** Whether the operator made this one for the pool. */
+  /** Reports whether the operator made this one for the pool. */
   has(pool: string, pod: Pod): boolean {
     return this.made.has(pool, pod) || this.#fresh.get(pool)?.get(pod.metadata.uid ?? '') === imagesOf(pod);
   }
@@ -114,7 +114,7 @@ export class WarmExecutor {
     return refusals;
   }
 
-  /** When this process made which of these sandboxes; the others of the pool are forgotten. */
+  /** Returns the times at which this process made these sandboxes; the others of the pool are forgotten. */
   madeAt(key: string, present: readonly Pod[]): ReadonlyMap<string, number> {
     const known = this.#madeAt.get(key);
     if (known === undefined) return new Map();

@@ -12,7 +12,7 @@ import { profileName } from './naming.ts';
 export interface PublishedGpus {
   readonly gpus: readonly Gpu[];
   readonly problems: readonly InventoryProblem[];
-  /** Nodes of which a pool is not all there, with the words about it: nobody can say which GPUs they have. */
+  /** Nodes of which a pool is not all there, with the message about it: it is unknown which GPUs they have. */
   readonly pending: ReadonlyMap<string, string>;
 }
 

@@ -1,4 +1,4 @@
-// Which GPUs there are and what they are called: from ResourceSlices, node status and what is written down. Pure.
+// GPUs that there are, and their names: from ResourceSlices, node status and what is written down. Pure.
 // Part of `placement`: may import protocol and kube.
 export { closedBy, conflictsOf, isClosingTaint, isPluginResource, pluginGpus, pluginSlices, type GpuNode, bindSlots } from './slots.ts';
 export { gpusOf, type PublishedGpus } from './gpus.ts';

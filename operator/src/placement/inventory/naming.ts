@@ -1,6 +1,6 @@
 import type { Gpu } from './resourceSlice.ts';
 
-/** Which GPU a logical name stands for. It is set once, and changes only when a person asks for it. */
+/** The GPU that a logical name stands for. It is set once, and changes only when a person asks for it. */
 export interface SlotBinding {
   /** `<node>/gpu<n>`, or `<node>/gpu<n>-<profile>-<i>` for a MIG slice of that board. */
   readonly slot: string;
@@ -18,14 +18,14 @@ export interface InventorySlot extends SlotBinding {
   readonly gpu: Gpu | undefined;
   /** With `Rebound`: the GPU that is in the place of the one that is gone. */
   readonly candidate?: Gpu;
-  /** Why it is not Ready, and the cure. */
+  /** Reason why it is not Ready, and the cure. */
   readonly message?: string;
 }
 
-/** What boards and MIG slices differ in when they get their names. */
+/** Properties in which boards and MIG slices differ when they get their names. */
 export interface Kind {
   readonly noun: string;
-  /** Whether a name may stand for it. */
+  /** Reports whether a name may stand for it. */
   readonly fits: (slot: string, gpu: Gpu) => boolean;
   /** The name of one that has none; undefined: it gets none now. */
   readonly name: (gpu: Gpu, names: ReadonlySet<string>) => string | undefined;
@@ -95,7 +95,7 @@ function byPlace(a: Gpu, b: Gpu): number {
   return first < second ? -1 : first > second ? 1 : 0;
 }
 
-/** What a slot's name encodes. */
+/** Parts that a slot's name encodes. */
 export interface SlotName {
   readonly node: string;
   /** Name of the board. */

@@ -1,4 +1,4 @@
-/** What is read of a ResourceSlice of `resource.k8s.io/v1`. */
+/** Fields that are read of a ResourceSlice of `resource.k8s.io/v1`. */
 export interface ResourceSlice {
   readonly metadata?: { readonly name?: string };
   readonly spec: {
@@ -6,7 +6,7 @@ export interface ResourceSlice {
     readonly nodeName?: string;
     readonly pool: { readonly name: string; readonly generation: number; readonly resourceSliceCount: number };
     readonly devices?: readonly Device[];
-    /** What devices of the pool have together (partitionable devices, KEP-4815). */
+    /** Counters that devices of the pool have together (partitionable devices, KEP-4815). */
     readonly sharedCounters?: readonly CounterSet[];
   };
 }
@@ -16,7 +16,7 @@ export interface CounterSet {
   readonly counters: Readonly<Record<string, { readonly value: string }>>;
 }
 
-/** What a device takes of a set of counters when it is allocated. */
+/** Amounts that a device takes of a set of counters when it is allocated. */
 interface CounterConsumption {
   readonly counterSet: string;
   readonly counters: Readonly<Record<string, { readonly value: string }>>;
@@ -54,7 +54,7 @@ export interface Gpu {
   /** Name of the device in its pool; it may change when the driver starts again. */
   readonly device: string;
   readonly uuid: string;
-  /** Where it is. Of a MIG slice: the bus of its board, `@`, and the first slice of its memory. */
+  /** PCI bus on which it is. Of a MIG slice: the bus of its board, `@`, and the first slice of its memory. */
   readonly pciBusID: string | undefined;
   readonly productName: string | undefined;
   readonly memoryBytes: number;
@@ -66,14 +66,14 @@ export interface Gpu {
   readonly mig?: MigSlice;
 }
 
-/** What makes a device a part of a board: memory and processors of its own, and no way to other GPUs. */
+/** A device that is a part of a board: it has memory and processors of its own, and no way to other GPUs. */
 export interface MigSlice {
   /** As the driver names it, such as `2g.10gb` or `1g.5gb+me`. */
   readonly profile: string;
   readonly parentUUID: string;
 }
 
-/** What was published and cannot be used, with the reason. */
+/** A published resource that cannot be used, with the reason. */
 export interface InventoryProblem {
   readonly node: string;
   readonly device?: string;

@@ -105,19 +105,22 @@ interface NodeTaint {
   readonly effect: string;
 }
 
-/** Whether Kubernetes itself keeps pods off a node by it: cordoned, not ready, unreachable, out of memory or disk. No engine tolerates one. */
+/**
+ * Reports whether Kubernetes itself keeps pods off a node by a taint: cordoned, not ready, unreachable, out of memory or disk. No engine
+ * tolerates one.
+ */
 export function isClosingTaint({ key, effect }: NodeTaint): boolean {
   return key.startsWith('node.kubernetes.io/') && effect !== 'PreferNoSchedule';
 }
 
-/** Why the scheduler brings no pod to a node, with the cure; undefined: it does. Pure. */
+/** Returns the reason why the scheduler brings no pod to a node, with the cure; undefined: it does. Pure. */
 export function closedBy({ metadata: { name }, spec: { unschedulable = false, taints = [] } = {} }: GpuNode): string | undefined {
   if (unschedulable) return `node ${name} takes no pods (it is cordoned): kubectl uncordon ${name}, or name a slot of another node`;
   const keys = taints.filter(isClosingTaint).map(({ key }) => key);
   return keys.length === 0 ? undefined : `node ${name} takes no pods (${[...new Set(keys)].sort().join(', ')}): see to the node`;
 }
 
-/** What is read of a node. */
+/** Fields that are read of a node. */
 export interface GpuNode {
   readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
   readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly NodeTaint[] };
@@ -130,7 +133,7 @@ const pluginResource = 'nvidia.com/gpu';
 /** Those that it counts MIG slices by (strategy mixed): `nvidia.com/mig-2g.10gb`. */
 const sliceResource = /^nvidia\.com\/mig-/;
 
-/** Whether the device plugin counts GPUs or their MIG slices by a resource. */
+/** Reports whether the device plugin counts GPUs or their MIG slices by a resource. */
 export function isPluginResource(name: string): boolean {
   return name === pluginResource || sliceResource.test(name);
 }

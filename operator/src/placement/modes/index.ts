@@ -1,4 +1,4 @@
-// How pods get at the GPUs of their slots: claims of the scheduler, reserved GPUs, whole GPUs. Pure.
+// Ways in which pods get at the GPUs of their slots: claims of the scheduler, reserved GPUs, whole GPUs. Pure.
 // Part of `placement`: may import protocol and kube.
 export {
   chooseMode,

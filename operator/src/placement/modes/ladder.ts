@@ -1,10 +1,10 @@
 import { slotClaimName, slotRequest } from './slotClaim.ts';
 
-/** How engines get at their GPUs, the best first. */
+/** Modes in which engines get at their GPUs, the best first. */
 export const modes = ['DRA', 'Reservation', 'WholeGPU'] as const;
 export type Mode = (typeof modes)[number];
 
-/** What a pod that asked for a GPU by its environment saw. */
+/** Result of a pod that asked for a GPU by its environment. */
 export type Injection = 'Works' | 'Refused' | 'Silent';
 
 export interface SlotFacts {
@@ -15,7 +15,7 @@ export interface SlotFacts {
   readonly pods: number;
 }
 
-/** What was found out about the cluster and about the plan's slots. */
+/** Facts that were found out about the cluster and about the plan's slots. */
 export interface ModeFacts {
   /** Whether the API server serves `resource.k8s.io/v1`. */
   readonly resourceApi: boolean;
@@ -31,15 +31,15 @@ export interface ModeFacts {
   readonly runtimeClass: boolean;
   /** Nodes whose device plugin gives one GPU to several pods. */
   readonly sharing?: readonly string[];
-  /** Why MIG slices that a device plugin hands out are no slots, where these engines would need them. */
+  /** Reason why MIG slices that a device plugin hands out are no slots, where these engines would need them. */
   readonly slicesOfPlugin?: string | undefined;
-  /** What probe pods saw when they asked for a GPU by environment; Silent: one never got on; undefined: one is yet to answer. */
+  /** Result of probe pods that asked for a GPU by environment; Silent: one never got on; undefined: one is yet to answer. */
   readonly injection: Injection | undefined;
 }
 
 export interface SkippedMode {
   readonly mode: Mode;
-  /** What it lacks, and what would give it. */
+  /** Description of what it lacks, and of what would give it. */
   readonly reason: string;
 }
 
@@ -58,7 +58,7 @@ export function chooseMode(requested: Mode | 'Auto', facts: ModeFacts): ModeChoi
     const reason = lackOf(mode, facts);
     if (reason === undefined) return { mode, skipped };
     skipped.push({ mode, reason });
-    // What comes after would be taken for good, and the answer is a matter of seconds.
+    // A mode that comes after would be taken permanently, and the answer is a matter of seconds.
     if (reason === unanswered) return { mode: undefined, skipped, asks: true };
   }
   return { mode: undefined, skipped };
@@ -130,7 +130,7 @@ export interface EnvVar {
   readonly value: string;
 }
 
-/** What a pod's template gets so that its engine runs on its slots. */
+/** Fields that a pod's template gets so that its engine runs on its slots. */
 export interface PodPlacement {
   readonly resourceClaims: readonly { readonly name: string; readonly resourceClaimName: string }[];
   /** `resources` of the engine's container. */
@@ -154,7 +154,7 @@ const busOrder: EnvVar = { name: 'CUDA_DEVICE_ORDER', value: 'PCI_BUS_ID' };
 /** Base images say `all`: a pod without a GPU would see every one of the node. */
 const noGpu: EnvVar = { name: 'NVIDIA_VISIBLE_DEVICES', value: 'void' };
 
-/** What injects GPUs by environment. */
+/** RuntimeClass that injects GPUs by environment. */
 export const gpuRuntimeClass = 'nvidia';
 
 export const hostname = 'kubernetes.io/hostname';
@@ -173,8 +173,8 @@ export const withoutGpu: PodPlacement = {
 };
 
 /**
- * How a pod gets at its slots in a mode. Never an extended resource together with a claim, and never a visible device
- * together with what the plugin injects. Pure.
+ * Returns the placement by which a pod gets at its slots in a mode. It never has an extended resource together with a claim, and
+ * never a visible device together with what the plugin injects. Pure.
  * @throws {RangeError} the mode names GPUs by environment and one is not known yet
  */
 export function podPlacementOf(mode: Mode, slots: readonly PodSlot[]): PodPlacement {

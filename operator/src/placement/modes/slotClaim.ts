@@ -12,7 +12,7 @@ export const busAnnotation = 'agentfleet.dev/gpu-pci-bus-id';
 export const annotationOf = (values: readonly string[]): string => values.join(',');
 export const valuesIn = (annotation: string | undefined): readonly string[] => (annotation === undefined ? [] : annotation.split(','));
 
-/** What is written and read of a ResourceClaim of `resource.k8s.io/v1`. */
+/** Fields that are written and read of a ResourceClaim of `resource.k8s.io/v1`. */
 export interface SlotClaim {
   readonly apiVersion: 'resource.k8s.io/v1';
   readonly kind: 'ResourceClaim';
@@ -33,7 +33,7 @@ export interface SlotClaimOptions {
   readonly profile?: string;
   /** Taints of its device that a human has acknowledged, by their keys. */
   readonly tolerated?: readonly string[];
-  /** How its tenants share it; default: as the driver does. */
+  /** Way in which its tenants share it; default: as the driver does. */
   readonly sharing?: Sharing | undefined;
 }
 
@@ -123,12 +123,12 @@ function plain(text: string): string {
   return text;
 }
 
-/** How long a process has a GPU before the next one: NVIDIA's own words. */
+/** Times that a process has a GPU before the next one, in NVIDIA's own words. */
 export const timeSlices = ['Default', 'Short', 'Medium', 'Long'] as const;
 
 export type TimeSlice = (typeof timeSlices)[number];
 
-/** How processes of one slot share it, where its driver learns it from its claim. */
+/** Way in which processes of one slot share it, where its driver learns it from its claim. */
 export type Sharing =
   | {
       readonly strategy: 'MPS';
@@ -144,7 +144,7 @@ export const sharingDriver = 'gpu.nvidia.com';
 
 const configVersion = 'resource.nvidia.com/v1beta1';
 
-/** What a person reads and writes: `MPS 40 8192Mi`, `TimeSlicing Long`. */
+/** Returns the text that a person reads and writes: `MPS 40 8192Mi`, `TimeSlicing Long`. */
 export function sharingText(sharing: Sharing | undefined): string {
   if (sharing === undefined) return 'as the driver does by default';
   if (sharing.strategy === 'TimeSlicing') return `TimeSlicing ${sharing.interval}`;
@@ -161,7 +161,7 @@ export function sharingSuffix(sharing: Sharing | undefined): string {
   return `-mps-${sharing.percentage}${sharing.limitMiB === undefined ? '' : `-${sharing.limitMiB}mi`}`;
 }
 
-/** What the name of a claim encodes; undefined: nothing. */
+/** Returns the sharing that the name of a claim encodes; undefined: none. */
 export function sharingInName(claim: string): Sharing | undefined {
   const [, percentage, limit] = /-mps-(\d{1,3})(?:-(\d{1,9})mi)?$/.exec(claim) ?? [];
   if (percentage !== undefined)

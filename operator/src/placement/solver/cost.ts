@@ -1,11 +1,11 @@
 import type { Model, ModelItem, Score, Obstacle } from './problem.ts';
 
-/** What a unit of each term costs. */
+/** Cost of a unit of each term. */
 export const weights = { traffic: 10, interference: 6, migration: 4, hole: 2, imbalance: 1 } as const;
 
 /**
- * What placing the item there adds to the terms that only grow: traffic to placed items, interference with tenants of its
- * slots, and migration. Members of one group are one engine and do not disturb each other.
+ * Returns the cost that placing the item there adds to the terms that only grow: traffic to placed items, interference with
+ * tenants of its slots, and migration. Members of one group are one engine and do not disturb each other.
  */
 export function addedCost(model: Model, occupancy: Occupancy, item: ModelItem, slots: readonly number[]): number {
   const { traffic, interference, migration } = addedTerms(model, occupancy, item, slots);
@@ -87,7 +87,7 @@ function totalOf(terms: Omit<Score, 'total'>): number {
   );
 }
 
-/** Who is on which slot while a placement is put together. Adding and removing costs nothing but the slots touched. */
+/** Tenants of the slots while a placement is put together. Adding and removing costs nothing but the slots touched. */
 export class Occupancy {
   readonly #model: Model;
   readonly #tenants: number[][];
@@ -145,7 +145,7 @@ export class Occupancy {
     return this.bytes(slot) + item.item.bytes - this.limit(slot, this.tenants(slot).length + 1);
   }
 
-  /** What keeps the item from these slots, given who is placed; undefined when nothing does. */
+  /** Returns the obstacle that keeps the item from these slots, given the placed items; undefined when nothing does. */
   obstacle(item: ModelItem, slots: readonly number[]): Obstacle | undefined {
     for (const slot of slots) {
       for (const tenant of this.tenants(slot)) {

@@ -1,4 +1,4 @@
-// Which engine is on which GPU: an exact search over named slots, with reasons. Pure; imports nothing.
+// Search for the GPU of each engine: exact, over named slots, with reasons. Pure; imports nothing.
 export {
   defaultHeadroom,
   ranks,

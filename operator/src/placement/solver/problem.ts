@@ -10,7 +10,7 @@ export interface Slot {
   readonly isolated?: boolean;
 }
 
-/** How two GPUs are joined, as `nvidia-smi topo -m` names it; NVLink without its number of links. */
+/** Link that joins two GPUs, as `nvidia-smi topo -m` names it; NVLink without its number of links. */
 export type LinkType = 'NV' | 'PIX' | 'PXB' | 'PHB' | 'NODE' | 'SYS';
 
 export interface Link {
@@ -19,10 +19,10 @@ export interface Link {
   readonly type: LinkType;
 }
 
-/** What work on a GPU disturbs: `Decode` is bound by latency, `Score` runs in batches, `Tiny` is hardly felt. */
+/** Class of the work on a GPU, by what it disturbs: `Decode` is bound by latency, `Score` runs in batches, `Tiny` is hardly felt. */
 export type LatencyClass = 'Decode' | 'Score' | 'Tiny';
 
-/** Who is preempted first when a slot is lost; the later in this list, the longer it stays. Held: of others, not to be moved. */
+/** Order of preemption when a slot is lost; the later in this list, the longer an engine stays. Held: of others, not to be moved. */
 export const ranks = ['Canary', 'Shadow', 'Specialist', 'Draft', 'Planner', 'Verifier', 'Core', 'Held'] as const;
 export type Rank = (typeof ranks)[number];
 
@@ -65,7 +65,7 @@ export interface Problem {
   readonly links: readonly Link[];
   readonly items: readonly Item[];
   readonly traffic: readonly Traffic[];
-  /** Where items are now. */
+  /** Places of the items now. */
   readonly current: Placement;
   /** `Required`: items with traffic are joined by NVLink or share a slot. `Ignore`: links cost nothing, and shards need none. */
   readonly nvlink: NvlinkRule;
@@ -75,7 +75,7 @@ export interface Problem {
 
 export const defaultHeadroom = { exclusive: 0.03, shared: 0.08 };
 
-/** Why an item cannot be on a slot. */
+/** Reason why an item cannot be on a slot. */
 export type Obstacle =
   'NotEnoughMemory' | 'Unhealthy' | 'NotAllowed' | 'Exclusive' | 'Apart' | 'NotLinked' | 'NotJoined' | 'UnknownSlot' | 'GroupElsewhere';
 
@@ -134,14 +134,14 @@ export interface ModelItem {
   readonly shards: number;
   /** Sets of slot indices that it may take by itself, each ascending. */
   readonly choices: readonly (readonly number[])[];
-  /** Where it is now, if there. */
+  /** Slots that it is on now, if any. */
   readonly current: readonly number[] | undefined;
   readonly migration: number;
   /** Traffic weights towards other items, by index. */
   readonly traffic: readonly number[];
   /** Items with traffic, by index. */
   readonly peers: readonly number[];
-  /** How it disturbs other items on one slot, by index; members of one group are one engine and do not. */
+  /** Disturbance of other items on one slot, by index; members of one group are one engine and cause none. */
   readonly interference: readonly number[];
   /** Items that it may share no slot with, by index. */
   readonly apart: ReadonlySet<number>;
@@ -201,7 +201,7 @@ function joinable(a: Slot | undefined, b: Slot | undefined): boolean {
   return a?.isolated !== true && b?.isolated !== true;
 }
 
-/** How two tenants of one slot disturb one another. */
+/** Returns the degree to which two tenants of one slot disturb one another. */
 function interferenceOf(a: LatencyClass, b: LatencyClass): number {
   if (a === 'Tiny' || b === 'Tiny') return 0.3;
   return a === 'Decode' && b === 'Decode' ? 3 : 2;

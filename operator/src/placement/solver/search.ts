@@ -124,7 +124,7 @@ class Search {
     return Math.max(...slots.map((slot) => this.#occupancy.shortage(item, slot)));
   }
 
-  /** Whether an empty slot is taken although a lower one that looks the same is empty as well. */
+  /** Reports whether an empty slot is taken although a lower one that looks the same is empty as well. */
   #mirrors(slots: readonly number[]): boolean {
     const { twin } = this.#model;
     return slots.some((slot) => {
@@ -210,7 +210,7 @@ function leastOfPair(a: ModelItem | undefined, b: ModelItem | undefined, nearest
   return Math.min(apart, weights.interference * (a.interference[b.index] ?? 0));
 }
 
-/** What the items that are not placed yet add at the very least; Infinity when one of them has no place left. */
+/** Returns the cost that the items that are not placed yet add at the very least; Infinity when one of them has no place left. */
 function leastCost(model: Model, occupancy: Occupancy, remaining: readonly ModelItem[], bounds: PairBounds, depth: number): number {
   let beside = 0;
   let calm = 0;

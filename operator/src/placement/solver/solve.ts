@@ -107,7 +107,7 @@ function assignmentsOf(model: Model, placement: Found['placement']): readonly As
     .sort((a, b) => (a.item < b.item ? -1 : 1));
 }
 
-/** Why the item is on none of the slots beside those that are placed. */
+/** Returns the reasons why the item is on none of the slots beside those that are placed. */
 function rejectionsOf(model: Model, item: ModelItem, placement: Found['placement']): readonly Rejection[] {
   const occupancy = new Occupancy(model);
   for (const placed of model.items) {
@@ -126,7 +126,7 @@ function rejectionsOf(model: Model, item: ModelItem, placement: Found['placement
   return [...unknown.map((slot): Rejection => ({ item: name, slot, reason: 'UnknownSlot' })), ...rejections];
 }
 
-/** Why a sound slot is not taken; where an item spans several, for the set with this slot that lacks least. */
+/** Returns the reason why a sound slot is not taken; where an item spans several, for the set with this slot that lacks least. */
 function whyNot(occupancy: Occupancy, item: ModelItem, index: number): Pick<Rejection, 'reason' | 'shortByBytes'> {
   const lackOf = (slots: readonly number[]): number => Math.max(...slots.map((slot) => occupancy.shortage(item, slot)));
   const [nearest] = item.choices.filter((slots) => slots.includes(index)).sort((a, b) => lackOf(a) - lackOf(b));

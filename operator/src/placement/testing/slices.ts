@@ -55,7 +55,7 @@ export function divided(index: number, slices: readonly Slice[], parent?: string
   return slices.map((slice) => mig(index, slice, parent));
 }
 
-/** What the driver of a node publishes. */
+/** Returns a slice as the driver of a node publishes it. */
 export function pool(devices: readonly Device[], sharedCounters?: readonly CounterSet[]): ResourceSlice {
   return {
     spec: {

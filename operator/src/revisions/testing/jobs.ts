@@ -4,7 +4,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import type { Stage } from '../../controllers/agenttask/testing/stage.ts';
 import { type Job, type Pod, type PodTemplate, resources } from '../../runtime/resources.ts';
 
-/** How a Job ends. `Evicted`: the cluster takes its pod. `Late`: its time is over. `Goes on`: it does not end. */
+/** End of a Job. `Evicted`: the cluster takes its pod. `Late`: its time is over. `Goes on`: it does not end. */
 export type End = { readonly says: string } | { readonly exits: number; readonly says?: string } | 'Evicted' | 'Late' | 'Goes on';
 
 /** One of the Jobs that were made. */

@@ -6,14 +6,14 @@ interface MapGate {
 }
 
 /**
- * Whether the map from energy to probability is one to veto by: fitted on enough acts, falling, and without a range of
- * energies of one probability at the threshold, all of which the next fit could refuse or let pass at once. Waiting mends no
- * map, so that one that is not is refused. Pure.
+ * Judges whether the map from energy to probability is one to veto by: fitted on enough acts, falling, and without a range of
+ * energies of one probability at the threshold, all of which the next fit could refuse or let pass at once. Waiting mends no map,
+ * so an unfit one is refused. Pure.
  */
 export function calibrationMapFinding(maps: CalibrationMaps | undefined, gate: MapGate): Finding {
   if (maps === undefined) return missing('the pods of the canary have not reported how they were calibrated');
   if ('fault' in maps) return { verdict: 'Fail', samples: 0, message: `the calibration of the canary cannot count: ${maps.fault}` };
-  // Where nothing is refused no map can be wrong about it.
+  // Maps of heads that refuse nothing cannot be wrong about a refusal.
   const vetoing = maps.heads.filter(({ veto }) => veto > 0);
   if (vetoing.length === 0) return missing('no head of the canary vetoes anything, so that there is no threshold to look at');
   const samples = Math.min(...vetoing.map((head) => head.samples));
@@ -43,7 +43,7 @@ function falls({ knots }: HeadMap): boolean {
   });
 }
 
-/** How far the nearest plateau is from the veto threshold; undefined where the map has none. */
+/** Returns the distance of the nearest plateau from the veto threshold; undefined if the map has no plateau. */
 function distance({ knots, veto }: HeadMap): number | undefined {
   const flat = knots.filter(({ probability }, at) => probability === knots[at - 1]?.probability);
   return flat.length === 0 ? undefined : Math.min(...flat.map(({ probability }) => Math.abs(probability - veto)));

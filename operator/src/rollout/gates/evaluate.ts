@@ -114,10 +114,10 @@ function verifierFinding(
   }
 }
 
-/** What of a gate its finding is made by. */
+/** Fields of a gate that decide its finding. */
 type Bounded = Pick<BoundGate, 'bound' | 'minSamples'>;
 
-/** The p-value from which a distance is believed, over all looks. */
+/** The p-value from which a distance counts as real, over all looks. */
 const shiftAlpha = 0.01;
 const shiftBoundaries = boundariesOf(shiftAlpha);
 

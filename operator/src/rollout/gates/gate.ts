@@ -4,7 +4,7 @@ import type { Cumulative, Design, Table } from '../statistics/index.ts';
 /** A gate's verdict on a canary. Only `Pass` at every gate promotes. */
 export type Verdict = 'Pass' | 'Fail' | 'Inconclusive' | 'InsufficientData';
 
-/** What a gate found out. */
+/** Finding of a gate. */
 export interface Finding {
   readonly verdict: Verdict;
   readonly value?: number;
@@ -37,13 +37,13 @@ export interface HeadMap {
   readonly veto: number;
 }
 
-/** What a verifier reports of its maps, or why that cannot count. */
+/** Report of a verifier on its maps, or the reason that it cannot count. */
 export type CalibrationMaps = { readonly heads: readonly HeadMap[] } | { readonly fault: string };
 
-/** What a verifier reports of all its heads, or why that cannot count. */
+/** Report of a verifier on all its heads, or the reason that it cannot count. */
 export type HeldOut = { readonly heads: readonly HeldOutHead[] } | { readonly fault: string };
 
-/** What was seen of one arm since the rollout's step began. */
+/** Observations of one arm since the rollout's step began. */
 export interface ArmEvidence {
   /** Tasks that ended, each counted once; without those that ended for a reason that is not theirs. */
   readonly tasks: { readonly passed: number; readonly total: number };
@@ -81,10 +81,10 @@ export interface QueryAnswer {
   readonly lacks?: string;
 }
 
-/** What the Job of a golden set found out about an arm; or what it lacks, where `stuck` means that only a person can bring it. */
+/** Result of a golden set's Job for an arm; or what the arm lacks, where `stuck` means that only a person can bring it. */
 export type GoldenEvidence = { readonly passed: number; readonly total: number } | { readonly lacks: string; readonly stuck: boolean };
 
-/** What became of copies of requests, of tasks that have ended. The stable verifier is the first of each table. */
+/** Outcomes of copies of requests, for tasks that have ended. The stable verifier is the first of each table. */
 export interface ShadowEvidence {
   readonly answered: number;
   /** Acts, by who refuses them. */
@@ -113,7 +113,7 @@ export type Gate =
 export interface GateResult {
   readonly name: string;
   readonly verdict: Verdict;
-  /** What was found of the canary, and of the stable arm where they are compared; undefined when nothing was. */
+  /** Value found for the canary, and for the stable arm where they are compared; undefined when none was found. */
   readonly value: number | undefined;
   readonly baseline: number | undefined;
   /** Observations of the canary. */
@@ -122,6 +122,6 @@ export interface GateResult {
   readonly look?: number;
   /** The canary looks worse than it may be, though nothing is decided: it gets no more tasks. Not kept in the status. */
   readonly worse?: true;
-  /** Why, and what would change it. */
+  /** Reason for the verdict, and what would change it. */
   readonly message: string;
 }

@@ -37,7 +37,7 @@ export function goldenSetFinding(
   };
 }
 
-/** What only a person can bring comes first, and is missing data; what is under way has no result yet. */
+/** Returns the finding of arms without a result: first what only a person can bring, as missing data; what is under way is inconclusive. */
 function lacking(canary: GoldenEvidence, stable: GoldenEvidence): Finding {
   const arms = [
     { arm: 'canary', found: canary },

@@ -8,9 +8,9 @@ const share = 0.95;
 type Times = ArmEvidence['latencies'];
 
 /**
- * Whether the canary takes longer than `bound` times what the stable revision does, by the limits of both quantiles (one-sided
- * 95 %, joined as Newcombe joins those of shares). What lies beyond the last bucket is unknown, of whichever arm. Pure.
- * @param previous what this very rule said last
+ * Judges whether the canary takes longer than `bound` times what the stable revision does, by the limits of both quantiles
+ * (one-sided 95 %, joined as Newcombe joins those of shares). Times beyond the last bucket are unknown, of whichever arm. Pure.
+ * @param previous last result of this same rule
  */
 export function latencyRatioFinding(
   canary: Times,

@@ -1,15 +1,15 @@
 import { openBetween, openBoundary, openLook } from '../statistics/index.ts';
 import type { GateResult } from './gate.ts';
 
-/** How far beyond its bound a gate leads back, in standard errors. */
+/** Distance beyond its bound at which a gate leads back, in standard errors. */
 interface Boundary {
-  /** When a look speaks. */
+  /** At a look. */
   readonly at: number;
   /** From then on until the next look. */
   readonly between: number;
 }
 
-/** More looks there are not: by then a gate has a million million samples. */
+/** Largest number of looks: at the last one a gate has a million million samples. */
 const mostLooks = 40;
 
 /** Boundaries of looks that lead back a canary that keeps its bound with this chance at most, however often it is judged. Pure. */
@@ -25,16 +25,16 @@ interface GateLook {
   readonly look: number;
   /** Standard errors beyond which it leads back. */
   readonly z: number;
-  /** Which look it is and how many samples the next one takes, in words. */
+  /** Number of this look and of the samples that the next one takes, in words. */
   readonly words: string;
 }
 
 /**
- * How far beyond its bound a gate that is judged at each moment has to be to lead back: in time any fixed limit is crossed by
- * chance. Half of the error is for looks, with the first samples that the gate takes and each time that these have doubled, which
- * speak once each; the other half for all moments between them, where only what is far beyond leads back. Pure.
+ * Returns how far beyond its bound a gate that is judged at each moment has to be to lead back: in time chance crosses any fixed
+ * limit. Half of the error is for looks, with the first samples that the gate takes and each time that these have doubled, each
+ * of which counts once; the other half for all moments between them, where only a value far beyond leads back. Pure.
  * @param first samples of the first look, 1 at least
- * @param previous what this very rule said last
+ * @param previous last result of this same rule
  */
 export function lookAt(samples: number, first: number, previous: GateResult | undefined, boundaries = shipped): GateLook {
   const [reached, last] = [openLook(samples, first), previous?.look ?? -1];

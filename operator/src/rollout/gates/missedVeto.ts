@@ -8,9 +8,9 @@ interface MissedGate {
 }
 
 /**
- * Whether what the canary lets pass goes wrong more often than what the stable revision lets pass. A task counts once, as
- * acts of one task are not independent, and not at all where no act passed: what was refused cannot have been missed. Pure.
- * @param previous what this very rule said last
+ * Judges whether acts that the canary lets pass go wrong more often than acts that the stable revision lets pass. A task counts
+ * once, as acts of one task are not independent, and not at all where no act passed: a refused act cannot have been missed. Pure.
+ * @param previous last result of this same rule
  */
 export function missedVetoFinding(
   canary: ArmEvidence,

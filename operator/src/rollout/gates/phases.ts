@@ -1,6 +1,6 @@
 import type { Gate } from './gate.ts';
 
-/** Where the evidence of a gate comes from, which decides in which phase it counts. */
+/** Source of the evidence of a gate, which decides in which phase it counts. */
 type Source =
   /** A Job, before any task: looked at whenever the engines answer. */
   | 'Job'
@@ -8,9 +8,9 @@ type Source =
   | 'Acts'
   /** Copies of requests: while the revision is in shadow; what it said last stands. */
   | 'Copies'
-  /** What a verifier makes of live acts: those of copies in shadow, those of tasks while it is tried. */
+  /** Scores that a verifier gives to live acts: those of copies in shadow, those of tasks while it is tried. */
   | 'Scores'
-  /** What the engines report of themselves, whoever asked them: in shadow, and while it is tried. */
+  /** Figures that the engines report of themselves, for requests of any caller: in shadow, and while it is tried. */
   | 'Engines'
   /** Tasks that work with the revision, and what only they may bring: while it is tried. */
   | 'Tasks';
@@ -45,7 +45,7 @@ const speaking = {
   Canary: ['Job', 'Acts', 'Scores', 'Engines', 'Tasks'],
 } as const satisfies Readonly<Record<string, readonly Source[]>>;
 
-/** Whether a gate is looked at in a phase. Pure. */
+/** Reports whether a gate is looked at in a phase. Pure. */
 export function speaks(type: Gate['type'], phase: string): boolean {
   return phase in speaking && speaking[phase as keyof typeof speaking].some((source) => source === sources[type]);
 }

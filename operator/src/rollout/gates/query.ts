@@ -6,7 +6,7 @@ interface QueryGate {
   readonly max?: number;
 }
 
-/** Whether the answer of a query is inside its bounds; noise is smoothed in PromQL, with `avg_over_time` and the like. Pure. */
+/** Judges whether the answer of a query is inside its bounds; noise is smoothed in PromQL, with `avg_over_time` and the like. Pure. */
 export function queryFinding(answer: QueryAnswer | undefined, { name, min, max }: QueryGate): Finding {
   const { value, lacks = 'the server was not asked' } = answer ?? {};
   if (value === undefined || !Number.isFinite(value)) {

@@ -15,8 +15,8 @@ const lookedAt: ReadonlySet<Gate['type']> = new Set([
 ]);
 
 /**
- * The metric and the bound of a gate whose result stands until the next look, or for good; undefined: it is judged anew each
- * time. A person may edit the policy while a revision is tried, and what another rule said counts for nothing then.
+ * Returns the metric and the bound of a gate whose result stands until the next look, or permanently; undefined: it is judged
+ * anew each time. A person may edit the policy while a revision is tried, and the result of another rule counts for nothing then.
  */
 function ruleOf(gate: Gate): string | undefined {
   if (gate.type === 'TaskLoss') return `TaskLoss at most ${gate.design.goal.margin}`;
@@ -30,7 +30,7 @@ export function withRule(gate: Gate, message: string): string {
   return rule === undefined ? message : `${rule}: ${message}`;
 }
 
-/** Whether a result that stands is one of this rule, and not of another one under its name. Pure. */
+/** Reports whether a result that stands comes from this rule, and not from another one under its name. Pure. */
 export function isSaidBy(gate: Gate, result: GateResult | undefined): boolean {
   const rule = ruleOf(gate);
   return rule !== undefined && result?.message.startsWith(`${rule}: `) === true;

@@ -14,9 +14,9 @@ const boundaries = boundariesOf(driftAlpha / 2);
 const sum = (bins: readonly number[]): number => bins.reduce((total, count) => total + count, 0);
 
 /**
- * Whether the canary gives probabilities as the stable revision does. Tasks that each arm worked on count as soon as there are
- * enough; until then the copies of its shadow do, of which both judged the same acts. Pure.
- * @param previous what this very rule said last
+ * Judges whether the canary gives probabilities as the stable revision does. Tasks that each arm worked on count as soon as there
+ * are enough; until then the copies of its shadow do, of which both judged the same acts. Pure.
+ * @param previous last result of this same rule
  */
 export function scoreDriftFinding(
   canary: ArmEvidence,

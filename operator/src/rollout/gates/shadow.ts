@@ -11,8 +11,8 @@ interface AgreementGate {
 }
 
 /**
- * Whether the shadow refuses what the stable verifier refuses. Pure.
- * @param previous what this very rule said last
+ * Judges whether the shadow refuses the acts that the stable verifier refuses. Pure.
+ * @param previous last result of this same rule
  */
 export function agreementFinding(
   shadow: ShadowEvidence | undefined,
@@ -43,8 +43,8 @@ interface FalseVetoGate {
 }
 
 /**
- * How much of what led to success the shadow would have refused. Pure.
- * @param previous what this very rule said last
+ * Judges the share of the acts of tasks that succeeded that the shadow would have refused. Pure.
+ * @param previous last result of this same rule
  */
 export function falseVetoFinding(
   shadow: ShadowEvidence | undefined,

@@ -2,8 +2,8 @@ import { judge, type Design, type Judged, type Tally } from '../statistics/index
 import type { Finding, GateResult, Verdict } from './gate.ts';
 
 /**
- * Whether fewer tasks pass than with the stable revision, by a sequential test. Pure.
- * @param previous what this very rule found last
+ * Judges whether fewer tasks pass than with the stable revision, by a sequential test. Pure.
+ * @param previous last result of this same rule
  */
 export function taskLossFinding(canary: Tally, stable: Tally, design: Design, previous: GateResult | undefined): Finding {
   if (canary.total === 0 || stable.total === 0) {
@@ -20,7 +20,7 @@ export function taskLossFinding(canary: Tally, stable: Tally, design: Design, pr
   return { verdict, value, baseline, samples: canary.total, ...look, ...(worse ? { worse } : {}), message };
 }
 
-/** What is known of the difference, in words. */
+/** Returns the known limit of the difference, in words. */
 function limitOf({ goal }: Design, { limit, harm }: Judged, difference: number): string {
   const [side, known] = harm === undefined ? ['above ', limit] : ['below ', harm];
   return `the difference is ${known === undefined ? difference.toFixed(3) : side + known.toFixed(3)}, and may be ${(-goal.margin).toFixed(3)} at worst`;
@@ -30,7 +30,7 @@ function behind({ goal }: Design, difference: number): string {
   return `the difference is ${difference.toFixed(3)}, and has to be above ${(-goal.margin).toFixed(3)} before its weight grows`;
 }
 
-/** Which look it was, and how many tasks the next and the last take if as many go on to pass. */
+/** Names the look, and the number of tasks that the next and the last take if as many go on to pass. */
 function looksOf({ looks }: Design, { look, scale }: Judged): string {
   const tasks = (of: { readonly samples: number }): number => Math.ceil(2 * scale * of.samples);
   const [next, last] = [looks[look + 1], looks.at(-1)];

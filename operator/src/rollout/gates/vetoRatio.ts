@@ -3,9 +3,9 @@ import type { ArmEvidence, BoundGate, Finding, GateResult, Verdict } from './gat
 import { lookAt } from './look.ts';
 
 /**
- * Whether the canary is vetoed more often than `bound` times what the stable revision is. One that is vetoed
- * as seldom as the stable revision passes a bound of 1 or more: to tell a tenth more from as many takes more acts than rollouts have. Pure.
- * @param previous what this very rule said last
+ * Judges whether the canary is vetoed more than `bound` times as often as the stable revision. One that is vetoed as seldom as the stable
+ * revision passes a bound of 1 or more: to distinguish a tenth more from as many takes more acts than rollouts have. Pure.
+ * @param previous last result of this same rule
  */
 export function vetoRatioFinding(
   canary: ArmEvidence,

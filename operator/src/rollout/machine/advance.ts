@@ -31,10 +31,10 @@ export interface RolloutRules {
   readonly freezeAfterFailures: number;
 }
 
-/** What status keeps of a rollout. Times are seconds since the epoch. */
+/** State of a rollout that the status keeps. Times are seconds since the epoch. */
 export interface RolloutState {
   readonly phase: Phase;
-  /** Where tasks go that do not go to the canary. */
+  /** Revision of the tasks that do not go to the canary. */
   readonly stable: string | undefined;
   readonly canary: string | undefined;
   readonly weight: number;
@@ -50,13 +50,13 @@ export interface RolloutState {
   readonly message: string;
 }
 
-/** What the controller found out since the last decision. */
+/** Findings of the controller since the last decision. */
 export interface Evidence {
   /** Revision that the spec asks for. */
   readonly desired: string;
-  /** How far the canary's engines are. `Absent`: one of them does not answer. `Failed`: one will not by itself. */
+  /** Readiness of the canary's engines. `Absent`: one of them does not answer. `Failed`: one will not answer by itself. */
   readonly canaryEngines: 'Absent' | 'Loading' | 'Ready' | 'Failed';
-  /** Why the revision cannot be rolled out: a digest that does not match, another tokenizer. Undefined when it can. */
+  /** Reason that the revision cannot be rolled out: a digest that does not match, another tokenizer. Undefined when it can. */
   readonly incompatible: string | undefined;
   readonly gates: readonly GateResult[];
   /** Tasks of the canary that were judged: in this step and over all. */
@@ -152,7 +152,7 @@ function begin(state: RolloutState, policy: RolloutRules, evidence: Evidence): R
         });
   if (failures > 0 && now - state.phaseSince < policy.cooldownSeconds) return coolDown(state, policy, evidence);
   if (evidence.incompatible !== undefined) return hold({ ...state, weight: 0 }, 'Incompatible', evidence.incompatible);
-  // What is left of an earlier try would fail this one before it has begun.
+  // Failed pods left of an earlier try would fail this one before it has begun.
   if (evidence.canaryEngines === 'Failed')
     return hold(state, 'EnginesFailed', `pods of ${desired} are there that do not come up: it is tried once they are gone or answer`);
   if (evidence.lockedBy !== undefined)
@@ -168,7 +168,7 @@ function begin(state: RolloutState, policy: RolloutRules, evidence: Evidence): R
   });
 }
 
-/** Why a revision was led back; what follows must not hide it. */
+/** Reasons for which a revision is led back; what follows must not hide them. */
 const causes: ReadonlySet<Reason> = new Set(['EnginesFailed', 'GateFailed', 'Incompatible']);
 
 /** Waits before another try; what the last one failed by goes on being reported. */
@@ -192,7 +192,7 @@ function first(state: RolloutState, { desired, now, incompatible, canaryEngines 
   });
 }
 
-/** What may still be reported when nothing is tried: why what serves does so. Anything else is about what nobody asks for any more. */
+/** Reasons to report when nothing is tried: why the present revision serves. Any other is about one no longer asked for. */
 const settled: ReadonlySet<Reason> = new Set(['Idle', 'Promoted', 'Superseded']);
 
 function settle(state: RolloutState, now: number): RolloutState {
@@ -203,7 +203,7 @@ function settle(state: RolloutState, now: number): RolloutState {
   return enter(state, now, { phase: 'Idle', canary: undefined, weight: 0, step: 0, reason: 'Idle', message });
 }
 
-/** What ends a rollout in whatever phase: engines that fail, another revision that is asked for. */
+/** Ends a rollout in any phase, on engines that fail or another revision that is asked for; undefined: it goes on. */
 function interrupted(state: RolloutState, evidence: Evidence): RolloutState | undefined {
   const { desired, canaryEngines, incompatible } = evidence;
   if (desired !== state.canary) return back(state, evidence, 'Superseded', `${desired} is asked for instead`, false);
@@ -217,13 +217,13 @@ function interrupted(state: RolloutState, evidence: Evidence): RolloutState | un
 /** Counted for a revision that a person rejected: the most that the status takes, and more than any policy forgives. */
 export const rejectedFailures = 1000;
 
-/** What a person rejects is not tried again by itself. */
+/** Leads back a revision that a person rejected; it is not tried again by itself. */
 function rejected(state: RolloutState, evidence: Evidence): RolloutState {
   const next = back(state, evidence, 'RolloutRejected', 'a person rejected it, by an AgentTaskOrder', true);
   return { ...next, failures: { ...next.failures, [state.canary ?? '']: rejectedFailures } };
 }
 
-/** What ends a rollout, or keeps it from going on, whatever its phase still waits for. A revision without engines gets nothing new. */
+/** Ends a rollout or holds it, whatever its phase still waits for. A revision without engines gets nothing new. */
 function stopped(state: RolloutState, { strategy }: RolloutRules, evidence: Evidence): RolloutState | undefined {
   const { canaryEngines, gates } = evidence;
   // A person may edit the strategy meanwhile: no gate is asked any more.
@@ -258,7 +258,7 @@ function load(state: RolloutState, policy: RolloutRules, evidence: Evidence): Ro
   return toStep(state, policy, evidence, 0);
 }
 
-/** What of the gates that need no tasks does not pass; undefined: all do. */
+/** Returns one of the gates that need no tasks that does not pass; undefined: all do. */
 function unpassed({ beforeTraffic: names }: Pick<RolloutRules, 'beforeTraffic'>, { gates }: Evidence): GateResult | undefined {
   const found = names.map((name) => gates.find((gate) => gate.name === name) ?? { ...unjudged, name });
   const open = (word: Verdict): GateResult | undefined => found.find(({ verdict }) => verdict === word);
@@ -293,7 +293,7 @@ function shadow(state: RolloutState, policy: RolloutRules, evidence: Evidence): 
   return toStep(current, policy, evidence, 0);
 }
 
-/** What is missing before tasks may work with a revision in shadow: answered copies, and a word of each gate that speaks now. */
+/** Returns what is missing before tasks may work with a revision in shadow: answered copies, and a result of each gate that counts now. */
 function lackingInShadow(policy: RolloutRules, evidence: Evidence): string | undefined {
   const { gates, answeredCopies } = evidence;
   if (answeredCopies < policy.shadowSamples) return `${answeredCopies} of ${policy.shadowSamples} copies of requests were answered`;
@@ -303,7 +303,7 @@ function lackingInShadow(policy: RolloutRules, evidence: Evidence): string | und
   return open === undefined ? undefined : `gate ${open.name} is ${open.verdict}: ${open.message}`;
 }
 
-/** What never gets its data is no proof of anything, neither good nor bad. */
+/** Holds a rollout that lacks data: missing data is no proof of anything, neither good nor bad. */
 function lacks(current: RolloutState, policy: RolloutRules, evidence: Evidence, lacking: string): RolloutState {
   if (evidence.now - current.phaseSince < policy.stepTimeoutSeconds) return hold(current, 'InsufficientData', lacking);
   return hold(current, 'Held', `${lacking}; held until they come, or until another revision is asked for`);
@@ -345,8 +345,9 @@ function canary(state: RolloutState, policy: RolloutRules, evidence: Evidence): 
 }
 
 /**
- * What is missing for the step to be passed: its samples, and data for every gate. A gate without a verdict yet lets the
- * weight grow, as it learns faster then, unless the canary looks worse than it may be; promoted is only when every gate passes, with the samples of the whole rollout.
+ * Returns what is missing for the step to be passed: its samples, and data for every gate. A gate without a verdict yet lets the weight
+ * grow, as it learns faster then, unless the canary looks worse than it may be; it is promoted only when every gate passes, with the
+ * samples of the whole rollout.
  */
 function lackingOf(policy: RolloutRules, evidence: Evidence, minSamples: number, last: boolean): string | undefined {
   const { gates, stepSamples, samples } = evidence;

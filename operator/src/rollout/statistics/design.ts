@@ -1,6 +1,6 @@
 import { normalCdf, normalDensity, normalQuantile } from './distributions.ts';
 
-/** What a rollout promises about its own errors. */
+/** Limits that a rollout promises for its own errors. */
 export interface DesignGoal {
   /** Largest chance to promote a canary that is worse by `margin`. */
   readonly alpha: number;
@@ -109,7 +109,7 @@ const reach = 8;
 /** Brownian motion with drift that is looked at now and then, and stops where it leaves the boundaries. */
 class Walk {
   readonly #drift: number;
-  /** Where it may be after the last look: places, and the weight of each. */
+  /** Places at which it may be after the last look, and the weight of each. */
   #places: readonly number[] = [0];
   #weights: readonly number[] = [1];
   #time = 0;

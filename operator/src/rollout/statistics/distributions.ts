@@ -88,7 +88,7 @@ export function normalDensity(x: number): number {
   return Math.exp(-0.5 * x * x) / Math.sqrt(2 * Math.PI);
 }
 
-/** The x below which a share `p` of the standard normal distribution lies. By bisection: to 1e-12. */
+/** Returns the x below which a share `p` of the standard normal distribution is. By bisection: to 1e-12. */
 export function normalQuantile(p: number): number {
   if (!(p > 0 && p < 1)) return p <= 0 ? -Infinity : Infinity;
   let low = -40;
@@ -153,9 +153,9 @@ export interface Tally {
 }
 
 /**
- * The limit of the difference canary − `ratio` × stable that lies `z` standard errors below the estimate (above it for negative z):
- * Newcombe's hybrid of Wilson's limits (Statistics in Medicine 17, 1998, method 10). It never leaves −ratio…1 and holds its level
- * near 0 and 1, where the usual one does not.
+ * Returns the limit of the difference canary − `ratio` × stable that is `z` standard errors below the estimate (above it for
+ * negative z): Newcombe's hybrid of Wilson's limits (Statistics in Medicine 17, 1998, method 10). It never leaves −ratio…1 and
+ * holds its level near 0 and 1, where the usual one does not.
  */
 export function differenceLimit(canary: Tally, stable: Tally, z: number, ratio = 1): number {
   if (canary.total === 0 || stable.total === 0) return z >= 0 ? -ratio : 1;

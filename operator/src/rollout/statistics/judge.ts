@@ -3,7 +3,7 @@ import { differenceLimit, effectiveSamples, normalQuantile, type Tally } from '.
 
 export type Judgement = 'Promote' | 'Refuse' | 'Continue';
 
-/** What the tasks so far say about the canary, and the limit that it was decided by. */
+/** Judgement of the canary by the tasks so far, and the limit that decided it. */
 export interface Judged {
   readonly judgement: Judgement;
   /** Index of the last look that was reached; −1 before the first. */
@@ -16,7 +16,7 @@ export interface Judged {
   readonly scale: number;
 }
 
-/** How far a rollout was judged before. */
+/** Point up to which a rollout was judged before. */
 export interface JudgedBefore {
   /** Index of the last look that was reached; undefined before the first. */
   readonly look?: number;
@@ -52,7 +52,7 @@ export function judge(design: Design, canary: Tally, stable: Tally, before: Judg
 
 function scaleOf({ goal: { baseRate } }: Design, canary: Tally, stable: Tally): number {
   const rate = (canary.passed + stable.passed) / Math.max(1, canary.total + stable.total);
-  // Where more pass than planned, as many tasks are asked for: limits near all are too wide for few.
+  // If more tasks pass than planned, the planned number is still asked for: limits near all are too wide for few.
   return Math.max(1, (rate * (1 - rate)) / (baseRate * (1 - baseRate)));
 }
 
@@ -65,8 +65,8 @@ function harmOf({ goal }: Design, canary: Tally, stable: Tally, before: JudgedBe
 }
 
 /**
- * The look that so many samples reach, from 0, of a test whose last one nobody knows beforehand: at `first` samples, and each time
- * that they have doubled. Below 0 before the first.
+ * Returns the look that so many samples reach, from 0, of a test without a last look known beforehand: at `first` samples, and
+ * each time that they have doubled. Below 0 before the first.
  */
 export function openLook(samples: number, first: number): number {
   return Math.floor(Math.log2(samples / first));

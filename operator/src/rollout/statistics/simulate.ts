@@ -2,7 +2,7 @@
 import type { Design } from './design.ts';
 import { judge, type JudgedBefore } from './judge.ts';
 
-/** What came of many simulated rollouts. */
+/** Outcomes of many simulated rollouts. */
 export interface Simulated {
   readonly promoted: number;
   readonly refused: number;

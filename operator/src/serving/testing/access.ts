@@ -1,6 +1,6 @@
 import { operatorSubject, type ClusterAccess } from '../access.ts';
 
-/** What servers of tests check tokens by. */
+/** Data by which servers of tests check tokens. */
 export const testAccess: ClusterAccess = {
   issuer: 'https://cluster.test',
   jwks: '{"keys":[]}',

@@ -1,6 +1,6 @@
 import { batchedTokens } from '../../placement/index.ts';
 
-/** What a vLLM engine is started with. Bytes are absolute: shares of a GPU mean something else to each of its tenants. */
+/** Parameters with which a vLLM engine is started. Bytes are absolute: shares of a GPU mean something else to each of its tenants. */
 export interface VllmDemand {
   /** Folder of the weights inside the container. */
   readonly modelPath: string;
@@ -82,9 +82,9 @@ export function reservedCondition(words: readonly string[]): string | undefined 
 }
 
 /**
- * The engine's command line. Names follow vLLM's documentation of `vllm serve` (0.1x); entropy is computed from raw
+ * Returns the engine's command line. Names follow vLLM's documentation of `vllm serve` (0.1x); entropy is computed from raw
  * logprobs, as a grammar's mask would hide uncertainty.
- * @throws {VllmArgumentError} a user's word is one that the operator sets
+ * @throws {VllmArgumentError} an argument of the user is one that the operator sets
  */
 export function vllmArguments(demand: VllmDemand): readonly string[] {
   const word = reservedCondition(demand.extraArgs);

@@ -9,7 +9,7 @@ export interface EnginePod {
   readonly image: string;
   readonly resources: V1ResourceRequirements;
   readonly volumes: readonly V1Volume[];
-  /** Where each volume is, in the engine. */
+  /** Path of each volume, in the engine. */
   readonly mounts: readonly { readonly name: string; readonly mountPath: string }[];
   /** Containers that look at the weights before the engine loads them. */
   readonly before: readonly V1Container[];
@@ -38,7 +38,7 @@ const scratch = [
 /** Processes of an engine that spans GPUs talk through shared memory: 2 GiB at least, and one for each. */
 const sharedGib = (shards: number): number => Math.max(2, shards);
 
-/** What is in these folders; shared memory of an engine that spans several GPUs is bounded, and counted where it is asked for. */
+/** Returns the volumes of these folders; shared memory of an engine on several GPUs is bounded, and counted where it is asked for. */
 function scratchVolumes({ demand: { shards } }: EnginePod): V1Volume[] {
   const limit = shards === 1 ? {} : { sizeLimit: `${sharedGib(shards)}Gi` };
   return [
@@ -47,14 +47,14 @@ function scratchVolumes({ demand: { shards } }: EnginePod): V1Volume[] {
   ];
 }
 
-/** What is in shared memory is memory of the container that wrote it: it is asked for, and where there is a limit allowed. */
+/** Adds shared memory, which is memory of the container that wrote it: it is asked for, and where there is a limit allowed. */
 function withShared({ requests = {}, limits = {} }: Plain<V1ResourceRequirements>, shards: number): V1ResourceRequirements {
   const shared = sharedGib(shards) * gibibyte;
   const raised = (amounts: Readonly<Record<string, string>>, absent: number | undefined): Record<string, string> => {
     const bytes = bytesOf(amounts['memory']) ?? absent;
     return bytes === undefined ? { ...amounts } : { ...amounts, memory: String(bytes + shared) };
   };
-  // Who has a limit alone asks for as much.
+  // A container with a limit alone asks for as much.
   const asked = limits['memory'] === undefined ? 0 : undefined;
   return { requests: raised(requests, asked), limits: raised(limits, undefined) };
 }

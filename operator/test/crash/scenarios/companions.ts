@@ -122,7 +122,7 @@ export const companions: readonly Scenario[] = [
       await begin(world, keepsWorking);
       await works(world);
       const [own] = world.sandboxes().filter(({ metadata }) => metadata.ownerReferences !== undefined);
-      // What waited was another template's: no task takes it.
+      // The waiting sandbox was of another template: no task takes it.
       expect(own?.metadata.annotations?.[templateAnnotation] === before).toBe(false);
       expect(own?.spec?.containers?.some(({ image }) => image === 'tools:2')).toBe(true);
       await world.patch('one', { cancel: 'Terminate' });
@@ -130,7 +130,7 @@ export const companions: readonly Scenario[] = [
       const fresh = (): boolean =>
         world.waiting().length === 1 && world.waiting()[0]?.metadata.annotations?.[templateAnnotation] !== before;
       await world.until('one of the new template waits', fresh);
-      // Whether it took one of the new template or got its own is a matter of time.
+      // Timing decides whether it took one of the new template or got its own.
       expectEnd(world.task('one'), { phase: 'Cancelled' }, ['Cancelled']);
       await remove(world, 'one');
       await gone(world, 'one');

@@ -24,7 +24,7 @@ const noImageFor =
     return Promise.resolve();
   };
 
-/** What tasks live through, apart from how they are ended from outside. */
+/** Courses of tasks, apart from ends that come from outside. */
 export const courses: readonly Scenario[] = [
   {
     name: 'a task succeeds',

@@ -35,7 +35,7 @@ async function withModel(world: World): Promise<void> {
   await modelClient(world).create(newModel());
 }
 
-/** What pools consist of, and what stands for them elsewhere. */
+/** Kinds that pools consist of, and kinds that stand for them elsewhere. */
 const kinds = [resources.deployments, resources.services, resources.networkPolicies, resources.roleBindings, resources.serviceAccounts];
 
 /** Pools and models: how they come, change and go. */

@@ -10,11 +10,11 @@ import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { answerWith, isReady, modelClient, models, patchPool, pools, remove } from './steps.ts';
 
-/** What a slot of the box holds at most: a GPU of 40 GiB without the driver's half. */
+/** Bytes that a slot of the box holds at most: a GPU of 40 GiB without the driver's half. */
 export const mostBytes = 39.5 * 2 ** 30;
 
 export const digest = `sha256:${'c'.repeat(64)}`;
-/** Nobody fills in defaults when a pool is patched. */
+/** Defaults are written out: nothing fills them in when a pool is patched. */
 const engine = { engine: { type: 'Synth' }, replicas: 1 };
 export const gen = { ...onGpu('gen', 'Generalist', '30Gi', 'dgx-1/gpu0'), ...engine };
 export const specialist = (name: string, slot: string) => ({ ...onGpu(name, 'Specialist', '9Gi', slot), domains: [name], ...engine });

@@ -1,11 +1,11 @@
 import type { Attempts } from './limits.ts';
 import type { FailureClass } from './phases.ts';
 
-/** What follows a failed attempt. */
+/** Action that follows a failed attempt. */
 export type AttemptAction = 'Retry' | 'RollbackAndRetry' | 'Fail' | 'Ignore';
 
 /**
- * What a class does by itself. `Stuck` is Fail: whoever has no proposals left would have none the next time either.
+ * Default action of a class. `Stuck` is Fail: an agent that has no proposals left would have none the next time either.
  * `Infrastructure` is Ignore: the next attempt follows and this one is not charged.
  */
 const byItself: Readonly<Record<FailureClass, AttemptAction>> = {
@@ -23,7 +23,7 @@ const byItself: Readonly<Record<FailureClass, AttemptAction>> = {
   InvalidInput: 'Fail',
 };
 
-/** What follows a failure of this class: the rule of the task, or what the class does by itself. */
+/** Returns the action that follows a failure of this class: by the rule of the task, or by the default of the class. */
 export function attemptAction(failure: FailureClass, { rules = [] }: Pick<Attempts, 'rules'>): AttemptAction {
   return rules.find((rule) => rule.class === failure)?.action ?? byItself[failure];
 }

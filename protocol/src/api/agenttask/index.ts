@@ -34,7 +34,7 @@ export const agentTask: Kind = {
     { name: 'Pool', type: 'string', jsonPath: '.spec.poolRef.name', description: 'The pool that does the work.' },
     conditionColumn('Reason', 'Ready', 'reason'),
     { name: 'Attempt', type: 'integer', jsonPath: '.status.assignment.attempt', description: 'Number of the attempt.' },
-    { name: 'Progress', type: 'string', jsonPath: '.status.run.progress.message', description: 'What is going on.' },
+    { name: 'Progress', type: 'string', jsonPath: '.status.run.progress.message', description: 'Latest progress of the attempt.' },
     ageColumn,
     { name: 'Priority', type: 'integer', jsonPath: '.spec.priority', description: 'Place in the queue.', priority: 1 },
     { name: 'Worker', type: 'string', jsonPath: '.status.assignment.worker', description: 'Pod that runs it.', priority: 1 },

@@ -22,7 +22,7 @@ import { failureClasses, finalClasses } from './phases.ts';
 export const maxAllowedHosts = 32;
 
 const Network = struct(
-  'What the sandbox may reach.',
+  'Hosts that the sandbox may reach.',
   {
     mode: choice(
       'Loopback: only itself. None: not even itself. Allowed: itself, and hosts through the egress proxy.',
@@ -48,14 +48,14 @@ const Network = struct(
   },
 );
 
-/** What an act does to the world that a task can demand a person for. */
+/** Effects of an act on the world for which a task can demand a person. */
 export const approvalKinds = ['Destructive', 'External'] as const;
 export type ApprovalKind = (typeof approvalKinds)[number];
 
 /** `spec.policy.approvals`. */
 export const Approvals = struct('Acts that wait for a person, who answers with an AgentTaskOrder.', {
-  require: setOf('Kinds of acts that wait.', choice('What the act does.', approvalKinds), { max: approvalKinds.length, min: 1 }),
-  timeoutSeconds: integer('How long an act waits; the clocks of the task stand still.', 1, 604_800, 900),
+  require: setOf('Kinds of acts that wait.', choice('Effect of the act.', approvalKinds), { max: approvalKinds.length, min: 1 }),
+  timeoutSeconds: integer('Time that an act waits; the clocks of the task stand still.', 1, 604_800, 900),
 });
 export type Approvals = Static<typeof Approvals>;
 
@@ -63,12 +63,12 @@ export type Approvals = Static<typeof Approvals>;
 export const policyProfiles = ['Default', 'Strict', 'Permissive', 'Privileged'] as const;
 export type PolicyProfile = (typeof policyProfiles)[number];
 
-/** What a pool lets its tasks name that lists none. */
+/** Profiles that tasks may name in a pool that lists none. */
 export const usualPolicyProfiles: readonly PolicyProfile[] = ['Default', 'Strict'];
 
 /** `spec.policy`. */
 export const Policy = struct(
-  'What the agent may do.',
+  'Rights of the agent.',
   {
     profile: choice(
       'Set of rules for commands and paths, of those that the pool lists. Strict refuses what Default lets pass with care. Permissive asks a person about what Default refuses, such as a push. Privileged leaves that to gate 2, and only who may create AgentTaskOrders may ask for it.',
@@ -86,7 +86,7 @@ export type Policy = Static<typeof Policy>;
 const year = 31_536_000;
 
 const cost = withRules(
-  money('What models may cost, over all attempts, in the currency of the prices of the pool.'),
+  money('Cost of models, over all attempts, in the currency of the prices of the pool.'),
   rule(
     "!isQuantity(self) || quantity(self).compareTo(quantity('0')) > 0",
     'spec.budget.cost must be more than 0; raise it, or leave it out for the bound of the pool',
@@ -95,7 +95,7 @@ const cost = withRules(
 
 /** `spec.budget`. */
 export const Budget = guarded(
-  'What the task may use. A bound that is left out is the one of the pool.',
+  'Bounds of the whole task. A bound that is left out is the one of the pool.',
   'spec.budget',
   {
     wallSeconds: optional(upward('spec.budget.wallSeconds', integer('Seconds in which the task runs, over all attempts.', 1, year))),
@@ -138,7 +138,7 @@ const AttemptRule = struct(
 
 /** `spec.attempts`. */
 export const Attempts = struct(
-  'How often the task is tried.',
+  'Number of attempts, and the failures that are tried again.',
   {
     max: integer(
       'Attempts that count; failures of the infrastructure do not, but five in a row before anything was begun end the task.',

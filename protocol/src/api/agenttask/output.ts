@@ -24,7 +24,9 @@ const PullRequest = struct('The pull request, or merge request, that is opened f
       rule("self.trim() != ''", 'spec.output.git.pullRequest.title must not be blank; leave it out for the first line of spec.goal'),
     ),
   ),
-  forge: optional(choice('What serves the repository; default: found out by its host and by its API. Gitea: also Forgejo.', forges)),
+  forge: optional(
+    choice('Software that serves the repository; default: found out by its host and by its API. Gitea: also Forgejo.', forges),
+  ),
 });
 
 const GitOutput = struct('A branch of the repository of spec.workspace.git, and a pull request into spec.workspace.git.ref.', {
@@ -34,17 +36,19 @@ const GitOutput = struct('A branch of the repository of spec.workspace.git, and 
 });
 
 /** `spec.output`. */
-export const Output = struct('Where a result goes that succeeded, beside the artifacts.', { git: GitOutput });
+export const Output = struct('Destination of a result that succeeded, beside the artifacts.', { git: GitOutput });
 export type Output = Static<typeof Output>;
 
 /** `status.run.output`. */
 export const Delivered = struct(
-  'Where the result went; the condition Delivered judges it.',
+  'Destination of the result; the condition Delivered judges it.',
   {
     branch: text('Branch of the repository.', { max: 256, min: 1 }),
     commit: optional(text('Commit that the branch was pushed with.', { max: 64, pattern: '^[0-9a-f]{40,64}$' })),
     pullRequest: optional(text('Address of the pull request.', { max: 1024 })),
-    reason: optional(text('Why not all of it was delivered, in CamelCase; absent: all was.', { max: 128, pattern: '^[A-Z][A-Za-z0-9]*$' })),
+    reason: optional(
+      text('Reason for which not all of it was delivered, in CamelCase; absent: all was.', { max: 128, pattern: '^[A-Z][A-Za-z0-9]*$' }),
+    ),
     message: optional(text('The same in words, with what helps; without a reason: what was left out.', { max: 512 })),
   },
   { atomic: true },

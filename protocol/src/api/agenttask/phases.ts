@@ -14,7 +14,7 @@ export const phases = [
 ] as const;
 export type Phase = (typeof phases)[number];
 
-/** Why an attempt failed; each class has its policy. */
+/** Reasons that an attempt failed; each class has its policy. */
 export const failureClasses = [
   'Infrastructure',
   'AgentError',
@@ -33,7 +33,7 @@ export type FailureClass = (typeof failureClasses)[number];
 /** Classes after which no further attempt can help. */
 export const finalClasses = ['InvalidInput', 'DeadlineExceeded'] as const satisfies readonly FailureClass[];
 
-/** What the operator orders the worker to do with the task. */
+/** Orders of the operator to the worker about the task. */
 export const directives = ['Run', 'Rollback', 'Quiesce', 'Stop'] as const;
 export type Directive = (typeof directives)[number];
 

@@ -3,7 +3,7 @@ import { choice, integer, struct } from '../schema/index.ts';
 
 /** `spec.snapshots`. */
 export const Snapshots = struct(
-  'When the tree is captured.',
+  'Times at which the tree is captured.',
   {
     policy: choice(
       'RiskGated: before steps that are judged risky. EveryStep: before each step. InitialOnly: snapshot 0 alone.',
@@ -18,7 +18,7 @@ export type Snapshots = Static<typeof Snapshots>;
 
 /** `spec.rollback`. */
 export const Rollback = struct(
-  'What becomes of the tree.',
+  'Rollback of the tree.',
   {
     whenFailed: choice(
       'RestoreInitial: as at snapshot 0. RestoreLastGreen: as when the checks last passed. Keep: as the agent left it.',
@@ -34,7 +34,7 @@ const year = 31_536_000;
 
 /** `spec.retention`. */
 export const Retention = struct(
-  'How long a finished task keeps what it holds.',
+  'Time for which a finished task keeps what it holds.',
   {
     sandboxSeconds: integer(
       'Seconds after the end that the sandbox pod stays; with 0 it goes at once, or after 900 s where the tree is kept (cancel: Stop, whenFailed: Keep).',

@@ -34,7 +34,7 @@ export const maxAnswerBytes = 1024;
 /** Ids of messages that `status.run.messagesTaken` keeps: more than can wait at once. */
 export const maxMessagesTaken = 8;
 
-/** Why a task waits for a person. */
+/** Reasons that a task waits for a person. */
 export const approvalSubjects = ['Act', 'Question', 'Review'] as const;
 export type ApprovalSubject = (typeof approvalSubjects)[number];
 
@@ -44,16 +44,16 @@ const shortId = text('Identifier inside the plan.', { max: 24, min: 1, pattern: 
 const PlanNode = struct('One node of the plan.', {
   id: shortId,
   kind: choice('Level of the node.', ['Goal', 'Subtask', 'Step']),
-  intent: text('What the node is for.', { max: 96 }),
-  state: choice('How far it is.', ['Pending', 'Running', 'Done', 'Failed', 'Dropped']),
+  intent: text('Purpose of the node.', { max: 96 }),
+  state: choice('State of the node.', ['Pending', 'Running', 'Done', 'Failed', 'Dropped']),
 });
 
 const Progress = struct(
-  'How far the attempt is.',
+  'Progress of the attempt.',
   {
     done: integer('Steps that are done.', 0, 100_000),
     total: integer('Steps of the current plan.', 0, 100_000),
-    message: optional(text('What is going on.', { max: 256 })),
+    message: optional(text('The current activity, in words.', { max: 256 })),
   },
   { atomic: true },
 );
@@ -69,7 +69,7 @@ const SnapshotSummary = struct(
 );
 
 const Signals = struct(
-  'What the last decision was based on, as rollouts count it; the event log has all of each decision.',
+  'Measures on which the last decision was based, as rollouts count it; the event log has all of each decision.',
   {
     energy: optional(decimal('Energy of the chosen candidate; lower is better.')),
     pSuccess: optional(probability('Calibrated probability that the chosen candidate is good.')),
@@ -83,18 +83,18 @@ const Signals = struct(
 const UsedExpert = struct('An expert that took part.', {
   role: choice('Its part.', ['Generalist', 'Specialist', 'Draft', 'Planner', 'Verifier', 'Embedder', 'Policy']),
   name: labelName('Its name in the pool.'),
-  digest: optional(digest('What was running.')),
+  digest: optional(digest('Digest of the artifact that ran.')),
 });
 
-const PendingApproval = struct('What waits for a person.', {
+const PendingApproval = struct('The act or question that waits for a person.', {
   action: digest('Digest of the act, question or review; an order must name it.'),
   kind: optional(
     choice('Act: to be approved. Question: to be answered. Review: the result, to be accepted. Absent: Act.', approvalSubjects),
   ),
   summary: text('The act in words.', { max: 512 }),
   question: optional(text('The question of the model, as it asks it.', { max: 1024 })),
-  evidence: optional(text('Why it is held.', { max: 1024 })),
-  expires: timestamp('When it is treated as rejected, or as not answered.'),
+  evidence: optional(text('Reason for which it is held.', { max: 1024 })),
+  expires: timestamp('Time at which it is treated as rejected, or as not answered.'),
 });
 
 const Isolation = struct(
@@ -109,16 +109,16 @@ const Isolation = struct(
 
 const Artifact = struct('A file that outlives the sandbox.', {
   name: text('Its name.', { max: 128, min: 1 }),
-  uri: text('Where it lies.', { max: 1024, min: 1 }),
+  uri: text('Address of the artifact.', { max: 1024, min: 1 }),
   sha256: text('SHA-256, hexadecimal.', { max: 64, pattern: hash }),
   bytes: counter('Its size.'),
 });
 
 const Restored = struct('The last restore of this attempt.', {
-  snapshot: snapshotId('What was restored.'),
+  snapshot: snapshotId('The snapshot that was restored.'),
   verified: flag('Whether the tree has the digest of the snapshot.'),
   manifestDigest: optional(digest('Digest of the tree after the restore.')),
-  irreversible: optional(atomicList('What could not be undone.', text('One effect.', { max: 256 }), { max: 16 })),
+  irreversible: optional(atomicList('Effects that could not be undone.', text('One effect.', { max: 256 }), { max: 16 })),
 });
 
 const CheckResult = struct('Result of one check.', {
@@ -129,11 +129,11 @@ const CheckResult = struct('Result of one check.', {
   seconds: integer('Wall time, rounded up.', 0, 86_400),
 });
 
-const Outcome = struct('How the attempt ended.', {
+const Outcome = struct('Outcome of the attempt.', {
   result: choice('Succeeded: all checks hold. Stopped: as directed.', ['Succeeded', 'Failed', 'Stopped']),
   class: optional(choice('Class of the failure.', failureClasses)),
-  reason: text('Why, in CamelCase, for programs.', { max: 128, min: 1, pattern: '^[A-Z][A-Za-z0-9]*$' }),
-  message: optional(text('Why, in words.', { max: 1024 })),
+  reason: text('Reason in CamelCase, for programs.', { max: 128, min: 1, pattern: '^[A-Z][A-Za-z0-9]*$' }),
+  message: optional(text('Reason in words.', { max: 1024 })),
   checks: optional(atomicList('Results of the checks.', CheckResult, { max: 16 })),
 });
 
@@ -145,12 +145,12 @@ const binned = (description: string) =>
   );
 
 const ShadowReport = struct(
-  'What became of the copies of requests that a revision in shadow got: counts only, over all attempts.',
+  'Outcomes of the copies of requests that a revision in shadow got: counts only, over all attempts.',
   {
     rollout: rolloutId('The rollout in whose shadow phase they were sent.'),
     answered: counted('Copies that were answered.'),
     failed: counted('Copies without an answer, or with one that is none.'),
-    dropped: counted('Copies that were not sent or not waited for, so that nobody waits for them.'),
+    dropped: counted('Copies that were not sent or not waited for, so that they delay nothing.'),
     candidates: counted('Proposals of which both had a first candidate.'),
     sameCandidates: counted('Those whose first candidate is the same, by its hash.'),
     bothVetoed: counted('Acts that both verifiers refuse.'),
@@ -158,9 +158,9 @@ const ShadowReport = struct(
     onlyShadowVetoed: counted('Acts that only the shadow would refuse.'),
     neitherVetoed: counted('Acts that neither refuses.'),
     stableBins: binned(
-      'Acts by the bin of the probability that the stable one says: below 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99 and above.',
+      "Acts by the bin of the stable one's probability: below 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99 and above.",
     ),
-    shadowBins: binned('The same acts by the bin of what the shadow says.'),
+    shadowBins: binned("The same acts by the bin of the shadow's probability."),
   },
   { atomic: true },
 );
@@ -173,7 +173,7 @@ export const Run = struct('Report of the worker about the current attempt.', {
   progress: optional(Progress),
   plan: optional(atomicList('Digest of the plan.', PlanNode, { max: maxPlanNodes })),
   snapshots: optional(SnapshotSummary),
-  usage: optional(usageFields('What this attempt has used.')),
+  usage: optional(usageFields('Amounts that this attempt has used.')),
   signals: optional(Signals),
   experts: optional(atomicList('Experts that took part.', UsedExpert, { max: 16 })),
   pendingApproval: optional(PendingApproval),
@@ -181,9 +181,7 @@ export const Run = struct('Report of the worker about the current attempt.', {
   auditRoot: optional(text('Head of the event log, SHA-256 in hexadecimal.', { max: 64, pattern: hash })),
   artifacts: optional(atomicList('Files that outlive the sandbox.', Artifact, { max: 16 })),
   shadow: optional(ShadowReport),
-  answer: optional(
-    text('What the model found or did, in words, cut with a marker; the whole is the artifact answer.md.', { max: maxAnswerBytes }),
-  ),
+  answer: optional(text('Answer of the model, cut with a marker; the whole is the artifact answer.md.', { max: maxAnswerBytes })),
   messagesTaken: optional(
     atomicList('Messages of status.messages that the model has got, the newest last.', text('Id of a message.', { max: 64, min: 1 }), {
       max: maxMessagesTaken,
@@ -193,7 +191,7 @@ export const Run = struct('Report of the worker about the current attempt.', {
   output: optional(Delivered),
   rollback: optional(Restored),
   quiescedAt: optional(
-    timestamp('When the work came to rest as directed, with a durable copy of all there is; absent in every report under Run.'),
+    timestamp('Time at which the work came to rest as directed, with a durable copy of all there is; absent in every report under Run.'),
   ),
   outcome: optional(Outcome),
 });

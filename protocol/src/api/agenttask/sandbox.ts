@@ -29,8 +29,8 @@ function amounts(path: string, description: string) {
 }
 
 const amountsOf = (path: string) => ({
-  requests: optional(amounts(`${path}.requests`, 'What is set aside for it.')),
-  limits: optional(amounts(`${path}.limits`, 'What it may use at most.')),
+  requests: optional(amounts(`${path}.requests`, 'Amounts that are set aside for it.')),
+  limits: optional(amounts(`${path}.limits`, 'Amounts that it may use at most.')),
 });
 
 function withinLimits(path: string): readonly Rule[] {
@@ -45,7 +45,7 @@ function withinLimits(path: string): readonly Rule[] {
 
 /** Requests and limits of a container. `path` is the field's name in messages. */
 export function containerResources(path: string) {
-  return struct('What the container asks for and may use.', amountsOf(path), { rules: withinLimits(path) });
+  return struct('Requests and limits of the container.', amountsOf(path), { rules: withinLimits(path) });
 }
 
 /** The same for a container whose engine may sit on a GPU. */
@@ -55,7 +55,7 @@ export function engineResources(path: string) {
     slot: optional(slotName('The GPU that it is on; default: wherever it fits.')),
     memory: optional(gpuMemory(`${path}.memory`)),
   };
-  return struct('What the container asks for and may use, and the GPU that its engine sits on.', own, { rules: withinLimits(path) });
+  return struct('Requests and limits of the container, and the GPU of its engine.', own, { rules: withinLimits(path) });
 }
 
 const keyRule = (path: string): Rule =>
@@ -75,7 +75,7 @@ const labelValue = text('Value.', { max: 63, pattern: '^([A-Za-z0-9]([-A-Za-z0-9
 function podMetadata(path: string) {
   const labels = `${path}.labels`;
   const annotations = `${path}.annotations`;
-  return struct('What the pod carries besides our own labels and annotations.', {
+  return struct('Labels and annotations of the pod besides our own.', {
     labels: optional(mapOf('Labels.', labelValue, { max: 32, rules: [keyRule(labels), ownKeysRule(labels)] })),
     annotations: optional(
       mapOf('Annotations.', text('Value.', { max: 4096 }), { max: 32, rules: [keyRule(annotations), ownKeysRule(annotations)] }),
@@ -88,7 +88,7 @@ function toleration(path: string) {
     'A taint that the pod may live with.',
     {
       key: optional(text('Key of the taint; absent with operator Exists: every taint.', { max: 317, min: 1 })),
-      operator: choice('How the value is compared.', ['Equal', 'Exists'], 'Equal'),
+      operator: choice('Operator that compares the value.', ['Equal', 'Exists'], 'Equal'),
       value: optional(text('Value of the taint.', { max: 63 })),
       effect: optional(choice('Effect of the taint; absent: every effect.', ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])),
     },
@@ -100,7 +100,7 @@ function toleration(path: string) {
   );
 }
 
-/** What pools and tasks say of a sandbox. */
+/** Returns the fields of a sandbox that pools and tasks have in common. */
 function commonFields(path: string) {
   return {
     image: optional(
@@ -112,7 +112,7 @@ function commonFields(path: string) {
   };
 }
 
-/** What a sandbox looks like, as a pool defines it. `path` is the field's name in messages. Where pods run and what they carry is the pool's alone. */
+/** Returns the schema of a pool's sandbox. `path` names the field in messages. The pool alone sets where pods run and what they carry. */
 export function sandboxTemplate(path: string) {
   return struct('The sandbox pod.', {
     ...commonFields(path),
@@ -140,7 +140,7 @@ const withStorage = { ...commonFields('spec.sandbox'), storage: optional(Sandbox
 
 /** `spec.sandbox`. */
 export const Sandbox = struct(
-  'The sandbox pod. What is left out is as the pool says; labels, annotations, nodes, tolerations and priority always are.',
+  'The sandbox pod. Fields that are left out are as in the pool; labels, annotations, nodes, tolerations and priority always are.',
   withStorage,
   {
     rules: [

@@ -45,7 +45,7 @@ const dependsOn = listByKey(
 );
 
 const goal = withRules(
-  text('What must become true, in words.', { max: 4096, min: 1 }),
+  text('The state to reach, in words.', { max: 4096, min: 1 }),
   rule("self.trim() != ''", 'spec.goal must not be blank; say what must become true'),
 );
 
@@ -79,7 +79,7 @@ const acrossFields = [
   ),
 ];
 
-const Trace = struct('What the record of the work may be used for beyond the task.', {
+const Trace = struct('Uses of the record of the work beyond the task.', {
   consent: choice(
     'None: nothing is exported. Internal: "fleet trace" exports it for reading and measuring. Training: also to train models. Stands in the event log before any work.',
     traceConsents,
@@ -88,7 +88,7 @@ const Trace = struct('What the record of the work may be used for beyond the tas
 
 /** `AgentTask.spec`. */
 export const AgentTaskSpec = guarded(
-  'What must become true, and within which bounds.',
+  'The state that must become true, and the bounds of the work.',
   'spec',
   {
     poolRef: optional(immutable('spec.poolRef', PoolRef)),
@@ -102,7 +102,7 @@ export const AgentTaskSpec = guarded(
     whenAlreadyTrue: immutable(
       'spec.whenAlreadyTrue',
       choice(
-        'Where all checks hold at snapshot 0. Work: with a chat model it is worked on, and succeeds by an accepted Review, an answer or a new Artifact, else it ends as Unproved. Succeed: it ends at once.',
+        'Behaviour where all checks hold at snapshot 0. Work: with a chat model it is worked on, and succeeds by an accepted Review, an answer or a new Artifact, else it ends as Unproved. Succeed: it ends at once.',
         ['Work', 'Succeed'],
         'Work',
       ),

@@ -26,9 +26,9 @@ import { spentFields, usageFields } from './usage.ts';
 /** Attempts that `status.attempts` shows; the oldest give way. */
 export const maxShownAttempts = 16;
 
-/** `AgentTask.status.assignment`: the operator's word to exactly one worker. */
+/** `AgentTask.status.assignment`: the operator's order to exactly one worker. */
 export const Assignment = struct(
-  'Which worker runs the task.',
+  'The worker that runs the task.',
   {
     attempt: integer('Attempt that the worker is to run.', 1, 1_000_000),
     epoch: integer('Grows with every assignment; whatever is done under a lower one is refused.', 1, 2_147_483_647),
@@ -36,15 +36,15 @@ export const Assignment = struct(
     workerNamespace: labelName('Namespace of that pod.'),
     sandbox: objectName('Pod of the sandbox, in the namespace of the task.'),
     warm: flag('Whether the sandbox was waiting ready.'),
-    since: timestamp('When it was assigned.'),
-    sandboxReadyAt: optional(timestamp('When the sandbox answered for the first time; absent: it has not yet.')),
-    directive: choice('What the worker is to do.', directives),
+    since: timestamp('Time of the assignment.'),
+    sandboxReadyAt: optional(timestamp('Time at which the sandbox answered for the first time; absent: it has not yet.')),
+    directive: choice('Order to the worker.', directives),
     budget: optional(
       struct(
-        'What the task may use over all attempts under this assignment, where spec.limits.spending of its pool caps it; set aside of the caps.',
+        'Amounts that the task may use over all attempts under this assignment, where spec.limits.spending of its pool caps it; set aside of the caps.',
         {
           tokens: optional(counter('Tokens of chat models, in and out.')),
-          cost: optional(money('What they cost, in the currency of the pool.')),
+          cost: optional(money('Cost of the tokens, in the currency of the pool.')),
         },
       ),
     ),
@@ -70,20 +70,20 @@ export type OpenSandbox = Static<typeof OpenSandbox>;
 
 const Attempt = struct('One attempt.', {
   number: integer('Counts from 1.', 1, 1_000_000),
-  startedAt: timestamp('When it began.'),
-  endedAt: optional(timestamp('When it ended.')),
+  startedAt: timestamp('Start of the attempt.'),
+  endedAt: optional(timestamp('End of the attempt.')),
   class: optional(choice('Class of the failure.', failureClasses)),
-  reason: optional(text('Why it ended, in CamelCase.', { max: 128 })),
+  reason: optional(text('Reason for its end, in CamelCase.', { max: 128 })),
   started: optional(
     flag('False: it failed before anything was begun in its sandbox, which was given back. Such failures in a row end the task.'),
   ),
-  usage: optional(spentFields('What of it is counted against budgets and caps; all that was used is in status.totals.')),
+  usage: optional(spentFields('The part that is counted against budgets and caps; all that was used is in status.totals.')),
 });
 
 const TaskClock = struct(
-  'What the deadline is counted by.',
+  'Times by which the deadline is counted.',
   {
-    startedAt: timestamp('When the first sandbox of the task answered.'),
+    startedAt: timestamp('Time at which the first sandbox of the task answered.'),
     pausedSeconds: integer('Seconds in which the clock stood still, pauses that have ended.', 0, 2_147_483_647),
     pausedAt: optional(timestamp('Since when it stands still now.')),
   },
@@ -91,7 +91,7 @@ const TaskClock = struct(
 );
 
 const HeldStorage = struct(
-  'What spec.sandbox.storage holds.',
+  'Objects that spec.sandbox.storage made.',
   {
     claim: optional(objectName('PersistentVolumeClaim that a sandbox works on, or goes on with.')),
     volumeSnapshot: optional(objectName('Newest VolumeSnapshot that was ready to use; without a claim, the task goes on from it.')),
@@ -104,12 +104,12 @@ export const maxShownApprovals = 16;
 
 const Approval = struct('What was decided about an act, question or review that waited; the worker obeys it.', {
   action: digest('Digest of what waited.'),
-  decision: choice('What was decided.', ['Approved', 'Rejected', 'Answered']),
+  decision: choice('The decision.', ['Approved', 'Rejected', 'Answered']),
   answer: optional(text('The answer to a question; kept for the newest decision only.', { max: maxOrderMessage })),
-  reason: optional(text('Why, as the order says it; kept for the newest decision only.', { max: 1024 })),
+  reason: optional(text('Reason that the order gives; kept for the newest decision only.', { max: 1024 })),
   orderRef: optional(reference('The order that said so; absent: the time was over.')),
-  requester: optional(text('Who gave the order.', { max: 1024 })),
-  at: timestamp('When.'),
+  requester: optional(text('Person or program that gave the order.', { max: 1024 })),
+  at: timestamp('Time of the decision.'),
 });
 export type Approval = Static<typeof Approval>;
 
@@ -118,14 +118,14 @@ export const maxWaitingMessages = 4;
 
 const TaskMessage = struct('Words of a person for the model.', {
   id: text('Uid of the order; the worker reports it in status.run.messagesTaken.', { max: 64, min: 1 }),
-  requester: text('Who gave the order.', { max: 1024 }),
+  requester: text('Person or program that gave the order.', { max: 1024 }),
   text: text('The words.', { max: maxOrderMessage }),
-  snapshot: optional(snapshotId('What all files are put back to before.')),
+  snapshot: optional(snapshotId('Snapshot to which all files are put back before.')),
 });
 export type TaskMessage = Static<typeof TaskMessage>;
 
 /** `AgentTask.status`: the operator owns all of it but `run`. */
-export const AgentTaskStatus = struct('What has become of the task.', {
+export const AgentTaskStatus = struct('Observed state of the task.', {
   observedGeneration: optional(observedGeneration),
   phase: optional(choice('Summary for people; programs read conditions.', phases)),
   finished: optional(choice('Whether the task has ended; a string, because watches select by it.', ['true', 'false'])),
@@ -140,7 +140,7 @@ export const AgentTaskStatus = struct('What has become of the task.', {
   assignment: optional(Assignment),
   sandbox: optional(OpenSandbox),
   attempts: optional(atomicList('The newest attempts, oldest first.', Attempt, { max: maxShownAttempts })),
-  totals: optional(struct('Sums over all attempts.', { usage: optional(usageFields('What the task has used.')) })),
+  totals: optional(struct('Sums over all attempts.', { usage: optional(usageFields('Amounts that the task has used.')) })),
   storage: optional(HeldStorage),
   approvals: optional(atomicList('Decisions about acts that waited, oldest first.', Approval, { max: maxShownApprovals })),
   messages: optional(atomicList('Messages that the model has not got yet, oldest first.', TaskMessage, { max: maxWaitingMessages })),

@@ -41,17 +41,17 @@ export const SetupStep = struct('One command that prepares the workspace; it mus
   command: command('spec.setup[].command'),
   timeoutSeconds,
   network: choice(
-    'What it may reach through the egress proxy. Registries: what the platform has listed. Allowed: spec.policy.network.hosts.',
+    'Hosts in reach through the egress proxy. Registries: those that the platform has listed. Allowed: spec.policy.network.hosts.',
     ['None', 'Registries', 'Allowed'],
     'None',
   ),
 });
 export type SetupStep = Static<typeof SetupStep>;
 
-/** How results of a check are read. */
+/** Formats in which results of a check are read. */
 export const checkFormats = ['Auto', 'Exit', 'JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest'] as const;
 
-/** What proves that a goal is reached. */
+/** Kinds of proof that a goal is reached. */
 export const checkTypes = ['Command', 'Artifact', 'Review'] as const;
 export type CheckType = (typeof checkTypes)[number];
 
@@ -91,7 +91,7 @@ export const Check = struct(
   {
     name: labelName('Name in status and messages.'),
     type: choice(
-      'What proves it. Command: the exit status and output of a program. Artifact: a file of the workspace. Review: a person, who sees the change after all other checks hold.',
+      'Kind of proof. Command: the exit status and output of a program. Artifact: a file of the workspace. Review: a person, who sees the change after all other checks hold.',
       checkTypes,
       'Command',
     ),
@@ -108,7 +108,11 @@ export const Check = struct(
       text('JSON Schema (draft 2020-12), as JSON, that the file must fulfil as JSON.', { max: maxSchemaCharacters, min: 2 }),
     ),
     timeoutSeconds,
-    format: choice('How single tests are distinguished in the output; Exit looks at the exit status only.', checkFormats, 'Auto'),
+    format: choice(
+      'Format by which single tests are distinguished in the output; Exit looks at the exit status only.',
+      checkFormats,
+      'Auto',
+    ),
     expect: choice(
       'Pass: passes at the end. FailThenPass: fails at snapshot 0 too, so that passing proves a change. Auto: decided at snapshot 0.',
       ['Auto', 'Pass', 'FailThenPass'],
@@ -137,7 +141,7 @@ export function isArtifactCheck(check: Check): check is ArtifactCheck {
 export const setup = listByKey('Commands before snapshot 0, in this order.', 'name', SetupStep, { max: 16 });
 
 /** `spec.checks`. */
-export const checks = listByKey('What must hold for the task to be called Succeeded.', 'name', Check, {
+export const checks = listByKey('Conditions that must hold for the task to be called Succeeded.', 'name', Check, {
   max: 16,
   min: 1,
   rules: [

@@ -4,16 +4,16 @@ import { counter, money, optional, struct } from '../schema/index.ts';
 const spent = {
   tokensIn: counter('Tokens that chat models read; other engines report none.'),
   tokensOut: counter('Tokens that chat models wrote; other engines report none.'),
-  cost: optional(money('What they cost by the prices of the pool, in its currency; absent: nothing with a price was used.')),
+  cost: optional(money('Cost by the prices of the pool, in its currency; absent: nothing with a price was used.')),
   toolCalls: counter('Commands and edits.'),
 };
 
-/** What budgets and caps count; replaced as a whole. */
+/** Returns the schema of what budgets and caps count; replaced as a whole. */
 export function spentFields(description: string) {
   return struct(description, spent, { atomic: true });
 }
 
-/** What was used; replaced as a whole. */
+/** Returns the schema of what was used; replaced as a whole. */
 export function usageFields(description: string) {
   return struct(
     description,

@@ -3,7 +3,7 @@ import { integer, labelName, listByKey, optional, reference, relativePath, rule,
 
 const url = 'spec.workspace.git.url';
 
-/** Address of a repository. Credentials never lie in it: they would be readable by everybody who may read the task. */
+/** Address of a repository. It never holds credentials: everybody who may read the task could read them. */
 const gitUrl = withRules(
   text('Address of the repository: https://host/path.', { max: 2048, min: 1 }),
   rule("self.startsWith('https://')", `${url} must use https; write it like https://host/path`),
@@ -28,7 +28,7 @@ const Git = struct('A commit of a Git repository.', {
   ),
   subPath: optional(relativePath('Folder of the repository that becomes the workspace; default: all of it.', 'spec.workspace.git.subPath')),
   credential: optional(labelName('Credential of the pool that is sent to the host, which it must be bound to; default: none.')),
-  depth: optional(integer('How many commits of history are fetched; default: all.', 1, 100_000)),
+  depth: optional(integer('Commits of history that are fetched; default: all.', 1, 100_000)),
 });
 
 const File = struct('A file and its content.', {
@@ -53,10 +53,14 @@ const Inline = struct('Files that are part of this object.', {
   }),
 });
 
-/** What the agent works on. */
-export const Workspace = union('What the agent starts from. Snapshot 0 is taken when it is in place and set up.', 'spec.workspace', {
-  Git,
-  Inline,
-  ConfigMap: reference('A ConfigMap of the namespace; each key becomes a file.'),
-});
+/** Files that the agent works on. */
+export const Workspace = union(
+  'The files that the agent starts from. Snapshot 0 is taken when they are in place and set up.',
+  'spec.workspace',
+  {
+    Git,
+    Inline,
+    ConfigMap: reference('A ConfigMap of the namespace; each key becomes a file.'),
+  },
+);
 export type Workspace = Static<typeof Workspace>;

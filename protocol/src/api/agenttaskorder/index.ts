@@ -24,7 +24,7 @@ import {
   type Rule,
 } from '../schema/index.ts';
 
-/** What can be ordered. */
+/** Types of orders. */
 export const orderTypes = ['Approve', 'Reject', 'Answer', 'Message', 'Cancel'] as const;
 /** Characters of `spec.message`. */
 export const maxOrderMessage = 1024;
@@ -43,7 +43,7 @@ const fields = struct('The order. It cannot be changed; create another one.', {
   taskRef: optional(reference('The AgentTask, in the same namespace.')),
   rolloutRef: optional(
     struct('The pool or the model, in the same namespace, whose rollout is decided about; instead of taskRef.', {
-      kind: choice('Which kind.', ['ExpertPool', 'EnergyModel']),
+      kind: choice('Kind of the object that is rolled out.', ['ExpertPool', 'EnergyModel']),
       name: objectName('Name of the object.'),
     }),
   ),
@@ -62,7 +62,7 @@ const fields = struct('The order. It cannot be changed; create another one.', {
   snapshot: optional(
     snapshotId('With Message: before the model reads it, all files are put back as they were at this snapshot of its conversation.'),
   ),
-  reason: optional(text('Why, for the record.', { max: 1024 })),
+  reason: optional(text('Reason, for the record.', { max: 1024 })),
   requester: text('User name of who orders; it must be the caller.', { max: 1024, min: 1 }),
 });
 
@@ -94,10 +94,10 @@ export const AgentTaskOrderSpec = extend(fields, {
 export type AgentTaskOrderSpec = Static<typeof AgentTaskOrderSpec>;
 
 /** `AgentTaskOrder.status`. */
-export const AgentTaskOrderStatus = struct('What has become of the order.', {
+export const AgentTaskOrderStatus = struct('Observed state of the order.', {
   state: optional(choice('Accepted: it will be done. Refused: it will not, see message. Done: it is.', ['Accepted', 'Refused', 'Done'])),
-  message: optional(text('Why, in words.', { max: 1024 })),
-  at: optional(timestamp('When state last changed.')),
+  message: optional(text('Reason in words.', { max: 1024 })),
+  at: optional(timestamp('Time at which state last changed.')),
 });
 export type AgentTaskOrderStatus = Static<typeof AgentTaskOrderStatus>;
 
@@ -115,9 +115,9 @@ export const agentTaskOrder: Kind = {
   columns: [
     { name: 'Task', type: 'string', jsonPath: '.spec.taskRef.name', description: 'The task that it is about.' },
     { name: 'Rollout', type: 'string', jsonPath: '.spec.rolloutRef.name', description: 'The pool or model whose rollout it is about.' },
-    { name: 'Type', type: 'string', jsonPath: '.spec.type', description: 'What is ordered.' },
-    { name: 'State', type: 'string', jsonPath: '.status.state', description: 'What has become of it.' },
-    { name: 'Requester', type: 'string', jsonPath: '.spec.requester', description: 'Who ordered it.' },
+    { name: 'Type', type: 'string', jsonPath: '.spec.type', description: 'Type of the order.' },
+    { name: 'State', type: 'string', jsonPath: '.status.state', description: 'State of the order.' },
+    { name: 'Requester', type: 'string', jsonPath: '.spec.requester', description: 'Person or program that ordered it.' },
     ageColumn,
   ],
   selectable: [],

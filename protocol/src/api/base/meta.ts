@@ -40,9 +40,9 @@ export const Condition = struct('One aspect of the state.', {
   type: text('Aspect in CamelCase, for example Ready.', { max: 316, min: 1, pattern: '^[A-Za-z][A-Za-z0-9./-]*$' }),
   status: choice('Whether it holds.', ['True', 'False', 'Unknown']),
   observedGeneration: optional(integer('Generation of the object that this was computed from.', 0, maxSafeInteger)),
-  lastTransitionTime: timestamp('When status last changed.'),
-  reason: text('Why, in CamelCase, for programs.', { max: 1024, min: 1, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
-  message: text('Why, in words, for people.', { max: 1024 }),
+  lastTransitionTime: timestamp('Time at which status last changed.'),
+  reason: text('Reason in CamelCase, for programs.', { max: 1024, min: 1, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
+  message: text('Reason in words, for people.', { max: 1024 }),
 });
 export type Condition = Static<typeof Condition>;
 

@@ -40,7 +40,7 @@ export interface PricedTokens {
   readonly output: number;
 }
 
-/** What tokens cost, in whole millionths of the currency, rounded up once. */
+/** Returns the cost of tokens, in whole millionths of the currency, rounded up once. */
 export function costInMicros(price: Price, { input, cachedInput, output }: PricedTokens): number {
   const parts = [
     [parse(price.input), Math.max(0, input - cachedInput)],

@@ -51,10 +51,10 @@ export function gpuMemory(path: string) {
   );
 }
 
-/** How engines get at their GPUs, the best first. */
+/** Ways in which engines get at their GPUs, the best first. */
 export const placementModes = ['DRA', 'Reservation', 'WholeGPU'] as const;
 
-/** Why an engine is not on a slot. */
+/** Reasons that an engine is not on a slot. */
 export const obstacleReasons = [
   'NotEnoughMemory',
   'Unhealthy',
@@ -73,7 +73,7 @@ export const obstacleReasons = [
 
 const AssignmentState = struct('An engine on a GPU; one that spans several is there once for each.', {
   item: objectName('The expert, or the model.'),
-  slot: slotName('Where it is.'),
+  slot: slotName('The slot that it has.'),
   uuid: optional(text('The GPU that the name stands for.', { max: 253 })),
   bytes: integer('Memory that it has there, with all its pods.', 1, maxSafeInteger),
   slotBytes: optional(integer('Memory of the slot that engines may have together.', 1, maxSafeInteger)),
@@ -84,18 +84,18 @@ const AssignmentState = struct('An engine on a GPU; one that spans several is th
 
 const RejectionState = struct('A place that an engine did not get.', {
   item: objectName('The expert, or the model.'),
-  slot: optional(slotName('Which place.')),
+  slot: optional(slotName('The slot that it could not get.')),
   reason: choice('Why not.', obstacleReasons),
   shortByBytes: optional(integer('Bytes that the slot lacks beside its tenants.', 1, maxSafeInteger)),
 });
 
-/** Where the engines of a pool or a model are. */
+/** Places of the engines of a pool or a model. */
 export const PlanStatus = struct(
-  'Where engines are on GPUs. The condition PlacementFeasible says which better modes could not be used, and why.',
+  'Places of engines on GPUs. The condition PlacementFeasible says which better modes could not be used, and why.',
   {
-    mode: optional(choice('How they get at them; left out: no mode can be used.', placementModes)),
-    assignments: atomicList('Who is where.', AssignmentState, { max: 64 }),
-    rejected: optional(atomicList('Who did not get which place.', RejectionState, { max: 64 })),
+    mode: optional(choice('Way by which engines get their GPUs; left out: no mode can be used.', placementModes)),
+    assignments: atomicList('Engines with their slots.', AssignmentState, { max: 64 }),
+    rejected: optional(atomicList('Engines with slots that they could not get.', RejectionState, { max: 64 })),
   },
 );
 export type PlanStatus = Static<typeof PlanStatus>;

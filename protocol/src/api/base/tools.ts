@@ -40,7 +40,7 @@ const serverUrl = withRules(
 const Header = struct('A header of each request, whose value is secret.', {
   name: text('Name of the header.', { max: 64, min: 1, pattern: '^[A-Za-z0-9][-A-Za-z0-9]*$', default: 'Authorization' }),
   credential: labelName('Entry of spec.credentials whose value is sent, and whose hosts hold that of the server.'),
-  prefix: text('What stands before the value.', { max: 32, default: 'Bearer ', pattern: '^[ -~]*$' }),
+  prefix: text('Text before the value.', { max: 32, default: 'Bearer ', pattern: '^[ -~]*$' }),
 });
 
 const PoolServer = struct(
@@ -71,7 +71,7 @@ const TaskServer = struct('An MCP server that the model may use.', {
 const mostServers = 8;
 
 /** `spec.tools` of a pool. */
-export const PoolTools = struct('What models have of the tools.', {
+export const PoolTools = struct('Tools of models.', {
   deny: optional(deny),
   timeouts: optional(
     struct('Most seconds of one call.', { bash: optional(integer('Seconds of one command; 600 where nothing is set.', 1, 3600)) }),
@@ -85,7 +85,7 @@ export const PoolTools = struct('What models have of the tools.', {
 export type PoolTools = Static<typeof PoolTools>;
 
 /** `spec.tools` of a task. */
-export const TaskTools = struct('What the model has of the tools.', {
+export const TaskTools = struct('Tools of the model.', {
   deny: optional(deny),
   mcpServers: optional(
     listByKey(

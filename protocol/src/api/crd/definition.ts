@@ -199,7 +199,7 @@ export function customResourceDefinition(kind: Kind): Node {
   };
 }
 
-/** What YAML 1.1 reads as true or false without quotes. */
+/** Words that YAML 1.1 reads as true or false without quotes. */
 const yamlBoolean = /^(y|n|yes|no|on|off|true|false)$/i;
 
 /** Places where a boolean-like word is right: Kubernetes fixed the one, and the other is never written by hand. */
@@ -239,7 +239,7 @@ const checks: readonly Check[] = [
   },
 ];
 
-/** Where a schema breaks the conventions of our API, as sentences. */
+/** Lists the breaches of our API conventions in a schema, as sentences. */
 export function conventionBreaches(node: Node, path: string): readonly string[] {
   const own = checks.flatMap((check) => {
     const breach = check(node, path);

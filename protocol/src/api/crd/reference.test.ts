@@ -33,7 +33,7 @@ describe('reference page', () => {
   it('shows of every top-level field of a task whether it may change', () => {
     const marks = Object.values((agentTask.spec as unknown as { properties: Record<string, Node> }).properties);
     expect(marks.filter((field) => !('x-agentfleet-mutability' in field)).map((field) => field['description'])).toEqual([
-      'What the task may use. A bound that is left out is the one of the pool.', // marked inside
+      'Bounds of the whole task. A bound that is left out is the one of the pool.', // marked inside
     ]);
   });
 

@@ -25,8 +25,8 @@ import {
 
 /** `spec.artifact`. */
 export const Artifact = struct('The weights or rules.', {
-  uri: text('Where they lie: builtin://name.', { max: 253, min: 11, pattern: '^builtin://[a-z0-9]([-a-z0-9]*[a-z0-9])?$' }),
-  digest: optional(digest('What must be found there; default: whatever is.')),
+  uri: text('Address of the weights: builtin://name.', { max: 253, min: 11, pattern: '^builtin://[a-z0-9]([-a-z0-9]*[a-z0-9])?$' }),
+  digest: optional(digest('Digest that must be found there; default: any.')),
 });
 
 /** `spec.thresholds`. Probabilities that an act is good. */
@@ -59,12 +59,12 @@ export const Thresholds = struct(
 export type Thresholds = Static<typeof Thresholds>;
 
 /** `spec.calibration`. */
-export const CalibrationSpec = struct('What a calibration has to be for probabilities to count.', {
+export const CalibrationSpec = struct('Conditions on a calibration under which probabilities count.', {
   maxAgeSeconds: optional(integer('Age from which on it is stale and the model abstains; left out: it never is.', 60, 315_360_000)),
 });
 
 /** `spec.gates`. */
-export const GateSpec = struct('What a model must be worth, on problems that it never saw, for its probabilities to count.', {
+export const GateSpec = struct('Quality that a model must have, on problems that it never saw, for its probabilities to count.', {
   auc: probability('Area under the ROC curve of each head, at least.', '0.75'),
   ece: probability('Expected calibration error of each head, at most.', '0.10'),
   minSamples: integer('Labelled acts per head that the calibration was made from and measured on, at least.', 1, 10_000_000, 100),
@@ -116,25 +116,25 @@ export const EnergyModelSpec = struct('What judges, and how strictly.', {
 export type EnergyModelSpec = Static<typeof EnergyModelSpec>;
 
 const HeadThresholds = struct('One head.', {
-  name: choice('Which one.', energyHeads),
+  name: choice('Name of the head.', energyHeads),
   vetoBelowProbability: probability('Below it the act is refused.'),
   warnBelowProbability: probability('Below it the act passes only when the Policy expert is sure of it.'),
 });
 
 const CalibratedHead = struct('One head, on problems that its fit never saw.', {
-  name: choice('Which one.', energyHeads),
+  name: choice('Name of the head.', energyHeads),
   auc: probability('Area under the ROC curve.'),
   ece: probability('Expected calibration error.'),
 });
 
 /** `status.calibration`. */
-export const CalibrationStatus = struct('How the model in use was calibrated, as it reports.', {
-  heads: listByKey('What each head is worth.', 'name', CalibratedHead, { max: energyHeads.length }),
-  fittedAt: timestamp('When it was made.'),
+export const CalibrationStatus = struct('Calibration of the model in use, as it reports it.', {
+  heads: listByKey('Quality of each head.', 'name', CalibratedHead, { max: energyHeads.length }),
+  fittedAt: timestamp('Time at which the calibration was made.'),
 });
 export type CalibrationStatus = Static<typeof CalibrationStatus>;
 
-const ThresholdsInForce = struct('What acts are measured by.', {
+const ThresholdsInForce = struct('Thresholds by which acts are judged.', {
   vetoBelowProbability: probability('Below it the act is refused.'),
   warnBelowProbability: probability('Below it the act passes only when the Policy expert is sure of it.'),
   heads: optional(
@@ -152,9 +152,9 @@ const ArmCalibration = struct('Whether its probabilities count, where the spec a
 export const maxModelArms = 16;
 
 const ModelArm = struct('One revision: where it answers, and what its own calibration makes of its answers.', {
-  revision: optional(revisionName('Which one; left out: the one of a model without a rollout.')),
+  revision: optional(revisionName('Name of the revision; left out: the one of a model without a rollout.')),
   endpoint: text('Address inside the cluster.', { max: 512 }),
-  digest: optional(digest('What is in use, as it reports.')),
+  digest: optional(digest('Digest of the weights in use, as the model reports it.')),
   thresholdsInForce: ThresholdsInForce,
   calibration: optional(ArmCalibration),
 });
@@ -193,9 +193,15 @@ export const energyModel: Kind = {
   columns: [
     conditionColumn('Ready', 'Ready', 'status'),
     conditionColumn('Reason', 'Ready', 'reason'),
-    { name: 'Artifact', type: 'string', jsonPath: '.spec.artifact.uri', description: 'Where the weights or rules lie.' },
+    { name: 'Artifact', type: 'string', jsonPath: '.spec.artifact.uri', description: 'Address of the weights or rules.' },
     ageColumn,
-    { name: 'Digest', type: 'string', jsonPath: '.status.arms[0].digest', description: 'What is in use.', priority: 1 },
+    {
+      name: 'Digest',
+      type: 'string',
+      jsonPath: '.status.arms[0].digest',
+      description: 'Digest of the weights or rules in use.',
+      priority: 1,
+    },
     conditionColumn('Calibrated', 'Calibrated', 'status', 1),
   ],
   selectable: [],

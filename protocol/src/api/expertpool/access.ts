@@ -36,7 +36,7 @@ const MaxBudget = struct('Most that one task may use, and what a task gets that 
   wallSeconds: optional(integer('Seconds in which a task runs, over all attempts.', 1, 31_536_000)),
   toolCalls: optional(integer('Commands and edits, over all attempts.', 1, 1_000_000)),
   tokens: optional(integer('Tokens of chat models, in and out, over all attempts.', 1, 1_000_000_000_000)),
-  cost: optional(money('What they cost by spec.experts[].engine.api.price, over all attempts.')),
+  cost: optional(money('Cost by spec.experts[].engine.api.price, over all attempts.')),
 });
 
 /** Hosts that one pool may list. */
@@ -59,7 +59,7 @@ const AllowedHosts = atomicList(
 );
 
 const TraceConsents = struct(
-  'What traces of tasks may be used for; see spec.trace.consent of a task.',
+  'Uses of traces of tasks; see spec.trace.consent of a task.',
   {
     default: choice('Of a task that does not say.', traceConsents, 'None'),
     most: choice('Most that a task may say.', traceConsents, 'Training'),
@@ -100,7 +100,7 @@ export type PoolPolicy = Static<typeof PoolPolicy>;
 /** Tokens and money of one bound. */
 const amounts = {
   tokens: optional(integer('Tokens of chat models, in and out.', 1, 1_000_000_000_000)),
-  cost: optional(money('What they cost by spec.experts[].engine.api.price.')),
+  cost: optional(money('Cost by spec.experts[].engine.api.price.')),
 };
 
 const Spending = struct(
@@ -128,7 +128,7 @@ const Spending = struct(
 /** `spec.limits.spending`. */
 export type PoolSpending = Static<typeof Spending>;
 
-/** What is capped needs a bound for tasks that name none: what an attempt may spend is set aside before it begins. */
+/** Rules by which a capped unit needs a bound for tasks that name none: what an attempt may spend is set aside before it begins. */
 export const spendingRules = (['tokens', 'cost'] as const).map((unit) => {
   const spending = 'self.limits.spending';
   const capped = `(has(${spending}.${unit}) || (has(${spending}.perNamespace) && has(${spending}.perNamespace.${unit})))`;
@@ -140,7 +140,7 @@ export const spendingRules = (['tokens', 'cost'] as const).map((unit) => {
 
 /** `spec.limits`. */
 export const PoolLimits = struct(
-  'How much the pool takes on; a bound that is left out does not exist, unless it names a default.',
+  'Amount of work that the pool takes on; a bound that is left out does not exist, unless it names a default.',
   {
     maxRunning: optional(integer('Tasks that run at once.', 0, 1_000_000)),
     maxQueued: optional(integer('Tasks that wait; further ones are refused.', 0, 10_000_000)),

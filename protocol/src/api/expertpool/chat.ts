@@ -92,12 +92,12 @@ export type Gateway = Static<typeof Gateway>;
 
 const replays = (expert: string): string => `(has(${expert}.engine.replay) && ${expert}.engine.replay.format == 'Chat')`;
 
-/** Whether an expert, a CEL expression, is a chat model without pods of its own. */
+/** Returns the CEL test of whether an expert, a CEL expression, is a chat model without pods of its own. */
 export const isBehindGateway = (expert: string): string => `(has(${expert}.engine.api) || ${replays(expert)})`;
 
 const serves = (expert: string): string => `(has(${expert}.engine.vLLM) && has(${expert}.engine.vLLM.toolCallParser))`;
 
-/** Whether an expert, a CEL expression, is asked by way of the gateway. */
+/** Returns the CEL test of whether an expert, a CEL expression, is asked by way of the gateway. */
 export const isChat = (expert: string): string => `(${isBehindGateway(expert)} || ${serves(expert)})`;
 
 /** Rules of one expert. */

@@ -20,7 +20,7 @@ import { Harness } from './harness.ts';
 const Replay = struct('A recording.', {
   configMap: reference('A ConfigMap of the namespace with the recording.'),
   format: choice(
-    'What was recorded. Proposals: answers of a search. Chat: conversations of a chat model.',
+    'Format of the recording. Proposals: answers of a search. Chat: conversations of a chat model.',
     ['Proposals', 'Chat'],
     'Proposals',
   ),
@@ -92,7 +92,7 @@ const own = union(
 
 type BehindApi = { [T in 'OpenAI' | 'Anthropic']: { type: T; api: ChatEndpoint } }['OpenAI' | 'Anthropic'];
 
-/** What answers. The two types behind an API share a member. */
+/** The engine that answers. The two types behind an API share a member. */
 export const Engine = Type.Unsafe<Exclude<Static<typeof own>, { type: BehindApi['type'] }> | BehindApi>({
   ...own,
   properties: { ...(own as unknown as { readonly properties: TProperties }).properties, api: Type.Optional(Api) },

@@ -28,7 +28,7 @@ export const Expert = struct(
       expertRoles,
     ),
     domains: setOf(
-      'What it knows; * is everything.',
+      'Subjects that it knows; * is everything.',
       text('A domain, for example python.', { max: 63, min: 1, pattern: '^([*]|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$' }),
       {
         max: 16,
@@ -79,7 +79,7 @@ export const Expert = struct(
 export type Expert = Static<typeof Expert>;
 
 /** `spec.experts`. */
-export const experts = listByKey('Who makes proposals.', 'name', Expert, {
+export const experts = listByKey('The models and programs that make proposals.', 'name', Expert, {
   max: 16,
   min: 1,
   rules: [

@@ -9,7 +9,7 @@ const path = 'spec.experts[].engine.harness';
 export const harnessApis = ['Chat', 'Messages', 'Responses', 'None'] as const;
 export type HarnessApi = (typeof harnessApis)[number];
 
-/** What a word of the command or a value of the environment may hold. */
+/** Templates that a word of the command or a value of the environment may hold. */
 export const harnessTemplates = ['{{goal}}', '{{goalFile}}', '{{checks}}', '{{model}}', '{{endpoint}}', '{{key}}'] as const;
 
 function words(field: string) {
@@ -23,7 +23,7 @@ function words(field: string) {
 const Install = struct('A command that installs the program before snapshot 0; it must end with exit status 0.', {
   command: words(`${path}.install.command`),
   network: choice(
-    'What it may reach through the egress proxy. Registries: what the platform has listed. Allowed: spec.policy.network.hosts of the task.',
+    'Hosts in reach through the egress proxy. Registries: those that the platform has listed. Allowed: spec.policy.network.hosts of the task.',
     ['None', 'Registries', 'Allowed'],
     'Registries',
   ),
@@ -46,15 +46,15 @@ export const Harness = struct(
       ),
     ),
     input: choice(
-      'How it gets the goal. Template: {{goal}} or {{goalFile}} in the command. Stdin: its standard input.',
+      'Way by which it gets the goal. Template: {{goal}} or {{goalFile}} in the command. Stdin: its standard input.',
       ['Template', 'Stdin'],
       'Template',
     ),
-    api: choice('What the model endpoint at 127.0.0.1:3128 answers; None: the program gets no model.', harnessApis, 'Chat'),
+    api: choice('API of the model endpoint at 127.0.0.1:3128; None: the program gets no model.', harnessApis, 'Chat'),
     model: optional(labelName('The chat model of the pool that answers the endpoint; default: none, with api None only.')),
     install: optional(Install),
     acts: choice(
-      'How it changes the workspace. Own: by its own commands and edits, which nothing judges before. Tools: by the MCP server at {{endpoint}}/mcp, whose calls pass both gates; it may write below /tmp only.',
+      'Way by which it changes the workspace. Own: by its own commands and edits, which nothing judges before. Tools: by the MCP server at {{endpoint}}/mcp, whose calls pass both gates; it may write below /tmp only.',
       ['Own', 'Tools'],
       'Own',
     ),

@@ -40,18 +40,18 @@ export type Workers = Static<typeof Workers>;
 /** Sandboxes that wait in one namespace. */
 export const WarmSandboxes = struct('Sandboxes of the template that wait ready; a task without a spec.sandbox of its own takes one.', {
   namespace: labelName('Namespace of the tasks, which the pool must allow.'),
-  replicas: integer('How many wait.', 0, 100),
+  replicas: integer('Number of sandboxes that wait.', 0, 100),
   maxAgeSeconds: integer('Age at which one that nobody took is replaced.', 60, 604_800, 3600),
 });
 export type WarmSandboxes = Static<typeof WarmSandboxes>;
 
 /** `spec.sandbox`. */
 export const PoolSandbox = struct(
-  'How sandboxes are made.',
+  'Shape and number of sandboxes.',
   {
     template: optional(sandboxTemplate('spec.sandbox.template')),
     snapshotEngine: choice(
-      'What captures the tree. CAS: contents by hash, in every sandbox. Overlay: layers are switched, in namespaces that let a pod have SYS_ADMIN in a user namespace of its own. Auto: the fastest that needs no right.',
+      'Method that captures the tree. CAS: contents by hash, in every sandbox. Overlay: layers are switched, in namespaces that let a pod have SYS_ADMIN in a user namespace of its own. Auto: the fastest that needs no right.',
       ['Auto', 'CAS', 'Overlay'],
       'Auto',
     ),

@@ -12,14 +12,14 @@ const Apart = struct('Who shares no GPU with an expert.', {
 });
 
 /** `spec.placement`. It concerns experts whose resources have a slot or memory of a GPU. */
-export const PoolPlacement = struct('How experts get at their GPUs.', {
+export const PoolPlacement = struct('Way by which experts get their GPUs.', {
   mode: choice('Auto: the first of DRA, Reservation and WholeGPU that can be used.', ['Auto', ...placementModes], 'Auto'),
   nvlink: choice(
     'Whether a draft and its target have to be joined by NVLink; Ignore: how GPUs are joined counts nothing.',
     ['Preferred', 'Required', 'Ignore'],
     'Preferred',
   ),
-  antiAffinity: optional(listByKey('Who shares no GPU with whom.', 'expert', Apart, { max: 16 })),
+  antiAffinity: optional(listByKey('Pairs of experts that share no GPU.', 'expert', Apart, { max: 16 })),
 });
 export type PoolPlacement = Static<typeof PoolPlacement>;
 

@@ -3,7 +3,7 @@ import { decimal, integer, labelName, listByKey, rule, struct } from '../schema/
 
 /** `spec.profiles[].compute`: when more is computed. */
 export const Compute = struct(
-  'How many candidates are compared, and when more thought is worth its price.',
+  'Number of candidates that are compared, and the measures at which more computation is worth its price.',
   {
     entropyFastNats: decimal('Entropy of the proposals below which the fast path is taken, nats.', '2.5'),
     margin: decimal('Energy gap of the two best proposals above which the fast path is taken, nats.', '1.5'),
@@ -27,7 +27,7 @@ export type Profile = Static<typeof Profile>;
 /** `spec.profiles`. */
 export const profiles = listByKey('Ways to compute; default: one called default.', 'name', Profile, { max: 16 });
 
-/** What a pool without a profile of that name computes with. */
+/** Parameters with which a pool without a profile of that name computes. */
 export const defaultCompute: Compute = {
   entropyFastNats: '2.5',
   margin: '1.5',

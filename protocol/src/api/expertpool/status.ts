@@ -11,7 +11,7 @@ const MemoryState = struct('Keys and values that the engine holds, as estimated 
   measured: counter('Bytes that it holds them in.'),
 });
 
-const Latency = struct('How long it took to answer in the last five minutes, waiting included; absent: nobody asked it.', {
+const Latency = struct('Time until an answer in the last five minutes, waiting included; absent: it was not asked.', {
   p50Ms: integer('Half of the answers took no longer, ms.', 1, 10_000_000),
   p95Ms: integer('95 % of the answers took no longer, ms.', 1, 10_000_000),
 });
@@ -33,7 +33,7 @@ const ExpertState = struct('State of one expert.', {
 
 export const artifactPhases = ['Resolving', 'Ready', 'Failed'] as const;
 
-const Architecture = struct('What the weights tell of their model.', {
+const Architecture = struct('Shape of the model, read from the weights.', {
   layers: integer('Layers.', 1, 100_000),
   heads: optional(integer('Attention heads, which tensorParallel has to divide.', 1, 100_000)),
   kvHeads: integer('Heads of keys and values.', 1, 100_000),
@@ -48,7 +48,7 @@ const ArtifactState = struct('State of the weights of one expert, or of its draf
     max: 86,
     min: 1,
   }),
-  uri: text('Where they lie.', { max: 512 }),
+  uri: text('Address of the weights.', { max: 512 }),
   phase: choice('Ready: they were found and read. Resolving: they are being fetched or read. Failed: see message.', artifactPhases),
   digest: optional(digest('Of all files with their names.')),
   weightBytes: optional(counter('Bytes of the tensors, as they are stored.')),

@@ -22,7 +22,7 @@ const hub = 'hf://[-_.A-Za-z0-9]+/[-_.A-Za-z0-9]+@[-_.A-Za-z0-9]+';
 /** Weights of a model: a folder of files. */
 export const Weights = struct('A folder with the files of a model.', {
   uri: withRules(
-    text('Where they lie: pvc://claim/folder, oci://image@sha256:…, s3://bucket/prefix or hf://organisation/model@revision.', {
+    text('Address of the weights: pvc://claim/folder, oci://image@sha256:…, s3://bucket/prefix or hf://organisation/model@revision.', {
       max: 512,
       min: 7,
       pattern: `^(${claim}|${image}|${bucket}|${hub})$`,
@@ -32,7 +32,7 @@ export const Weights = struct('A folder with the files of a model.', {
       'spec.experts[].artifact.uri must not have . or .. between its slashes; write the folder itself',
     ),
   ),
-  digest: optional(digest('What must be found there, as status.artifacts[] reports it; default: whatever is.')),
+  digest: optional(digest('Digest that must be found there, as status.artifacts[] reports it; default: any.')),
 });
 export type Weights = Static<typeof Weights>;
 
@@ -46,7 +46,7 @@ export const ModelCache = struct('A volume for weights that are fetched from s3:
     'ReadWriteOnce',
   ),
   hub: optional(
-    struct('Where hf:// is.', {
+    struct('The hub that hf:// names.', {
       host: hostName('Host name; https is spoken with it.'),
       credential: optional(labelName('Entry of spec.credentials whose value is a token of the hub; default: none.')),
     }),
@@ -62,7 +62,7 @@ export const Speculative = struct('A small model that guesses tokens, in the eng
 export type Speculative = Static<typeof Speculative>;
 
 /** `spec.experts[].warmup`. */
-export const Warmup = struct('How an engine gets ready.', {
+export const Warmup = struct('Preparation of an engine.', {
   timeoutSeconds: integer('Time until it has to have loaded; after it, it is started anew.', 30, 86_400, 1800),
 });
 

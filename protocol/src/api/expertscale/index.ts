@@ -38,7 +38,7 @@ export const expertScale: Kind = {
   kind: 'ExpertScale',
   plural: 'expertscales',
   shortName: 'afs',
-  description: 'How many pods serve an expert of a pool: what HorizontalPodAutoscalers, KEDA and kubectl scale write.',
+  description: 'Number of pods that serve an expert of a pool, written by HorizontalPodAutoscalers, KEDA and kubectl scale.',
   spec: ExpertScaleSpec,
   status: ExpertScaleStatus,
   rules: [],

@@ -12,14 +12,14 @@ export interface Validation {
 /** A ValidatingAdmissionPolicy of ours, in short. */
 export interface AdmissionPolicy {
   readonly name: string;
-  /** Why it exists; becomes an annotation. */
+  /** Reason that it exists; becomes an annotation. */
   readonly purpose: string;
   readonly operations: readonly ('CREATE' | 'UPDATE')[];
   /** Resource, or resource and subresource: `agenttasks/status`. */
   readonly resource: string;
   /** For resources of the core group (`v1`): the labels of those that are concerned, before or after the write. */
   readonly coreLabels?: Readonly<Record<string, string>>;
-  /** Who is concerned; all conditions must hold. */
+  /** Conditions of the concerned requests; all must hold. */
   readonly conditions?: readonly { readonly name: string; readonly expression: string }[];
   /** Expressions by name, for the validations and those after them. */
   readonly variables?: readonly { readonly name: string; readonly expression: string }[];

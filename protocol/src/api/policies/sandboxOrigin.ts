@@ -4,8 +4,8 @@ import type { AdmissionPolicy } from './policy.ts';
 import { assignVerb } from './workerFence.ts';
 
 /**
- * A pod counts as a sandbox by its labels and its owner, which whoever may create pods in a namespace can write. So only who
- * may assign tasks, the operator, makes pods with that label or changes them; the parts of Kubernetes itself may, too.
+ * A pod counts as a sandbox by its labels and its owner, which any account that may create pods in a namespace can write. So only an
+ * account that may assign tasks, the operator, makes pods with that label or changes them; the parts of Kubernetes itself may, too.
  */
 export const sandboxOrigin: AdmissionPolicy = {
   name: 'sandbox-pod-origin',

@@ -6,7 +6,7 @@ import type { Kind, Node } from '../crd/definition.ts';
 import { mutabilityOf, rulesOf, type Mutability, type Rule } from '../schema/index.ts';
 import type { AdmissionPolicy } from './policy.ts';
 
-/** Where the rules of a node apply, as CEL. */
+/** Place at which the rules of a node apply, as CEL. */
 interface Place {
   readonly now: string;
   /** The same place before the write; undefined below a list, whose elements have no counterpart. */

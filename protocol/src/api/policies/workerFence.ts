@@ -1,7 +1,7 @@
 import { group } from '../base/group.ts';
 import type { AdmissionPolicy } from './policy.ts';
 
-/** Verb on `agenttasks` that marks the operator. Whoever may write a status without it is held to be a worker. */
+/** Verb on `agenttasks` that marks the operator. An account without it that may write a status is held to be a worker. */
 export const assignVerb = 'assign';
 
 const task = 'object.status.assignment';

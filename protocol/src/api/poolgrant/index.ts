@@ -7,7 +7,7 @@ import { ageColumn, type Kind } from '../crd/definition.ts';
 import type { Resource } from '../base/meta.ts';
 import { atomicList, choice, labelName, objectName, optional, setOf, struct } from '../schema/index.ts';
 
-/** What a namespace can allow a pool of another one. */
+/** Rights that a namespace can give a pool of another one. */
 export const poolRights = ['Warm', 'Default', 'PodMetadata', 'PriorityClass', 'Tolerations'] as const;
 export type PoolRight = (typeof poolRights)[number];
 
@@ -24,7 +24,7 @@ const right = choice(
 /** `PoolGrant.spec`. Withdrawn by deleting the object. */
 export const PoolGrantSpec = struct('Who may reach into this namespace, and how far.', {
   from: atomicList('Pools that are allowed.', Grantee, { min: 1, max: 16 }),
-  allow: setOf('What they are allowed.', right, { min: 1, max: poolRights.length }),
+  allow: setOf('Rights that these pools have in the namespace.', right, { min: 1, max: poolRights.length }),
 });
 export type PoolGrantSpec = Static<typeof PoolGrantSpec>;
 
@@ -40,7 +40,7 @@ export const poolGrant: Kind = {
   rules: [],
   columns: [
     { name: 'From', type: 'string', jsonPath: '.spec.from[*].namespace', description: 'Namespaces of the pools.' },
-    { name: 'Allow', type: 'string', jsonPath: '.spec.allow', description: 'What they are allowed.' },
+    { name: 'Allow', type: 'string', jsonPath: '.spec.allow', description: 'Rights that these pools have in the namespace.' },
     ageColumn,
   ],
   selectable: [],

@@ -1,2 +1,2 @@
-/** What a reason means, and what helps where a person has to act. */
+/** Meaning of a reason, and the remedy where a person has to act. */
 export type ReasonEntry = readonly [meaning: string, cure?: string];

@@ -7,7 +7,7 @@ type Owner = 'ExpertPool' | 'EnergyModel';
 interface Metric {
   /** The one side on which a gate of the metric has a bound. */
   readonly bound: Bound;
-  /** What holds where the gate names no bound and no samples. */
+  /** Bound and samples that hold where the gate names none. */
   readonly value: string;
   readonly minSamples: number;
   /** Kinds whose rollouts have it; absent: both. */
@@ -79,7 +79,7 @@ const Gate = struct(
   {
     name: labelName('Name in the status.'),
     metric: choice(
-      'What is measured. TaskLoss: share of tasks that succeed less than with the stable revision (a sequential test). ErrorRate: share of requests that the engines failed to answer. LatencyRatio: 95 % quantile of the time until an answer, by that of the stable revision. EnergyShift: Kolmogorov–Smirnov distance of the energies. VetoRatio: share of proposals that a gate refused, by that of the stable revision. RollbackSuccess: share of rollbacks verified by hash. GoldenLoss: share of the cases of a golden set that are lost beside the stable revision, before any task. DraftAcceptance: share of draft tokens that the target took. Of verifiers, the worst head decides: AUC, and AUCLoss: less than the stable one; ECE, and ECEGain: more than the stable one; BrierRatio: by that of the stable one; CalibrationMap: distance of the veto threshold from a shared probability; ScoreDrift: population stability index of probabilities; MissedVeto: share of tasks that went wrong after an act passed, more than of the stable one; Agreement: kappa of Cohen in shadow; FalseVeto: share of acts of succeeded tasks that the shadow would refuse. Query: a number of Prometheus.',
+      'The measure. TaskLoss: share of tasks that succeed less than with the stable revision (a sequential test). ErrorRate: share of requests that the engines failed to answer. LatencyRatio: 95 % quantile of the time until an answer, by that of the stable revision. EnergyShift: Kolmogorov–Smirnov distance of the energies. VetoRatio: share of proposals that a gate refused, by that of the stable revision. RollbackSuccess: share of rollbacks verified by hash. GoldenLoss: share of the cases of a golden set that are lost beside the stable revision, before any task. DraftAcceptance: share of draft tokens that the target took. Of verifiers, the worst head decides: AUC, and AUCLoss: less than the stable one; ECE, and ECEGain: more than the stable one; BrierRatio: by that of the stable one; CalibrationMap: distance of the veto threshold from a shared probability; ScoreDrift: population stability index of probabilities; MissedVeto: share of tasks that went wrong after an act passed, more than of the stable one; Agreement: kappa of Cohen in shadow; FalseVeto: share of acts of succeeded tasks that the shadow would refuse. Query: a number of Prometheus.',
       gateMetricNames,
     ),
     atLeast: optional(decimal('The least value that passes; each metric has one bound, and a shipped one where it is left out.')),

@@ -7,7 +7,7 @@ import { comparing, gates, listOf, mostWeightCompared } from './gates.ts';
 const Step = struct('A share of the tasks, until enough of them were judged.', {
   weight: integer('Percent of new tasks that work with the canary.', 1, 100),
   minSamples: integer('Tasks of the canary that were judged in this step, at least.', 0, 10_000_000, 0),
-  pauseSeconds: integer('How long the step takes, at least.', 0, 2_592_000, 60),
+  pauseSeconds: integer('Shortest time of the step.', 0, 2_592_000, 60),
 });
 
 const defaultSteps = [
@@ -29,28 +29,28 @@ export const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as con
 
 const Window = struct('A time of the week, in UTC.', {
   days: setOf('On which days it begins.', choice('A day.', weekdays), { max: 7, min: 1 }),
-  start: text('When it begins, HH:MM.', { max: 5, min: 5, pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' }),
-  seconds: integer('How long it takes.', 60, 604_800),
+  start: text('Start of the window, HH:MM.', { max: 5, min: 5, pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' }),
+  seconds: integer('Length of the window.', 60, 604_800),
 });
 
 const Promotion = struct(
-  'What a canary that passed all gates waits for.',
+  'Conditions of a promotion, after all gates have passed.',
   {
     requireApproval: flag('Whether an AgentTaskOrder has to approve the revision.', false),
-    windows: optional(atomicList('When a promotion may happen; left out: at any time.', Window, { max: 14, min: 1 })),
+    windows: optional(atomicList('Times at which a promotion may happen; left out: any time.', Window, { max: 14, min: 1 })),
   },
   { filled: true },
 );
 
 const RollbackPolicy = struct(
-  'What follows from a canary that failed.',
+  'Consequence of a canary that failed.',
   {
     freezeAfterFailures: integer('Failures after which a revision is not tried any more.', 1, 10, 2),
   },
   { filled: true },
 );
 
-const Prometheus = struct('Who answers the gates of the metric Query.', {
+const Prometheus = struct('The server that answers the gates of the metric Query.', {
   url: text('Origin of the server, with a path before /api/v1 where there is one.', {
     max: 512,
     min: 10,
@@ -58,12 +58,12 @@ const Prometheus = struct('Who answers the gates of the metric Query.', {
   }),
 });
 
-/** What holds where `spec.shadow` is left out. */
+/** Values that hold where `spec.shadow` is left out. */
 export const defaultShadow = { percent: 20, seconds: 1800, minSamples: 200 } as const;
 
 const Shadow = struct('Copies of requests for a revision whose answers are compared and not used, before tasks work with it.', {
   percent: integer('Of the requests of new tasks.', 1, 100, defaultShadow.percent),
-  seconds: integer('How long, at least.', 1, 2_592_000, defaultShadow.seconds),
+  seconds: integer('Shortest time.', 1, 2_592_000, defaultShadow.seconds),
   minSamples: integer('Copies of ended tasks that were answered, at least.', 1, 10_000_000, defaultShadow.minSamples),
 });
 export type ShadowSpec = Static<typeof Shadow>;
@@ -82,7 +82,7 @@ export const RolloutPolicySpec = struct(
     gates: optional(gates),
     minSamples: integer('Judged tasks of the canary that a promotion needs over all steps.', 0, 10_000_000, 3000),
     attributionWindowSeconds: integer('Time in which a task is to end; one that has not is counted as failed.', 60, 2_592_000, 7200),
-    drainSeconds: integer('How long pods of a revision stay after its last task, at least.', 5, 86_400, 120),
+    drainSeconds: integer('Shortest time that pods of a revision stay after its last task.', 5, 86_400, 120),
     rollback: RollbackPolicy,
     promotion: Promotion,
     prometheus: optional(Prometheus),
@@ -121,12 +121,12 @@ export const rolloutPolicy: Kind = {
   kind: 'RolloutPolicy',
   plural: 'rolloutpolicies',
   shortName: 'afr',
-  description: 'How another revision of experts or of a verifier comes into use: shadow, canary, gates, promotion.',
+  description: 'Steps by which another revision of experts or of a verifier comes into use: shadow, canary, gates, promotion.',
   spec: RolloutPolicySpec,
   rules: [],
   columns: [
-    { name: 'Strategy', type: 'string', jsonPath: '.spec.strategy', description: 'How a revision comes into use.' },
-    { name: 'Gates', type: 'string', jsonPath: '.spec.gates[*].name', description: 'What it has to pass.' },
+    { name: 'Strategy', type: 'string', jsonPath: '.spec.strategy', description: 'Strategy of rollouts.' },
+    { name: 'Gates', type: 'string', jsonPath: '.spec.gates[*].name', description: 'Gates that a revision has to pass.' },
     ageColumn,
   ],
   selectable: [],

@@ -14,16 +14,16 @@ export const rolloutId = (description: string) => text(description, { max: 32, m
 const GateState = struct('What one gate says.', {
   name: labelName('Name of the gate.'),
   verdict: choice('Pass, Fail, cannot tell yet, or without data.', verdicts),
-  value: optional(decimal('What was found of the canary.')),
-  baseline: optional(decimal('What was found of the stable revision.')),
+  value: optional(decimal('Value of the canary.')),
+  baseline: optional(decimal('Value of the stable revision.')),
   samples: integer('Observations of the canary.', 0, 2_147_483_647),
-  look: optional(integer('Which look of a sequential test said so, from 0.', 0, 100)),
+  look: optional(integer('Number of the look of a sequential test that decided so, from 0.', 0, 100)),
   message: optional(text('Why, and what would change it.', { max: 256 })),
 });
 
 /** `status.rollout` of ExpertPool and EnergyModel. */
 export const RolloutStatus = struct(
-  'How far the rollout of a revision is; the condition RolloutHealthy says why. Where tasks go is decided by stable, canary and weight alone.',
+  'State of the rollout of a revision; the condition RolloutHealthy says why. The revision of a task is decided by stable, canary and weight alone.',
   {
     phase: choice('Idle: what serves is what is asked for, or the rollout waits. Frozen: it failed too often.', rolloutPhases),
     id: optional(rolloutId('The rollout that goes on, by which tasks are counted.')),
@@ -31,12 +31,14 @@ export const RolloutStatus = struct(
     canary: optional(revisionName('Revision that is tried.')),
     weight: integer('Percent of new tasks that go to the canary.', 0, 100),
     step: integer('Index of the step, from 0.', 0, 10),
-    since: timestamp('When the phase or step began.'),
+    since: timestamp('Time at which the phase or step began.'),
     samplesBefore: integer('Judged tasks of the canary when the step began.', 0, 2_147_483_647),
     samples: integer('Judged tasks of the canary.', 0, 2_147_483_647),
     lastGreen: optional(atomicList('Stable revisions before, the newest first.', revisionName('One.'), { max: 10 })),
-    failures: optional(mapOf('How often rollouts of a revision failed, by its name.', integer('How often.', 1, 1000), { max: 16 })),
-    gates: optional(atomicList('What the gates say.', GateState, { max: 16 })),
+    failures: optional(
+      mapOf('Number of failed rollouts of a revision, by its name.', integer('Number of failures.', 1, 1000), { max: 16 }),
+    ),
+    gates: optional(atomicList('Results of the gates.', GateState, { max: 16 })),
     retried: optional(text('Value of the annotation agentfleet.dev/retry-rollout that was obeyed last.', { max: 128 })),
   },
   { atomic: true },

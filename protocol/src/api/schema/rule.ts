@@ -18,7 +18,7 @@ export const rulesKey = 'x-kubernetes-validations';
 /** Key of a schema under which our generators find what may change after creation; it never reaches the CRD. */
 export const mutabilityKey = 'x-agentfleet-mutability';
 
-/** What may happen to a field of an existing object. */
+/** Changes that a field of an existing object may take. */
 export type Mutability = 'Mutable' | 'Immutable' | 'Upward' | 'Escalating';
 
 /** The rules that a schema carries itself. */

@@ -126,7 +126,7 @@ export function resourceQuantity(description: string): TUnsafe<string | number> 
   });
 }
 
-/** What an object schema may carry besides its properties. */
+/** Members that an object schema may carry besides its properties. */
 export interface StructOptions {
   readonly rules?: readonly Rule[];
   /** Left out, the object is there all the same, with the defaults of its members. */
@@ -236,7 +236,7 @@ export const HostPort = struct('A host, by its exact name, and a port.', {
   port: integer('TCP port.', 1, 65_535, 443),
 });
 
-/** Whether a CEL string expression is a path that stays below the folder it starts in. */
+/** Returns the CEL test of whether a string expression is a path that stays below the folder it starts in. */
 export function isRelativePath(expression: string): string {
   return `${expression}.split('/').all(part, part != '' && part != '.' && part != '..')`;
 }
@@ -285,7 +285,7 @@ export function union<M extends Members>(description: string, path: string, memb
   const withMember = types.filter((type) => members[type] !== null);
   const schema = Type.Object(
     {
-      type: choice('Which member is set.', types),
+      type: choice('Name of the member that is set.', types),
       ...Object.fromEntries(withMember.map((type) => [memberName(type), Type.Optional(members[type]!)])),
     },
     { description, additionalProperties: false, [rulesKey]: [...withMember.map((type) => memberRule(path, type)), ...extra] },

@@ -26,7 +26,7 @@ export interface Config {
   readonly storeDir: string;
   /** Bytes that the store may hold; the kubelet evicts a pod, with its store, whose volume exceeds its size. Null = no limit. */
   readonly storeLimitBytes: number | null;
-  /** How many of the newest snapshots a collection keeps, besides the labelled, the newest green and the current one. */
+  /** Number of the newest snapshots that a collection keeps, besides the labelled, the newest green and the current one. */
   readonly snapshotRetain: number;
   /** Snapshot engine. Auto never needs a mount. */
   readonly snapshotEngine: 'Auto' | 'CAS' | 'Overlay';

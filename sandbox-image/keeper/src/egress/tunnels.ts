@@ -44,7 +44,7 @@ export class EgressJournal {
     this.#rest.bytesIn += connection.bytesIn;
   }
 
-  /** Tells the sum, and begins again with the next epoch. */
+  /** Records the sum, and begins again with the next epoch. */
   sum(): void {
     if (this.#rest.connections > 0) this.#append('EgressClosed', { ...this.#rest, why: 'Summed' });
     this.#rest = { connections: 0, bytesOut: 0, bytesIn: 0 };
@@ -99,9 +99,9 @@ export function splice(a: Duplex, b: Duplex, { clock, silentMs }: { readonly clo
 interface TunnelBounds {
   readonly maxParked: number;
   readonly maxOpen: number;
-  /** How long one that is joined may send no first byte. */
+  /** Longest time in which one that is joined sends no first byte, ms. */
   readonly silentMs: number;
-  /** How long a connection of a burst waits for the next tunnel. */
+  /** Time that a connection of a burst waits for the next tunnel, ms. */
   readonly waitMs: number;
 }
 

@@ -88,7 +88,7 @@ interface InSession {
   readonly onShell: CommandOptions['onShell'];
 }
 
-/** How long the end of a command waits for a reconnected runner, ms. */
+/** Time that the end of a command waits for a reconnected runner, ms. */
 const quiesceMs = 5000;
 const quiesceStepMs = 50;
 /** The first version of Landlock that knows truncation. */

@@ -3,7 +3,7 @@ import type { StdinTaken } from '@agentfleet/protocol/keeper';
 import type { Clock } from '../base/clock.ts';
 import { KeeperError } from '../base/failure.ts';
 
-/** How long the runner may take to acknowledge a part. */
+/** Longest time until the runner acknowledges a part, ms. */
 const answerMs = 5000;
 
 /** Sends one part to the runner. */
@@ -59,7 +59,7 @@ export class LiveInput {
     }
   }
 
-  /** The runner's word on a part: an errno name, empty when it was taken. */
+  /** Takes the runner's answer to a part: an errno name, empty when the part was taken. */
   answered(seq: number, code: string): void {
     if (seq !== this.#last + 1) return;
     // Also when no caller waits any more: a repeated part must not be written twice.

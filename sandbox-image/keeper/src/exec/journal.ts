@@ -15,7 +15,7 @@ export interface JournalHeader {
   readonly cut?: true;
 }
 
-/** How a journal is written. */
+/** Options of a journal. */
 export interface JournalOptions {
   /** Called once when the disk takes no more. */
   readonly onFault: (error: unknown) => void;

@@ -4,9 +4,9 @@ import { errnoOf, KeeperError } from '../base/failure.ts';
 import { bytesOf, sysPath, weightOf, type BytePath } from '../snapshot/index.ts';
 
 export interface Usage {
-  /** What a snapshot has to read: of a sparse file its length. */
+  /** Bytes that a snapshot has to read: of a sparse file its length. */
   readonly bytes: number;
-  /** What the disk holds. */
+  /** Bytes that the disk holds. */
   readonly diskBytes: number;
   /** Paths; long ones count more. */
   readonly entries: number;

@@ -13,7 +13,7 @@ import type { Executor, ExecutorOptions } from './executor.ts';
 import type { FollowSource } from './journal.ts';
 import { planRun, planSession, sessionDigest } from './plan.ts';
 
-/** How long a shell may take to open or to close. */
+/** Longest time until a shell opens or closes, ms. */
 const answerMs = 20_000;
 
 interface SessionOptions {

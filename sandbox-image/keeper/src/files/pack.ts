@@ -21,7 +21,7 @@ const blockBytes = 512;
 const shortName = 100;
 const flags = { file: '0', hardLink: '1', symlink: '2', folder: '5' } as const;
 const second = 1_000_000_000n;
-/** What the field for sizes holds as octal text: 8 GiB. */
+/** Size that the field for sizes holds as octal text: 8 GiB. */
 const octalSize = 8 ** 11;
 
 /**

@@ -50,7 +50,7 @@ function levelOf(seccomp: boolean, landlock: boolean, userNamespace: boolean, ru
   return userNamespace ? 'UserNamespace' : 'Landlock';
 }
 
-/** Why commands must not run in this tools container whatever its level; null when they may. */
+/** Returns the reason that commands must not run in this tools container whatever its level; null when they may. */
 export function isolationFault(info: RunnerInfo): string | null {
   // A failed probe proves nothing: the fault is its error, not what it could not find.
   const { storeAbsent, error } = info.probe;
@@ -63,11 +63,11 @@ export function isolationFault(info: RunnerInfo): string | null {
 /** Facts that decide whether commands may run. */
 export interface ReadinessFacts {
   readonly link: LinkState;
-  /** Why the log takes nothing; null while it is whole. */
+  /** Reason that the log takes nothing; null while it is whole. */
   readonly logBroken: string | null;
   /** The roots are layers. */
   readonly layered: boolean;
-  /** Why the network is not proved closed; null when it is. */
+  /** Reason that the network is not proved closed; null when it is. */
   readonly networkReason: string | null;
   readonly allowUnenforcedNetwork: boolean;
 }
@@ -143,7 +143,7 @@ export class Keeper {
     return this.parts.config.roots.map((root) => root.path);
   }
 
-  /** Why no command may run; null when one may. */
+  /** Reason that no command may run; null when one may. */
   get notReady(): NotReady | null {
     return notReady(readinessFacts(this.parts));
   }
@@ -234,7 +234,7 @@ export function linkEvents({ log, gate, executor, sessions, config }: LinkedPart
   };
 }
 
-/** Why the gate is shut. */
+/** Reason that the gate is shut. */
 export const notProved = 'the runner was lost, and none has connected since: commands may still run';
 
 type LinkedParts = Pick<KeeperParts, 'log' | 'gate' | 'executor' | 'sessions' | 'config'>;

@@ -163,6 +163,6 @@ export interface RunnerLink {
   subscribe(events: LinkEvents): void;
   /** Does nothing without a link; the `lost` event reports that. @throws FrameError for a frame over a limit */
   send(message: ToRunner, body?: Uint8Array): void;
-  /** Tells the runner to exit and takes no link from this instance again. */
+  /** Orders the runner to exit and takes no link from this instance again. */
   retire(code: number, why: string): void;
 }

@@ -20,7 +20,7 @@ const silenceMs = 30_000;
 /** User code can be refused thousands of times a second; the log of the container is rotated away by size. */
 const refusalsEveryMs = 10_000;
 
-/** The keeper's side of the link: a Unix socket on which one runner at a time is believed. */
+/** The keeper's side of the link: a Unix socket on which one runner at a time is trusted. */
 export class LinkServer implements RunnerLink {
   readonly #options: LinkServerOptions;
   readonly #server: Server;

@@ -37,7 +37,7 @@ export function recordLine(record: AuditRecord): string {
 interface LineCheck {
   /** The parsed record; null when the line is none. */
   readonly record: AuditRecord | null;
-  /** Why it is not the record that must follow; null when it is. */
+  /** Reason that it is not the record that must follow; null when it is. */
   readonly why: string | null;
 }
 

@@ -77,7 +77,7 @@ export class EventLog {
     return this.#head;
   }
 
-  /** Why nothing can be recorded any more; null while the chain is whole. */
+  /** Reason that nothing can be recorded any more; null while the chain is whole. */
   get broken(): { readonly seq: number; readonly why: string } | null {
     return this.#broken;
   }

@@ -77,7 +77,7 @@ export class NetworkProbe {
     return this.#info;
   }
 
-  /** Why the network is not known to be closed; null when it is. */
+  /** Reason that the network is not known to be closed; null when it is. */
   get reason(): string | null {
     if (this.#info.state === 'Enforced') return null;
     if (this.#info.state === 'Probing') return 'the network is still being probed';

@@ -53,7 +53,7 @@ func (m *Memory) tree(root string) *tree {
 	return t
 }
 
-// Stat reports every name below root: a token of this answer, one byte that says whether all of
+// Stat reports every name below root: a token of this answer, one byte that states whether all of
 // them follow (0) or only those that differ from the answer whose token is since, with the folders
 // on the way to them (1), then a record for each: folders before what they hold, names in the order
 // of their bytes: depth, length of the name, 1 for a folder where some names may lack a record (16

@@ -20,7 +20,7 @@ const (
 	maxValue = 64 << 10
 	// maxAttributes of one path that a record may set; far more than any file system keeps.
 	maxAttributes = 1 << 16
-	// many is the note of a path whose attributes nobody can list, nor remove without their names.
+	// many is the note of a path whose attributes cannot be listed, nor removed without their names.
 	many = "many"
 )
 

@@ -43,7 +43,7 @@ func (b *backstop) fire() {
 	}
 }
 
-// stop is for good: the supervisor reported the end, or is gone.
+// stop disarms it permanently: the supervisor reported the end, or is gone.
 func (b *backstop) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,7 +14,7 @@ const globals = new Set(
   ),
 );
 
-/** Why a conversion has to be looked at by a person; null when its own text shows that it does not. */
+/** Returns the reason why a person has to look at a conversion; null when its own text shows that none is needed. */
 export function conversionOf(node: Node, owner: Node | null, root: Node): string | null {
   const key = nameOf(node);
   if (key === 'Symbol.toStringTag') return tagOf(node);
@@ -38,7 +38,7 @@ export function conversionOf(node: Node, owner: Node | null, root: Node): string
   return reads && !(fixed && key !== 'toString') ? null : 'answers without looking at the object';
 }
 
-/** What gives a name to a value: the name. */
+/** Returns the name that a node gives to a value. */
 function nameOf(node: Node): string {
   const left = node.type === 'assignment_expression' ? child(node, 'left') : null;
   const name =

@@ -31,7 +31,7 @@ export function* within(node: Node): Generator<Node> {
     if (!/^(?:function_expression|function_declaration|method_definition|class)$/.test(one.type)) yield* within(one);
 }
 
-/** Whether a function changes something that outlives it. */
+/** Reports whether a function changes something that outlives it. */
 export function changesState(node: Node): boolean {
   const own = new Set([...walk(node)].filter(({ type }) => type === 'variable_declarator').map((one) => child(one, 'name')?.text));
   return [...walk(node)].some((one) => {

@@ -6,7 +6,7 @@ import { conversionOf, conversions } from './conversions.ts';
 import { outsideOf } from './outside.ts';
 import { proxyOf } from './proxies.ts';
 
-/** What a module of JavaScript holds that decides by itself how assertions end. */
+/** Lists the parts of a module of JavaScript that decide by themselves how assertions end. */
 export function scriptOverrides(root: Node): readonly Override[] {
   const out: Override[] = [...outsideOf(root)];
   const add = (where: string, what: string | null, text: string): void => {

@@ -4,7 +4,7 @@ import { functionOf, keyOf, parametersOf, returned } from './functions.ts';
 /** Traps by which a proxy reports its type, and what it holds. */
 const typeTraps = new Set(['getPrototypeOf', 'ownKeys', 'getOwnPropertyDescriptor', 'isExtensible']);
 
-/** Why a proxy has to be looked at by a person; null for what is none, and for one that passes on what it is asked. */
+/** Returns the reason why a person has to look at a proxy; null for other nodes, and for a proxy that passes on what it is asked. */
 export function proxyOf(node: Node, root: Node): string | null {
   const callee = child(node, 'constructor') ?? child(node, 'function');
   if (callee?.text !== 'Proxy' && callee?.text !== 'Proxy.revocable') return null;

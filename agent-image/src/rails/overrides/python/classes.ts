@@ -16,7 +16,7 @@ export interface Class {
   readonly methods: readonly Method[];
   /** Names that the class body binds to something else than a function. */
   readonly values: ReadonlyMap<string, Node>;
-  /** Whether an attribute of its objects can differ from one object to the next. */
+  /** Reports whether an attribute of its objects can differ from one object to the next. */
   varies(attribute: string): boolean;
 }
 
@@ -90,7 +90,7 @@ function functionNamed(value: Node, root: Node): Node | undefined {
   return named(root).find((one) => one.type === 'function_definition' && child(one, 'name')?.text === value.text);
 }
 
-/** What is a constant of the class, or set to constants only, is the same for all of its objects and compares nothing. */
+/** Reports whether an attribute differs between objects. A constant of the class, or one set to constants only, compares nothing. */
 function varies(attribute: string, { node, methods, values }: Pick<Class, 'node' | 'methods' | 'values'>): boolean {
   if (attribute === '__class__' || attribute === '__doc__' || attribute === '__module__') return false;
   const own = methods.filter(({ name }) => name === attribute);

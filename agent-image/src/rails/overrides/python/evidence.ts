@@ -92,7 +92,7 @@ function within(node: Node, facts: readonly Fact[], out: Return[]): readonly Fac
 /** Marks of the two objects in the canonical text of an expression. */
 const self = '\u0001';
 const other = '\u0002';
-/** What reveals nothing of the state of the object that it is asked about. */
+/** Functions that reveal nothing of the state of the object that they are asked about. */
 const weak = /^(?:type|id|bool|hash|len|isinstance|callable|issubclass|print)$/;
 /** The largest difference that still counts as equal. */
 const tolerance = 0.01;
@@ -106,7 +106,7 @@ export class Evidence {
   readonly #ofBase: boolean;
   readonly #depth: number;
 
-  /** @param ofBase the value lies in a built-in base: only that base can compare it */
+  /** @param ofBase the value is in a built-in base: only that base can compare it */
   constructor(method: Node, cls: Class, { ofBase = false, depth = 0 }: { readonly ofBase?: boolean; readonly depth?: number } = {}) {
     [this.#self = '', this.#other = ''] = parametersOf(method);
     this.#locals = localsOf(method);
@@ -115,7 +115,7 @@ export class Evidence {
     this.#depth = depth;
   }
 
-  /** Whether an expression that comes to `truth` proves that both objects have the same state. What is never so proves it, too. */
+  /** Reports whether an expression that comes to `truth` proves that both objects have the same state. One that never does proves it. */
   same(node: Node, truth: boolean, locals: Locals = this.#locals): boolean {
     const inner = (one: Node | null | undefined, is: boolean): boolean => one !== null && one !== undefined && this.same(one, is, locals);
     if (node.type === 'parenthesized_expression') return inner(named(node)[0], truth);
@@ -139,7 +139,7 @@ export class Evidence {
     return local !== null && this.same(local, truth, new Map([...locals, [node.text, null]]));
   }
 
-  /** Whether an expression weighs the state of both objects in whatever order. */
+  /** Reports whether an expression weighs the state of both objects in whatever order. */
   orders(node: Node): boolean {
     const parts = named(node);
     if (node.type === 'parenthesized_expression' || node.type === 'not_operator') return parts.some((one) => this.orders(one));
@@ -203,7 +203,7 @@ export class Evidence {
     return [this.#canon(left, locals), this.#canon(right, locals)].sort().join('') === self + other;
   }
 
-  /** Whether one side reads of this object what the other side reads of the other one, and that is state. */
+  /** Reports whether one side reads of this object what the other side reads of the other one, and that is state. */
   #mirrored(left: Node | undefined, right: Node | undefined, locals: Locals = this.#locals): boolean {
     if (left === undefined || right === undefined) return false;
     const [a, b] = [this.#canon(left, locals), this.#canon(right, locals)];
@@ -288,7 +288,7 @@ const argumentsOf = (node: Node): readonly Node[] => {
 
 const expression = (local: Local | undefined): Node | null => (local === undefined || local === null || 'each' in local ? null : local);
 
-/** Whether a method answers true only for objects of the same state, on each of its ways. */
+/** Reports whether a method answers true only for objects of the same state, on each of its ways. */
 export function provesSame(method: Node, cls: Class, options: { readonly ofBase?: boolean; readonly depth?: number } = {}): boolean {
   const evidence = new Evidence(method, cls, options);
   return returnsOf(method).every(

@@ -6,7 +6,7 @@ import { decisive, suspicionOf } from './methods.ts';
 import { outsideOf } from './outside.ts';
 import { returnsOf } from './evidence.ts';
 
-/** What a Python module holds that decides by itself how assertions end. */
+/** Lists the parts of a Python module that decide by themselves how assertions end. */
 export function pythonOverrides(root: Node): readonly Override[] {
   const classes = classesOf(root);
   const family = { classes: new Map(classes.map((one) => [one.name, one])) };

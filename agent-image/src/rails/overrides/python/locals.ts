@@ -1,6 +1,6 @@
 import { child, named, type Node } from '../../syntax/node.ts';
 
-/** What a local name stands for: an expression, each element of one, or nothing that is known. */
+/** Meaning of a local name: an expression, each element of one, or nothing that is known. */
 export type Local = Node | { readonly each: Node } | null;
 export type Locals = ReadonlyMap<string, Local>;
 

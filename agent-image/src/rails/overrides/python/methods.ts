@@ -12,7 +12,7 @@ const equality = new Set(['__eq__', '__ne__']);
 const order = new Set(['__lt__', '__le__', '__gt__', '__ge__', '__cmp__']);
 const typeChecks = new Set(['__instancecheck__', '__subclasscheck__', '__subclasshook__', '__class__']);
 const attributes = new Set(['__getattr__', '__getattribute__']);
-/** What `assertAlmostEqual` and `isclose` are made of. */
+/** Methods that `assertAlmostEqual` and `isclose` are made of. */
 const differences = new Set(['__sub__', '__rsub__', '__abs__', '__round__']);
 
 /** Methods by which an object decides how it compares, whether it holds, and of which type it is. */
@@ -23,7 +23,7 @@ export interface Family {
   readonly classes: ReadonlyMap<string, Class>;
 }
 
-/** Why a method of a class has to be looked at by a person; null when its own text shows that it does not. */
+/** Returns the reason why a person has to look at a method of a class; null when its own text shows that none is needed. */
 export function suspicionOf(method: Method, cls: Class, family: Family): string | null {
   const { name, node } = method;
   if (typeChecks.has(name)) return 'decides what its objects pass for in a type check';
@@ -99,7 +99,7 @@ function ordersOf({ node }: Method, cls: Class): string | null {
   return returnsOf(node).every(honest) ? null : 'can answer without comparing the state of both objects';
 }
 
-/** What must stand in an answer, by method: of `__bool__` itself, of `__contains__` the item, of `__getattr__` the name. */
+/** Returns the fault of an answer that lacks: in `__bool__` the object itself, in `__contains__` the item, in `__getattr__` the name. */
 function answers({ name, node }: Method, cls: Class): string | null {
   const [self = '', given] = parametersOf(node);
   const alone = name === '__bool__' || name === '__abs__' || name === '__round__';

@@ -4,7 +4,7 @@ import { decisive } from './methods.ts';
 
 /** Libraries whose objects equal what they are compared with. */
 const matchers = /^(?:mock|asynctest|dirty_equals|callee|hamcrest|doublex|flexmock)(?:\.|$)/;
-/** What `unittest` decides assertions by. */
+/** Names by which `unittest` decides assertions. */
 const ofTests = /^(?:failureException|addTypeEqualityFunc|_baseAssertEqual|_getAssertEqualityFunc|assert[A-Z]\w*)$/;
 const abstract =
   /^(?:(?:numbers|collections\.abc|abc)\.)?(?:Number|Complex|Real|Rational|Integral|Sequence|MutableSequence|Mapping|MutableMapping|Set|MutableSet|Iterable|Iterator|Callable|Hashable)$/;
@@ -64,7 +64,7 @@ function called(node: Node, found: Found): void {
   else if (ofTests.test(method) && !method.startsWith('assert')) found(callee.text, 'decides how assertions end', node.text);
 }
 
-/** `'__eq__'` as a text is for whoever makes a class or sets an attribute; `hasattr` only asks. */
+/** Finds `'__eq__'` as a text: it is for code that makes a class or sets an attribute; `hasattr` only asks. */
 function named_(node: Node, parent: Node | null, found: Found): void {
   const text = [...walk(node)]
     .filter(({ type }) => type === 'string_content')

@@ -14,7 +14,7 @@ import { Summary } from './summary.tsx';
 
 const asks = { Act: 'approve', Question: 'answer', Review: 'review' } as const;
 
-/** Who waits for a person, soonest end first, and what cannot go on by itself. */
+/** Lists the tasks that wait for a person, soonest end first, and those that cannot go on by themselves. */
 function Attention({ rows, now }: { readonly rows: readonly TaskRow[]; readonly now: number }): ReactNode {
   const waiting = rows.filter(({ waits }) => waits !== undefined).sort((a, b) => a.waits!.expires - b.waits!.expires);
   const stuck = rows

@@ -16,7 +16,7 @@ function timeOf({ started, ended, created, queuedSince }: TaskRow, now: number):
   return ago(started ?? created, now);
 }
 
-/** What happens, or how it ended, in words. */
+/** Returns the current activity of a task, or the way it ended, in words. */
 function doing(row: TaskRow): string {
   if (row.waits !== undefined) return row.waits.summary;
   if (row.stuck !== undefined) return `${row.stuck.reason}: ${row.stuck.message}`;

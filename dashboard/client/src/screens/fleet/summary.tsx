@@ -20,7 +20,7 @@ function Queue({ summary: { queued, oldestQueued }, now }: { readonly summary: S
   );
 }
 
-/** How it goes, in five numbers. */
+/** Shows the state of the fleet in five numbers. */
 export function Summary({ summary, now }: { readonly summary: Sums; readonly now: number }): ReactNode {
   const { byPhase, succeeded, judged, endedAt, tokens, cost, burning } = summary;
   const active = ['Preparing', 'Running', 'Verifying', 'RollingBack'].reduce((sum, phase) => sum + (byPhase.get(phase) ?? 0), 0);

@@ -129,7 +129,7 @@ interface Spent {
   readonly cost: number;
 }
 
-/** What the tasks of each pool have used. */
+/** Returns the tokens and the cost that the tasks of each pool have used. */
 function spendingOf(rows: Iterable<TaskRow>, poolOf: PoolOf): ReadonlyMap<string, Spent> {
   const sums = new Map<string, Spent>();
   for (const row of rows) {

@@ -10,7 +10,7 @@ interface Memory {
   readonly measured: number;
 }
 
-/** Where the engines of a pool or a model are, and the memory that their tokens were measured in. */
+/** Places of the engines of a pool or a model, and the memory that their tokens were measured in. */
 interface Placed {
   readonly owner: string;
   readonly plan: NonNullable<NonNullable<ExpertPool['status']>['plan']>;
@@ -74,7 +74,7 @@ const tenantsOf = (placed: readonly Placed[]): readonly Tenant[] =>
     })),
   );
 
-/** What a tenant takes with its tokens as they were measured. */
+/** Returns the bytes that a tenant takes with its tokens as they were measured. */
 const takenBy = ({ bytes, memory }: Tenant): number => bytes + (memory === undefined ? 0 : memory.measured - memory.estimated);
 
 /** One GPU: what is planned of its memory, and below it what was measured. */

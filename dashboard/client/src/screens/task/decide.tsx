@@ -76,7 +76,7 @@ function Buttons(props: { readonly task: AgentTask; readonly pending: Pending; r
   );
 }
 
-/** What waits for a person, with the evidence beside the buttons. */
+/** Shows the act, question or result that waits for a person, with the evidence beside the buttons. */
 export function Decide({ task, now, onDone }: { readonly task: AgentTask; readonly now: number; readonly onDone: () => void }): ReactNode {
   const { readOnly } = useSession();
   const pending = task.status?.finished === 'true' ? undefined : task.status?.run?.pendingApproval;

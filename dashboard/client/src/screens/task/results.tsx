@@ -1,4 +1,4 @@
-/** What a task leaves behind: its change, its artifacts and event log, and the object itself. */
+/** Results that a task leaves behind: its change, its artifacts and event log, and the object itself. */
 import { dump } from 'js-yaml';
 import type { ReactNode } from 'react';
 import type { AgentTask } from '@agentfleet/protocol/api';
@@ -10,7 +10,7 @@ import { Empty, Panel, Trouble } from '../../parts/bits.tsx';
 import { DiffView } from '../../parts/diffView.tsx';
 import { Output, plain } from '../../parts/output.tsx';
 
-/** What the task changed: the stored diff, or the beginning of it that the status holds. */
+/** Shows the change of the task: the stored diff, or the beginning of it that the status holds. */
 export function ChangeTab({ task: { metadata, status } }: { readonly task: AgentTask }): ReactNode {
   const { namespace = '', name } = metadata;
   const stored = status?.run?.artifacts?.find((artifact) => artifact.name === 'change.patch');
@@ -38,7 +38,7 @@ export function ChangeTab({ task: { metadata, status } }: { readonly task: Agent
   );
 }
 
-/** Whether the event log is whole: its chain of hashes, and its head against the status. */
+/** Shows whether the event log is whole: its chain of hashes, and its head against the status. */
 function Audit({ path, root }: { readonly path: string; readonly root: string | undefined }): ReactNode {
   const { value, error, again } = useLoad<AuditState>(path, (signal) => get(path, signal), root ?? '');
   if (error !== undefined) return <Trouble what="The event log cannot be checked:" error={error} />;

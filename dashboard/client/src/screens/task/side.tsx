@@ -150,7 +150,7 @@ function Conditions({ task: { status } }: Part): ReactNode {
   );
 }
 
-/** What stands beside every tab. */
+/** Shows the panels beside every tab. */
 export function Side(props: Part): ReactNode {
   const { run } = props.task.status ?? {};
   return (

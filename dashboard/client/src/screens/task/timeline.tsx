@@ -26,7 +26,7 @@ interface Item {
 
 const nothing: Since = { from: undefined, edits: [], commands: [] };
 
-/** What of a conversation belongs to the story of the task: no replies, no observations. */
+/** Returns the entries of a turn in the story of the task: no replies, no observations. */
 function itemOf(turn: Turn): readonly Item[] {
   const { at, seq } = turn;
   const key = String(seq);
@@ -84,7 +84,7 @@ function itemOf(turn: Turn): readonly Item[] {
   }
 }
 
-/** What going back to snapshot 0 would do, where its bundle is stored. */
+/** Shows the effects of going back to snapshot 0, where its bundle is stored. */
 function Undo({ task: { metadata, status } }: { readonly task: AgentTask }): ReactNode {
   const { namespace = '', name } = metadata;
   const [open, setOpen] = useState(false);
@@ -100,7 +100,7 @@ function Undo({ task: { metadata, status } }: { readonly task: AgentTask }): Rea
   );
 }
 
-/** What changed since the snapshot before. */
+/** Shows the changes since the snapshot before. */
 function Change({ since: { from, edits, commands } }: { readonly since: Since }): ReactNode {
   const [open, setOpen] = useState(false);
   if (from === undefined) return null;

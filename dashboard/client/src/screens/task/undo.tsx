@@ -19,7 +19,7 @@ const argument = 8000;
 const goalRoom = 3000;
 const mostArguments = 40;
 
-/** Why no task can take it back; `cure` is what a person does instead. */
+/** Reason for which no task can take it back; `cure` is what a person does instead. */
 interface NoUndo {
   readonly why: string;
   readonly cure: string;
@@ -28,7 +28,7 @@ interface NoUndo {
 const inParts = (text: string): readonly string[] =>
   Array.from({ length: Math.ceil(text.length / argument) }, (_, at) => text.slice(at * argument, (at + 1) * argument));
 
-/** Where the change of a task is found now: its own branch, else the one that it started from. */
+/** Returns the ref that holds the change of a task now: its own branch, else the one that it started from. */
 function changedRef({ spec, status }: AgentTask): string {
   return status?.run?.output?.branch ?? (spec.workspace.type === 'Git' ? spec.workspace.git.ref : '');
 }
@@ -101,7 +101,7 @@ export function undoTask(
 
 const titled = <T extends object>(pullRequest: T, name: string): T => ({ ...pullRequest, title: `Take back the change of ${name}` });
 
-/** What becomes of a path, by what the task did to it. */
+/** Effect of undoing on a path, by the change that the task made to it. */
 const words: Readonly<Record<string, string>> = { A: 'remove', D: 'bring back', M: 'put back', T: 'replace' };
 const ofFile: Readonly<Record<string, string>> = { add: 'remove', delete: 'bring back', rename: 'rename back', copy: 'remove' };
 
@@ -121,7 +121,7 @@ function Paths({ items }: { readonly items: readonly (readonly [what: string, pa
   );
 }
 
-/** What undoing would do, file by file; nothing is done. */
+/** Shows the effects of undoing, file by file; nothing is done. */
 export function UndoView({ path }: { readonly path: string }): ReactNode {
   const { value, error } = useLoad<UndoPlan>(path, (signal) => get(path, signal));
   if (error !== undefined) return <Trouble what="There is no revert bundle to read:" error={error} />;
@@ -225,7 +225,7 @@ export function GoBack({
   );
 }
 
-/** What cancelling a task that runs would take back, as far as its status reports its change. */
+/** Shows the changes that cancelling a running task would take back, as far as its status reports them. */
 export function CancelView({ task: { status } }: { readonly task: AgentTask }): ReactNode {
   const { patch, snapshots } = status?.run ?? {};
   const files = filesOf(patch ?? '');

@@ -55,7 +55,7 @@ func serve(path string, register func(*grpc.Server)) {
 	log.Fatal(server.Serve(listener))
 }
 
-// logged tells of every call that fails.
+// logged reports every call that fails.
 func logged(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	answer, err := handle(ctx, request)
 	if err != nil {

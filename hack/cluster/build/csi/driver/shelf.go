@@ -23,7 +23,7 @@ type entry struct {
 	Made   time.Time
 }
 
-// errOther says that there is an entry of this id with another source or size.
+// errOther reports that there is an entry of this id with another source or size.
 var errOther = errors.New("there is one of this name, made from something else")
 
 // shelf holds volumes and snapshots as folders.

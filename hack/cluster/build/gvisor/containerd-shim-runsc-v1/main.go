@@ -1,4 +1,4 @@
-// Command containerd-shim-runsc-v1 is gVisor's shim for machines where nobody may lower an OOM
+// Command containerd-shim-runsc-v1 is gVisor's shim for machines where no process may lower an OOM
 // score: gVisor's own asks for -999 and gives up without CAP_SYS_RESOURCE. Everything but the start
 // of the process is gVisor's.
 package main
@@ -31,7 +31,7 @@ func main() {
 
 type unprivileged struct{ shim.Manager }
 
-// Start finds the shim of the pod or starts it, in the bundle's folder, and says where it listens.
+// Start finds the shim of the pod or starts it, in the bundle's folder, and returns the address that it listens on.
 func (unprivileged) Start(ctx context.Context, id string, opts shim.StartOpts) (shim.BootstrapParams, error) {
 	params := shim.BootstrapParams{Version: 2, Protocol: "ttrpc"}
 	group, err := groupOf(id)
@@ -45,7 +45,7 @@ func (unprivileged) Start(ctx context.Context, id string, opts shim.StartOpts) (
 	if err != nil {
 		return params, err
 	}
-	// Whoever restarts or deletes the shim looks for its address here.
+	// A process that restarts or deletes the shim looks for its address here.
 	if err := os.WriteFile("address", []byte(params.Address), 0o644); err != nil || listener == nil {
 		return params, err
 	}

@@ -2,7 +2,7 @@ import { kindOf, kindOfType, type Kind, kindByUse } from './kinds.ts';
 import { isConstant } from '../language/forms.ts';
 import { isFunction, type SyntaxNode, types } from './syntax.ts';
 
-/** How a name is declared. */
+/** Kind of declaration of a name. */
 type Declared = 'const' | 'let' | 'var' | 'parameter' | 'function' | 'class' | 'import';
 
 /** One name of one scope. */

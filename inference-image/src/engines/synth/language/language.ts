@@ -17,7 +17,7 @@ export interface Proposal {
  */
 export interface Operator<File> {
   readonly name: string;
-  /** How common this kind of bug is, relative to 1: a judgement, not a measurement. */
+  /** Frequency of this kind of bug, relative to 1: a judgement, not a measurement. */
   readonly prior: number;
   /** Types of the nodes it looks at. */
   readonly on: readonly string[];

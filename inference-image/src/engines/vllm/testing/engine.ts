@@ -29,7 +29,7 @@ export interface GpuMemory {
 export interface EngineOptions {
   /** Further names that it answers to. */
   readonly aliases?: readonly string[];
-  /** Whether there is an adapter in a folder; default: in all. */
+  /** Reports whether there is an adapter in a folder; default: in all. */
   readonly hasAdapter?: (folder: string) => boolean;
   /** Whether it can sleep; default: yes. */
   readonly sleeps?: boolean;

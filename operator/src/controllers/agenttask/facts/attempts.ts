@@ -14,7 +14,7 @@ import {
 
 export type Attempt = NonNullable<AgentTaskStatus['attempts']>[number];
 
-/** How an attempt ended; without a class it succeeded or was cancelled. */
+/** End of an attempt; without a class it succeeded or was cancelled. */
 export interface Ending {
   readonly result: 'Succeeded' | 'Failed' | 'Cancelled';
   readonly class?: FailureClass;
@@ -26,7 +26,7 @@ export interface Ending {
 export interface Books {
   readonly attempts: readonly Attempt[];
   readonly totals: AgentTaskStatus['totals'];
-  /** Why the attempt ended that ends now. */
+  /** Reason for the end of the attempt that ends now. */
   readonly why?: string;
 }
 
@@ -53,14 +53,14 @@ export function chargedAttempts(attempts: readonly Attempt[], spec: AgentTaskSpe
   return attempts.filter((attempt) => isCharged(attempt, spec)).length;
 }
 
-/** What is left out first is the oldest that is not charged: the charged ones are at most ten, and they are counted. */
+/** Drops one attempt, first the oldest that is not charged: the charged ones are at most ten, and they are counted. */
 function trim(attempts: readonly Attempt[], spec: AgentTaskSpec): readonly Attempt[] {
   if (attempts.length <= maxShownAttempts) return attempts;
   const at = attempts.findIndex((attempt) => !isCharged(attempt, spec));
   return attempts.filter((_, index) => index !== Math.max(0, at));
 }
 
-/** What is known of an attempt that ends, besides how. */
+/** Facts about an attempt that ends, besides its end. */
 export interface Closing {
   /** Ms since the epoch. */
   readonly now: number;
@@ -105,7 +105,7 @@ function failuresInARow(attempts: readonly Attempt[], spec: AgentTaskSpec): numb
 }
 
 /**
- * When the next attempt may begin, in ms since the epoch. The first failure that is not the task's own costs no wait:
+ * Returns the time at which the next attempt may begin, in ms since the epoch. The first failure that is not the task's own costs no wait:
  * waiting would not make another worker or sandbox better; repeated ones do wait, and so does a sandbox that did not start.
  */
 export function backoffUntil(attempts: readonly Attempt[], spec: AgentTaskSpec): number {

@@ -27,7 +27,7 @@ export interface WorkerView {
   readonly namespace: string;
   /** Takes tasks: its pod is ready and its Lease fresh. */
   readonly ready: boolean;
-  /** Why it is lost, in words; undefined while it lives. */
+  /** Reason for which it is lost, in words; undefined while it lives. */
   readonly lost: string | undefined;
   /** Ms until it is lost unless it renews its Lease. */
   readonly freshMs: number;
@@ -40,7 +40,7 @@ export interface StorageView {
   readonly claims: readonly PersistentVolumeClaim[];
   /** Undefined: the cluster does not know VolumeSnapshots. */
   readonly snapshots: readonly VolumeSnapshot[] | undefined;
-  /** Why no volume can be made; looked for where one would be made. */
+  /** Reason for which no volume can be made; looked for where one would be made. */
   readonly fault: { readonly reason: Reason; readonly message: string } | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface Snapshot {
   readonly registriesListed: boolean;
   /** NetworkPolicies of others that open the wall of its sandbox. */
   readonly openings: readonly Opening[];
-  /** What the cluster can run sandboxes on. */
+  /** Nodes and runtimes that the cluster can run sandboxes on. */
   readonly capabilities: ClusterCapabilities;
   /** Whether the namespace has what sandboxes and workers need there. */
   readonly prepared: boolean;
@@ -75,7 +75,7 @@ export interface Snapshot {
   readonly messages: readonly AgentTaskOrder[];
   /** Standing orders to decide about what this task waits with, in the order in which they were given. */
   readonly answers: readonly AgentTaskOrder[];
-  /** Why the API server refused the sandbox a moment ago. */
+  /** Reason for which the API server refused the sandbox a moment ago. */
   readonly refusal: string | undefined;
   /** Undefined for a task without storage. */
   readonly storage: StorageView | undefined;
@@ -89,7 +89,7 @@ export interface Snapshot {
   readonly sinceWriteMs: number;
 }
 
-/** What is done to the cluster besides the status. */
+/** Change of the cluster besides the status. */
 export type Action =
   | { readonly type: 'releaseSandbox'; readonly pod: Pod }
   | { readonly type: 'createSandbox'; readonly name: string; readonly claim?: ClaimChoice }
@@ -107,7 +107,7 @@ export type Action =
 /** Desired status without what the worker owns. */
 export type DesiredStatus = Omit<AgentTaskStatus, 'run'>;
 
-/** What is to be done about a task. */
+/** Next actions for a task, and its status. */
 export interface Decision {
   readonly actions: readonly Action[];
   readonly status: DesiredStatus;
@@ -121,7 +121,7 @@ export interface Decision {
   readonly takes: { readonly worker: string; readonly workerNamespace: string; readonly sandbox: string | undefined } | undefined;
 }
 
-/** Why a task is not taken on. */
+/** Reason for which a task is not taken on. */
 export interface Refusal {
   readonly reason: Reason;
   readonly message: string;
@@ -129,14 +129,14 @@ export interface Refusal {
   readonly stalled: boolean;
 }
 
-/** What has become of the task, once and for all. */
+/** Final result of the task. */
 export interface Verdict {
   readonly result: 'Succeeded' | 'Failed' | 'Cancelled';
   readonly reason: Reason;
   readonly message: string;
 }
 
-/** What became of the tasks that a task depends on; names in the order of its spec. */
+/** States of the tasks that a task depends on; names in the order of its spec. */
 export interface DependencyView {
   /** There and not ended. */
   readonly pending: readonly string[];
@@ -163,12 +163,12 @@ export type SandboxChoice =
   | { readonly kind: 'Claim'; readonly name: string; readonly pod: Pod };
 
 /**
- * How far a suspended task is: it has no sandbox; the sandbox is given back; the worker is to report that all is stored;
- * or no worker can report it, so that the sandbox is kept.
+ * Progress of a suspended task to rest: it has no sandbox; the sandbox is given back; the worker is to report that all is stored; or no
+ * worker can report it, so that the sandbox is kept.
  */
 export type Rest = 'NoSandbox' | 'Ending' | 'Quiescing' | 'Kept';
 
-/** Where a decision takes the task. */
+/** State to which a decision takes the task. */
 export type Transition =
   /** It has ended before. */
   | { readonly kind: 'Ended' }
@@ -182,7 +182,7 @@ export type Transition =
       readonly position?: number;
       /** Since when the wait counts as one in the queue is reported. */
       readonly queued?: boolean;
-      /** Why the sandbox before did not come to work. */
+      /** Reason for which the sandbox before did not come to work. */
       readonly because?: { readonly reason: Reason; readonly message: string };
       /** It will be over in a moment, so that it is not worth a write. */
       readonly brief?: boolean;
@@ -200,14 +200,14 @@ export type Transition =
   /** `worker`: it is given to another one. */
   | { readonly kind: 'Rollback'; readonly verdict: Verdict; readonly worker?: WorkerView; readonly untilMs: number };
 
-/** What has become of the changes: the condition RolledBack. */
+/** Outcome for the changes: the condition RolledBack. */
 export interface Undone {
   readonly status: 'True' | 'False';
   readonly reason: 'Restored' | 'Discarded' | 'NotVerified' | 'Kept';
   readonly message: string;
 }
 
-/** What follows from a snapshot at one moment, before anything is decided. */
+/** Conclusions from a snapshot at one moment, before anything is decided. */
 export interface Facts {
   readonly snapshot: Snapshot;
   /** Wall time, ms since the epoch. */
@@ -226,14 +226,14 @@ export interface Facts {
    */
   readonly atRest: boolean;
   readonly cancel: CancelMode;
-  /** Why Kueue does not let it work; undefined: it does, or was not asked. */
+  /** Reason for which Kueue does not let it work; undefined: it does, or was not asked. */
   readonly gate: Gate | undefined;
   /** The pod that is worked in, or that the next attempt will be worked in. */
   readonly sandbox: Pod | undefined;
   readonly sandboxIs: SandboxState | undefined;
   /** Whether the sandbox of the assignment has answered, now or before. */
   readonly answered: boolean;
-  /** Why the assigned sandbox cannot be worked in any more. */
+  /** Reason for which the assigned sandbox cannot be worked in any more. */
   readonly sandboxLoss: string | undefined;
   /** Ms until the deadline; Infinity before the clock starts and while it stands still. */
   readonly remainingMs: number;
@@ -270,7 +270,7 @@ export function factsOf(snapshot: Snapshot, now: number): Facts {
   };
 }
 
-/** What its Workload has to know of a task; `open`: its attempt goes on. Pure. */
+/** Returns the facts about a task for its Workload; `open`: its attempt goes on. Pure. */
 export function holdingOf(facts: Facts, transition: Transition, open: boolean): Holding {
   const { task, now, snapshot, answered, status } = facts;
   const { kind } = transition;
@@ -316,7 +316,7 @@ export function remainingMs(snapshot: Pick<Snapshot, 'task' | 'resolution'>, now
   return Date.parse(clock.startedAt) + (clock.pausedSeconds + deadlineSecondsOf(snapshot)) * 1000 - now;
 }
 
-/** When a task has waited long enough for its turn, in ms since the epoch; Infinity for one that works or may wait. Pure. */
+/** Returns the end of the longest wait of a task for its turn, ms since the epoch; Infinity for one that works or may wait. Pure. */
 export function queuedUntil({ queue }: AgentTaskStatus, { task, resolution: { pool } }: Pick<Snapshot, 'task' | 'resolution'>): number {
   const seconds = pool?.spec.limits?.queueTimeoutSeconds;
   if (seconds === undefined || queue?.since === undefined || isHeld(task)) return Infinity;

@@ -38,7 +38,7 @@ export class TurnQueue<K, T extends K = K> {
     if (run.length > longestRun) this.#runs.splice(at + 1, 0, run.splice(longestRun / 2));
   }
 
-  /** Whether it was there. */
+  /** Deletes the element, and reports whether it was there. */
   delete(element: K): boolean {
     const at = this.#runOf(element);
     const run = this.#runs[at];
@@ -52,7 +52,7 @@ export class TurnQueue<K, T extends K = K> {
     return true;
   }
 
-  /** How many are served before it, whether it is there or not. */
+  /** Returns the number of elements that are served before it, whether it is there or not. */
   rank(element: K): number {
     const at = this.#runOf(element);
     let rank = 0;
@@ -89,7 +89,7 @@ export class TurnQueue<K, T extends K = K> {
     return low;
   }
 
-  /** How many of a run are before it. */
+  /** Returns the number of elements of a run that are before it. */
   #before(run: readonly T[], element: K): number {
     let [low, high] = [0, run.length];
     while (low < high) {
@@ -109,10 +109,10 @@ export class TurnQueue<K, T extends K = K> {
   }
 }
 
-/** What a task is to the queue: it has a slot, has its place in the queue, or was not decided about yet. */
+/** State of a task in the queue: it has a slot, has its place in the queue, or was not decided about yet. */
 export type Standing = 'Running' | 'Queued' | 'New' | 'Elsewhere';
 
-/** What the queue knows of a task. */
+/** A task as the queue knows it. */
 export interface Place {
   readonly key: string;
   readonly namespace: string;
@@ -125,7 +125,7 @@ export interface Place {
   readonly crowdedOut: boolean;
 }
 
-/** What makes the turn of a task inside its namespace. */
+/** Fields that decide the turn of a task inside its namespace. */
 export type Turn = Pick<Place, 'key' | 'priority' | 'created'>;
 
 /** By priority, then age, then name. */
@@ -138,7 +138,7 @@ function compare(a: string, b: string): number {
 /** Bounds of a pool; Infinity where there is none. */
 export interface Bounds {
   readonly perNamespace: number;
-  /** Whether nothing can begin in a namespace. */
+  /** Reports whether nothing can begin in a namespace. */
   readonly blocked: (namespace: string) => boolean;
 }
 
@@ -201,7 +201,7 @@ export class PoolQueue {
     if (share.running === 0 && share.waiting.size === 0) this.#shares.delete(place.namespace);
   }
 
-  /** Whether it holds no task. */
+  /** Reports whether it holds no task. */
   get empty(): boolean {
     return this.#shares.size === 0 && this.#crowdedOut.size === 0;
   }
@@ -286,7 +286,7 @@ export class PoolQueue {
     heads.splice(low, 0, head);
   }
 
-  /** How many tasks of another namespace get a slot before `own`, which gets its own when its namespace holds `level`. */
+  /** Counts the tasks of another namespace that get a slot before `own`, which gets its own when its namespace holds `level`. */
   #ahead({ running, waiting }: Share, own: Turn, level: number): number {
     const higher = waiting.rank({ key: '', created: '', priority: own.priority });
     const equal = waiting.rank({ key: '', created: '', priority: own.priority - 1 });
@@ -313,16 +313,16 @@ export class PoolQueue {
   }
 }
 
-/** Why a task is not assigned although it could be when there were room. */
+/** Reasons for which a task is not assigned although it could be if there were room. */
 const waitReasons = ['WaitingForSlot', 'PoolAtLimit', 'QuotaExceeded', 'NoWorkerReady'] as const;
 
-/** Whether it holds a slot of a worker. While it is quiesced it does not. */
+/** Reports whether it holds a slot of a worker. While it is quiesced it does not. */
 export function occupies({ status, metadata }: AgentTask): boolean {
   const directive = status?.assignment?.directive;
   return status?.finished !== 'true' && metadata.deletionTimestamp === undefined && directive !== undefined && directive !== 'Quiesce';
 }
 
-/** Whether it would take a slot. One that was not decided about yet counts, because its turn may be the next. */
+/** Reports whether it would take a slot. A task that was not decided about yet counts, because its turn may be the next. */
 function waits(task: AgentTask): boolean {
   const { spec, status, metadata } = task;
   if (status?.finished === 'true' || metadata.deletionTimestamp !== undefined || spec.suspend || spec.cancel !== 'None' || occupies(task))
@@ -333,14 +333,14 @@ function waits(task: AgentTask): boolean {
   return waitReasons.some((one) => one === reason);
 }
 
-/** What a task is to the queue by its status alone. */
+/** Returns the state of a task in the queue by its status alone. */
 export function standing(task: AgentTask): Standing {
   if (occupies(task)) return 'Running';
   if (!waits(task)) return 'Elsewhere';
   return task.status?.conditions === undefined ? 'New' : 'Queued';
 }
 
-/** Whether it found no place in the queue. */
+/** Reports whether it found no place in the queue. */
 export function isCrowdedOut({ status, metadata }: AgentTask): boolean {
   if (status?.finished === 'true' || metadata.deletionTimestamp !== undefined) return false;
   return status?.conditions?.some(({ type, reason }) => type === 'Accepted' && reason === 'QueueFull') === true;

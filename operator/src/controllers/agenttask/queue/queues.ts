@@ -46,7 +46,7 @@ export class Queues {
     return this.#queues.get(pool) ?? nobody;
   }
 
-  /** What is known of the task in the queue of this pool. */
+  /** Returns the task as the queue of this pool knows it. */
   place(key: string, pool: string): Place | undefined {
     const found = this.#places.get(key);
     return found?.pool === pool ? found : undefined;
@@ -67,7 +67,7 @@ export class Queues {
     });
   }
 
-  /** Whose tasks name no pool may get another one. */
+  /** Follows pools: tasks that name none may get another one. */
   #followPools(): void {
     const { tasks, pools, poolGrants, namespaces } = this.#caches;
     const changed = (...versions: readonly ExpertPool[]): void => {
@@ -148,7 +148,7 @@ function same(a: Found, b: Found): boolean {
   );
 }
 
-/** Whether tasks that name no pool find it as before. */
+/** Reports whether tasks that name no pool find it as before. */
 function sameChoice(a: ExpertPool, b: ExpertPool): boolean {
   return a.metadata.generation === b.metadata.generation && a.metadata.deletionTimestamp === b.metadata.deletionTimestamp;
 }
@@ -204,7 +204,7 @@ export class Ledger {
     const assumed = this.#of(task);
     if (assumed?.kind === 'slot') return 'Running';
     const shown = standing(task);
-    // One that cannot begin would keep a slot from those behind it for good.
+    // A task that cannot begin would keep a slot from those behind it permanently.
     if (assumed?.kind === 'invalid') return shown === 'Running' ? shown : 'Elsewhere';
     return assumed?.kind === 'queued' && shown === 'New' ? 'Queued' : shown;
   }
@@ -223,7 +223,7 @@ export class Ledger {
       .map(([key]) => key);
   }
 
-  /** Whether another task is about to take the waiting sandbox of this uid. */
+  /** Reports whether another task is about to take the waiting sandbox of this uid. */
   isSpokenFor(sandbox: string): boolean {
     return this.#spokenFor.has(sandbox);
   }

@@ -25,7 +25,7 @@ import { resources, type ResourceFlavor, type Workload } from '../../../runtime/
 /** The label by which a task asks Kueue for its admission; its value is the name of a LocalQueue of its namespace. */
 export const queueLabel = 'kueue.x-k8s.io/queue-name';
 
-/** What Kueue takes as the name of a LocalQueue. */
+/** Pattern of the names that Kueue accepts for a LocalQueue. */
 const queueName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
 /** On a Workload: hash of what its pod set was made from. */
@@ -41,21 +41,21 @@ interface PodSet {
   readonly template: { readonly spec: object };
 }
 
-/** What Kueue has to do with a task. */
+/** State of a task at Kueue. */
 export interface QuotaView {
   /** Undefined: the task has no queue name any more. */
   readonly queue: string | undefined;
-  /** Why Kueue cannot be asked. */
+  /** Reason for which Kueue cannot be asked. */
   readonly missing: 'NotEnabled' | 'NotInstalled' | undefined;
   /** Undefined: there is none yet. */
   readonly workload: Workload | undefined;
-  /** What its sandbox asks for; undefined while it has no pool. */
+  /** Pod set that its sandbox asks for; undefined while it has no pool. */
   readonly podSet: PodSet | undefined;
   /** All that the cluster has. */
   readonly flavors: readonly ResourceFlavor[];
 }
 
-/** Why Kueue does not let a task work. */
+/** Reason for which Kueue does not let a task work. */
 export interface Gate {
   readonly reason: Reason;
   readonly message: string;
@@ -63,13 +63,13 @@ export interface Gate {
   readonly sinceMs?: number;
 }
 
-/** What is done to Workloads. */
+/** Change of a Workload. */
 export type QuotaAction =
   | { readonly type: 'createWorkload'; readonly workload: Omit<Workload, 'apiVersion' | 'kind'> }
   | { readonly type: 'patchWorkload'; readonly workload: Workload; readonly change: object; readonly subresource?: 'status' }
   | { readonly type: 'deleteWorkload'; readonly workload: Workload };
 
-/** Why Kueue cannot be asked at all, in words that name the cure; undefined when it can. Pure. */
+/** Returns the reason for which Kueue cannot be asked at all, in words that name the cure; undefined when it can. Pure. */
 export function unusableQueue({ queue, missing }: QuotaView): { readonly reason: Reason; readonly message: string } | undefined {
   if (queue === undefined) return undefined;
   const asked = `the label ${queueLabel} is ${JSON.stringify(queue)}`;
@@ -84,8 +84,8 @@ export function unusableQueue({ queue, missing }: QuotaView): { readonly reason:
 }
 
 /**
- * What keeps a task from working until Kueue admits it; undefined when nothing does. Evicted counts before Admitted, which stays
- * true until quota is given back. Pure.
+ * Returns the reason that keeps a task from working until Kueue admits it; undefined when there is none. Evicted counts before Admitted,
+ * which stays true until quota is given back. Pure.
  */
 export function gateOf(view: QuotaView): Gate | undefined {
   const { queue, workload } = view;
@@ -126,7 +126,7 @@ function flavorNames({ status }: Workload): readonly string[] {
   return [...new Set(assignments.flatMap(({ flavors = {} }) => Object.values(flavors)))].sort();
 }
 
-/** Where the sandbox of an admitted task has to run, by the flavors that its quota is of. Pure. */
+/** Returns the placement that the sandbox of an admitted task must have, by the flavors that its quota is of. Pure. */
 export function flavorPlacement(view: QuotaView | undefined): Pick<SandboxTemplate, 'nodeSelector' | 'tolerations'> {
   if (view?.queue === undefined || view.workload === undefined) return {};
   const names = flavorNames(view.workload);
@@ -140,8 +140,8 @@ export function flavorPlacement(view: QuotaView | undefined): Pick<SandboxTempla
 }
 
 /**
- * What Kueue counts of a sandbox. Init containers are left out, as they ask for less than the rest, and nodes by name, which change
- * with what nodes can: neither is to turn a Workload over. Pure.
+ * Returns the part of a sandbox that Kueue counts. Init containers are left out, as they ask for less than the rest, and nodes by name,
+ * which change with what nodes can: neither is to replace a Workload. Pure.
  */
 export function podSetOf({ spec }: V1Pod): PodSet {
   const { nodeSelector, tolerations, runtimeClassName, priorityClassName, containers = [] } = spec ?? {};
@@ -158,7 +158,7 @@ function workloadName({ metadata: { name, uid = '' } }: AgentTask): string {
   return `${name.slice(0, 46).replace(/[-.]+$/, '')}-${digest(uid)}`;
 }
 
-/** What is known of a task when its Workload is looked after. */
+/** Facts about a task for the care of its Workload. */
 export interface Holding {
   readonly task: AgentTask;
   readonly now: number;
@@ -294,7 +294,7 @@ export class Workloads {
     };
   }
 
-  /** Whether a Workload of a task of this name may hold quota. */
+  /** Reports whether a Workload of a task of this name may hold quota. */
   holds(key: string): boolean {
     return this.#of(key).some(({ status }) => !isTrue(status?.conditions, 'Finished'));
   }

@@ -30,13 +30,13 @@ export const unknownReason = 'SpendingUnknown';
 /** Reason of a task whose last attempt is being charged. */
 export const unsettledReason = 'SpendingNotSettled';
 
-/** What is set aside for a task in the book of a pool. */
+/** Amount that is set aside for a task in the book of a pool. */
 export interface HeldIn extends Held {
   /** `namespace/name` of the pool. */
   readonly pool: string;
 }
 
-/** What the books hold of a task. */
+/** Entries about a task in the books. */
 export interface SpendingView {
   /** The book of its pool; null: it cannot be read. Absent: the pool caps nothing. */
   readonly book?: SpendingBook | null;
@@ -57,9 +57,9 @@ const placeOf = (pool: ExpertPool): LedgerPlace => ({
 });
 
 /**
- * What tasks spend, in one ConfigMap for each pool that caps it. It is set aside before a task is assigned and charged after
- * its attempt was closed, each in one write that holds for one version only: whoever crashes or leads twice, an attempt counts
- * once, and one whose task is gone counts at all that was set aside.
+ * Spending of tasks, in one ConfigMap for each pool that caps it. It is set aside before a task is assigned and charged after its attempt
+ * was closed, each in one write that holds for one version only: even if a process crashes or two lead, an attempt counts once, and one
+ * whose task is gone counts at all that was set aside.
  */
 export class SpendingBooks {
   /** Tasks that a change of a book concerns. */
@@ -69,7 +69,7 @@ export class SpendingBooks {
   readonly #writer: LedgerWriter;
   readonly #resolve: (task: AgentTask) => ExpertPool | undefined;
   readonly #enqueue: Enqueue;
-  /** What the cache shows as set aside, by key of the ConfigMap and of the task. */
+  /** Amounts that the cache shows as set aside, by key of the ConfigMap and of the task. */
   readonly #shown = new Map<string, ReadonlyMap<string, HeldIn>>();
   readonly #read = new Map<string, { readonly text: string | undefined; readonly book: SpendingBook | null }>();
   /** One change of a book after the other. */
@@ -87,7 +87,7 @@ export class SpendingBooks {
       ...source,
       start: (to) => {
         const end = source.start(to);
-        // Whoever led before may have left what is to be charged.
+        // An earlier leader may have left amounts that are to be charged.
         for (const shown of this.#shown.values()) for (const key of shown.keys()) enqueue(key);
         return end;
       },
@@ -99,13 +99,13 @@ export class SpendingBooks {
     });
   }
 
-  /** What a decision about the task looks at; undefined: neither it nor its pool has to do with a book. */
+  /** Returns the entries for a decision about the task; undefined: neither it nor its pool has to do with a book. */
   view(task: AgentTask, pool: ExpertPool | undefined): SpendingView | undefined {
     const capped = pool?.spec.limits?.spending !== undefined;
     const key = keyOf(task);
     const [shown] = this.#entries(key).filter(({ uid }) => uid === task.metadata.uid);
     if (!capped && shown === undefined) return undefined;
-    // What this process wrote is newer than what the cache shows.
+    // The writes of this process are newer than what the cache shows.
     const home = shown === undefined || (capped && shown.pool === keyOf(pool)) ? pool : this.#context.caches.pools.lister.get(shown.pool);
     const newest = home === undefined ? null : this.#book(placeOf(home));
     const own = newest?.held.find(({ uid }) => uid === task.metadata.uid);
@@ -113,7 +113,7 @@ export class SpendingBooks {
     return { ...(capped ? { book: this.#book(placeOf(pool)) } : {}), ...(held === undefined ? {} : { held }) };
   }
 
-  /** Whether something is set aside for a task of this name. */
+  /** Reports whether an amount is set aside for a task of this name. */
   holds(key: string): boolean {
     return this.#entries(key).length > 0;
   }
@@ -213,7 +213,7 @@ export class SpendingBooks {
     if (before !== undefined || map.data?.[spendingKey] === undefined) this.#wake(pool, book);
   }
 
-  /** Whether it waits for its last attempt to be charged. One that gives back what it does not spend is not woken by that. */
+  /** Reports whether it waits for its last attempt to be charged. A task that gives back what it does not spend is not woken by that. */
   #waits(key: string): boolean {
     const { conditions } = this.#context.caches.tasks.lister.get(key)?.status ?? {};
     return findCondition(conditions, 'Scheduled')?.reason === unsettledReason;

@@ -160,13 +160,13 @@ describe('a task is refused, with what is missing,', () => {
   });
 
   test('when no node has its handler, and not when one has or none reports', () => {
-    const wish = { sandbox: { runtimeClassName: 'gvisor' } };
-    expect(refusal(capabilities(able), wish)).toMatchObject({
+    const needs = { sandbox: { runtimeClassName: 'gvisor' } };
+    expect(refusal(capabilities(able), needs)).toMatchObject({
       reason: 'RuntimeHandlerMissing',
       message: expect.stringContaining('runsc') as string,
     });
-    expect(refusal(capabilities(able, mixed), wish)).toBeUndefined();
-    expect(refusal(capabilities(old), wish)).toBeUndefined();
+    expect(refusal(capabilities(able, mixed), needs)).toBeUndefined();
+    expect(refusal(capabilities(old), needs)).toBeUndefined();
   });
 
   test('when users of its own are demanded and no node has them, or the pool forbids them', () => {

@@ -4,42 +4,45 @@ import { type IsolationLevel, isolationLevels } from '@agentfleet/protocol/keepe
 import { type Caches, NodeAbilities } from '../../../runtime/context.ts';
 import type { Node, RuntimeClass } from '../../../runtime/resources.ts';
 
-/** What the cluster can run sandboxes on, as of one moment. */
+/** Nodes and runtimes that the cluster can run sandboxes on, as of one moment. */
 export interface ClusterCapabilities {
   readonly nodes: readonly Node[];
   readonly runtimeClasses: readonly RuntimeClass[];
   /** Labels of the namespaces, by name. */
   readonly namespaces?: ReadonlyMap<string, Readonly<Record<string, string>>>;
-  /** What was decided before; without it each decision stands alone. */
+  /** Earlier decisions; without them each decision stands alone. */
   readonly abilities?: NodeAbilities;
 }
 
-/** What a sandbox demands of a node, apart from room. */
-export interface Wish {
+/** Demands of a sandbox on a node, apart from room. */
+export interface SandboxNeeds {
   readonly runtimeClassName?: string | undefined;
   readonly nodeSelector?: Readonly<Record<string, string>> | undefined;
 }
 
-/** How many of the nodes that a sandbox may run on can do something; `Unknown` when none of them reports. */
+/** Share of able nodes among those that a sandbox may run on; `Unknown` when none of them reports. */
 export type Share = 'All' | 'Some' | 'None' | 'Unknown';
 
 /** The RuntimeClass of a sandbox; null when it names one that does not exist, undefined when it names none. */
-export function runtimeClassOf({ runtimeClasses }: ClusterCapabilities, { runtimeClassName }: Wish): RuntimeClass | null | undefined {
+export function runtimeClassOf(
+  { runtimeClasses }: ClusterCapabilities,
+  { runtimeClassName }: SandboxNeeds,
+): RuntimeClass | null | undefined {
   if (runtimeClassName === undefined) return undefined;
   return runtimeClasses.find(({ metadata }) => metadata.name === runtimeClassName) ?? null;
 }
 
 /**
- * Which nodes can give a sandbox users of its own. Each kubelet reports it for every handler of its container runtime;
+ * Returns the share of nodes that can give a sandbox users of its own. Each kubelet reports it for every handler of its container runtime;
  * one that reports nothing is too old, and does not count as one that can. Pure.
  */
-export function userNamespaces(capabilities: ClusterCapabilities, wish: Wish): Share {
-  return share(eligible(capabilities, wish), givesUsers(capabilities, wish));
+export function userNamespaces(capabilities: ClusterCapabilities, needs: SandboxNeeds): Share {
+  return share(eligible(capabilities, needs), givesUsers(capabilities, needs));
 }
 
-/** Whether a node can give a sandbox users of its own; undefined when it does not report. */
-function givesUsers(capabilities: ClusterCapabilities, wish: Wish): (node: Node) => boolean | undefined {
-  const handler = runtimeClassOf(capabilities, wish)?.handler ?? '';
+/** Returns a function that reports whether a node can give a sandbox users of its own; undefined when the node does not report. */
+function givesUsers(capabilities: ClusterCapabilities, needs: SandboxNeeds): (node: Node) => boolean | undefined {
+  const handler = runtimeClassOf(capabilities, needs)?.handler ?? '';
   return ({ status }) => {
     const handlers = status?.runtimeHandlers;
     return handlers === undefined
@@ -48,13 +51,13 @@ function givesUsers(capabilities: ClusterCapabilities, wish: Wish): (node: Node)
   };
 }
 
-/** Whether so many nodes have users for sandboxes that the others are left out. A node that does not report has no say. */
-function mostGiveUsers(capabilities: ClusterCapabilities, wish: Wish): boolean {
-  const answers = eligible(capabilities, wish)
-    .map(givesUsers(capabilities, wish))
+/** Reports whether so many nodes have users for sandboxes that the others are left out. A node that does not report does not count. */
+function mostGiveUsers(capabilities: ClusterCapabilities, needs: SandboxNeeds): boolean {
+  const answers = eligible(capabilities, needs)
+    .map(givesUsers(capabilities, needs))
     .filter((answer) => answer !== undefined);
   const able = answers.filter((answer) => answer).length;
-  const key = JSON.stringify([wish.runtimeClassName ?? '', Object.entries(wish.nodeSelector ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))]);
+  const key = JSON.stringify([needs.runtimeClassName ?? '', Object.entries(needs.nodeSelector ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))]);
   return (capabilities.abilities ?? new NodeAbilities()).used(key, able, answers.length);
 }
 
@@ -66,10 +69,10 @@ export interface NodeChoice {
 
 const hostname = 'kubernetes.io/hostname';
 
-/** Where such a sandbox may run: the shorter of two lists; undefined where every node can, or none reports. Pure. */
-export function nodesWithUsers(capabilities: ClusterCapabilities, wish: Wish): NodeChoice | undefined {
-  const nodes = eligible(capabilities, wish);
-  const gives = givesUsers(capabilities, wish);
+/** Returns the nodes that such a sandbox may run on: the shorter of two lists; undefined where every node can, or none reports. Pure. */
+export function nodesWithUsers(capabilities: ClusterCapabilities, needs: SandboxNeeds): NodeChoice | undefined {
+  const nodes = eligible(capabilities, needs);
+  const gives = givesUsers(capabilities, needs);
   const namesOf = (some: readonly Node[]): readonly string[] => some.flatMap(({ metadata }) => metadata.labels?.[hostname] ?? []).sort();
   const able = nodes.filter((node) => gives(node) === true);
   if (able.length === 0 || able.length === nodes.length) return undefined;
@@ -77,17 +80,17 @@ export function nodesWithUsers(capabilities: ClusterCapabilities, wish: Wish): N
   return others.length <= those.length ? { operator: 'NotIn', values: others } : { operator: 'In', values: those };
 }
 
-/** Which nodes have a runtime behind the handler of a RuntimeClass. Pure. */
-export function handlerOffered(capabilities: ClusterCapabilities, wish: Wish, handler: string): Share {
-  return share(eligible(capabilities, wish), ({ status }) => {
+/** Returns the share of nodes that have a runtime behind the handler of a RuntimeClass. Pure. */
+export function handlerOffered(capabilities: ClusterCapabilities, needs: SandboxNeeds, handler: string): Share {
+  return share(eligible(capabilities, needs), ({ status }) => {
     const handlers = status?.runtimeHandlers;
     return handlers === undefined ? undefined : handlers.some(({ name = '' }) => name === handler);
   });
 }
 
 /** Nodes whose labels fit what the sandbox and its RuntimeClass select. Taints are left to the scheduler: they come and go. */
-function eligible(capabilities: ClusterCapabilities, wish: Wish): readonly Node[] {
-  const selector = { ...runtimeClassOf(capabilities, wish)?.scheduling?.nodeSelector, ...wish.nodeSelector };
+function eligible(capabilities: ClusterCapabilities, needs: SandboxNeeds): readonly Node[] {
+  const selector = { ...runtimeClassOf(capabilities, needs)?.scheduling?.nodeSelector, ...needs.nodeSelector };
   return capabilities.nodes.filter(({ metadata }) => Object.entries(selector).every(([key, value]) => metadata.labels?.[key] === value));
 }
 
@@ -99,17 +102,17 @@ function share(nodes: readonly Node[], can: (node: Node) => boolean | undefined)
 }
 
 /**
- * Whether a sandbox is made with `hostUsers: false`. A RuntimeClass takes the place of what the floor demands. The same
- * ground gives the same answer.
+ * Reports whether a sandbox is made with `hostUsers: false`. A RuntimeClass takes the place of what the floor demands. The same input gives
+ * the same answer again.
  */
 export function hasOwnUsers(
   mode: 'Auto' | 'Always' | 'Never',
   floor: IsolationLevel,
   capabilities: ClusterCapabilities,
-  wish: Wish,
+  needs: SandboxNeeds,
 ): boolean {
   if (mode !== 'Auto') return mode === 'Always';
-  return (floor === 'UserNamespace' && wish.runtimeClassName === undefined) || mostGiveUsers(capabilities, wish);
+  return (floor === 'UserNamespace' && needs.runtimeClassName === undefined) || mostGiveUsers(capabilities, needs);
 }
 
 /** Layers need users of the pod's own; that a pool may not say Never beside them is a rule of its schema. Pure. */
@@ -118,13 +121,13 @@ export function userMode(sandbox: ExpertPool['spec']['sandbox']): 'Auto' | 'Alwa
 }
 
 /**
- * Whether every node that a sandbox may run on can mount an image as a volume and run programs from it. Kubelets from 1.36
- * on always can, and so can the API server then, which is never older; containerd from 2.1 on lets programs of such a
- * volume run, of other runtimes we do not know it. Pure.
+ * Reports whether every node that a sandbox may run on can mount an image as a volume and run programs from it. Kubelets from 1.36 on
+ * always can, and so can the API server then, which is never older; containerd from 2.1 on lets programs of such a volume run, of other
+ * runtimes it is not known. Pure.
  */
-export function imageVolumes(capabilities: ClusterCapabilities, wish: Wish): boolean {
-  if (wish.runtimeClassName !== undefined) return false;
-  const nodes = eligible(capabilities, wish);
+export function imageVolumes(capabilities: ClusterCapabilities, needs: SandboxNeeds): boolean {
+  if (needs.runtimeClassName !== undefined) return false;
+  const nodes = eligible(capabilities, needs);
   return (
     nodes.length > 0 &&
     nodes.every(({ status }) => {
@@ -158,7 +161,7 @@ export function capabilitiesOf({
   };
 }
 
-/** Whether nothing changed that decisions look at; kubelets write their Node every few minutes. */
+/** Reports whether nothing changed that decisions look at; kubelets write their Node every few minutes. */
 export function sameAbility(old: Node, node: Node): boolean {
   const abilityOf = ({ metadata, status }: Node): string => JSON.stringify([metadata.labels, status?.runtimeHandlers, status?.nodeInfo]);
   return abilityOf(old) === abilityOf(node);
@@ -173,8 +176,8 @@ export function mergedTemplate({ spec }: AgentTask, pool: ExpertPool): SandboxTe
 const guestKernels = /^(runsc|gvisor|kata)/;
 
 /**
- * Why the pool does not let a task have its RuntimeClass, in words that name field and cure; undefined when it does. Image,
- * resources, sizes and storage are every task's own; a RuntimeClass of gVisor or Kata always is. Pure.
+ * Returns the reason for which the pool does not let a task have its RuntimeClass, in words that name field and cure; undefined when it
+ * does. Image, resources, sizes and storage are every task's own; a RuntimeClass of gVisor or Kata always is. Pure.
  */
 export function sandboxNotAllowed({ spec }: AgentTask, pool: ExpertPool, capabilities: ClusterCapabilities): string | undefined {
   const { runtimeClassName } = spec.sandbox ?? {};

@@ -32,11 +32,11 @@ export const sandboxUid = 10_001;
 /** Folder of the runner and its link inside the user's container. */
 const hiddenDir = '/.agentfleet';
 
-/** Where the keeper sees /tmp of the user's container, to measure it. */
+/** Path at which the keeper sees /tmp of the user's container, to measure it. */
 const scratchDir = '/mnt/tmp';
 export const storeDir = '/var/lib/agentfleet';
 
-/** What decides a sandbox pod. Sizes are in bytes. */
+/** Inputs that decide a sandbox pod. Sizes are in bytes. */
 export interface SandboxPodInput {
   readonly name: string;
   readonly namespace: string;
@@ -69,9 +69,9 @@ export interface SandboxPodInput {
   readonly priorityClassName?: string;
   readonly podMetadata?: SandboxTemplate['podMetadata'];
   readonly toolsResources?: V1ResourceRequirements | SandboxTemplate['resources'];
-  /** What workspace, home and /tmp may hold together; the keeper ends a command that goes over it. Default 2 GiB. */
+  /** Bytes that workspace, home and /tmp may hold together; the keeper ends a command that goes over it. Default 2 GiB. */
   readonly workspaceBytes?: number;
-  /** What snapshots, journals and the event log may hold. Default 4 GiB. */
+  /** Bytes that snapshots, journals and the event log may hold. Default 4 GiB. */
   readonly storeBytes?: number;
   /** The PersistentVolumeClaim that holds workspace, home and store; absent: the disk of the node. */
   readonly claim?: string;
@@ -80,7 +80,7 @@ export interface SandboxPodInput {
   readonly keeperEnv?: Readonly<Record<string, string>>;
   /** The roots are layers that are switched: the pod then has users of its own, and needs more than *restricted* allows. */
   readonly layered?: boolean;
-  /** What the administrator set for all pods; default: nothing. */
+  /** Settings of the administrator for all pods; default: none. */
   readonly settings?: OperandSettings;
 }
 
@@ -153,7 +153,7 @@ function metadata({ name, namespace, task, pool, owner, podMetadata }: SandboxPo
   };
 }
 
-/** Where and how the pod may run; what is not said stays with the cluster's defaults. */
+/** Returns the fields that decide where and how the pod may run; a field that is not set keeps the cluster's default. */
 function placement(input: SandboxPodInput): Partial<V1PodSpec> {
   const { hostUsers, runtimeClassName, nodeSelector, tolerations, priorityClassName } = input;
   const said = { hostUsers, runtimeClassName, nodeSelector, tolerations, priorityClassName };
@@ -283,7 +283,7 @@ function volumes(input: SandboxPodInput): V1Volume[] {
   ];
 }
 
-/** Who may read pods cannot read it: neither viewers of the namespace nor workers may read Secrets. */
+/** Key of the link, which readers of pods cannot read: neither viewers of the namespace nor workers may read Secrets. */
 const linkKey: V1EnvVar = { name: 'AGENTFLEET_LINK_KEY', valueFrom: { secretKeyRef: linkSecret } };
 
 function fromField(name: string, fieldPath: string): V1EnvVar {
@@ -323,7 +323,7 @@ export function sandboxNetworkPolicy(namespace: string, workerNamespaces: readon
   };
 }
 
-/** Where the layers lie, in the keeper's container only. */
+/** Folder of the layers, in the keeper's container only. */
 export const layersDir = '/var/lib/agentfleet-layers';
 
 /** The image's entry point: `runner mount` starts it, and keeps the right to mount to itself. */
@@ -377,7 +377,7 @@ function layeredTools(container: V1Container): V1Container {
   return Object.assign({}, container, { env: [...(container.env ?? []), mounts], ...capabilities(container, ['SYS_ADMIN']) });
 }
 
-/** Where `runner mount` hands mounts to the runner. */
+/** Socket at which `runner mount` hands mounts to the runner. */
 const mounts: V1EnvVar = { name: 'AGENTFLEET_MOUNTS', value: `${hiddenDir}/link/mounts.sock` };
 
 function capabilities({ securityContext }: V1Container, add: readonly string[]): Pick<V1Container, 'securityContext'> {

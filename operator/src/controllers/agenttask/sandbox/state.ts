@@ -10,7 +10,7 @@ import { jwksConfigMap, sandboxNetworkPolicy } from './pod.ts';
 /** Seconds after the end of its grace period in which a pod may still run although its node does not report. */
 const graceSlackSeconds = 60;
 
-/** How a sandbox pod is: `reason` for programs, `message` for people. */
+/** State of a sandbox pod: `reason` for programs, `message` for people. */
 export interface SandboxState {
   readonly ready: boolean;
   /** The user's own words for the image cannot be right: waiting does not help. */
@@ -19,7 +19,7 @@ export interface SandboxState {
   readonly message: string;
 }
 
-/** When the last container can still run at most, in ms since the epoch. */
+/** Returns the latest time at which the last container can still run, in ms since the epoch. */
 export function surelyEndedAt(pod: Pod): number {
   return Date.parse(pod.metadata.deletionTimestamp ?? '') + graceSlackSeconds * 1000;
 }
@@ -29,8 +29,8 @@ function containersOf(pod: Pod): readonly ContainerStatus[] {
 }
 
 /**
- * Whether nothing of a pod that is being deleted runs any more: all containers have terminated, it never got a node, or
- * its grace period is over for so long that a node which still ran it would have been fenced by the epoch.
+ * Reports whether nothing of a pod that is being deleted runs any more: all containers have terminated, it never got a node, or its grace
+ * period is over for so long that a node which still ran it would have been fenced by the epoch.
  */
 export function hasEnded(pod: Pod, now: number): boolean {
   if (pod.metadata.deletionTimestamp === undefined) return false;
@@ -41,7 +41,7 @@ export function hasEnded(pod: Pod, now: number): boolean {
   return now >= surelyEndedAt(pod);
 }
 
-/** Why the pod cannot be worked in any more, in words; undefined while it can. */
+/** Returns the reason for which the pod cannot be worked in any more, in words; undefined while it can. */
 export function lossOf(pod: Pod | undefined, name: string): string | undefined {
   if (pod === undefined) return `the sandbox pod ${name} is gone`;
   if (pod.metadata.deletionTimestamp !== undefined) return `the sandbox pod ${name} is being deleted`;
@@ -71,8 +71,8 @@ const troubles: ReadonlySet<string> = new Set<Reason | 'ErrImagePull'>([
 ]);
 
 /**
- * How the pod is, from its status. Once `wasReady`, only the keeper counts: the container of the tools is restarted for
- * a clean verification, and a sandbox whose tools are not ready is not a dead one.
+ * Returns the state of the pod, from its status. Once `wasReady`, only the keeper counts: the container of the tools is restarted for a
+ * clean verification, and a sandbox whose tools are not ready is not a dead one.
  */
 export function sandboxState(pod: Pod, wasReady: boolean): SandboxState {
   const { name } = pod.metadata;
@@ -161,7 +161,7 @@ function added(spec: NetworkPolicy['spec']): Opening['adds'] | undefined {
 
 const named = 3;
 
-/** What opens the wall, and how it is closed. */
+/** Returns the message that names the policies that open the wall, and the way to close it. */
 export function openedMessage({ metadata: { namespace = '' } }: AgentTask, openings: readonly Opening[]): string {
   const first = openings.slice(0, named).map(({ policy, adds }) => `${namespace}/${policy} (${adds})`);
   const more = openings.length > named ? ` and ${openings.length - named} more` : '';

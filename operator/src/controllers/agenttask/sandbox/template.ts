@@ -53,7 +53,7 @@ export function bytesOf(quantity: string): number {
   return Math.ceil(Number(digits) * (units[unit] ?? 1));
 }
 
-/** Where sandboxes of a pool come from. */
+/** Source of the sandboxes of a pool. */
 interface TemplateSource {
   readonly pool: ExpertPool;
   readonly config: OperatorConfig;
@@ -61,7 +61,7 @@ interface TemplateSource {
   readonly capabilities: ClusterCapabilities;
 }
 
-/** What all sandboxes of one template and one floor of isolation have in common. */
+/** Returns the parts that all sandboxes of one template and one floor of isolation have in common. */
 function poolTemplate(
   template: SandboxTemplate & Pick<Sandbox, 'storage'>,
   floor: IsolationLevel,
@@ -94,7 +94,7 @@ function shares(size: number, limit: string | undefined): Pick<SandboxPodInput, 
   return { workspaceBytes, storeBytes: size - workspaceBytes };
 }
 
-/** What hangs on the nodes of one moment: not part of what makes two sandboxes equal, so that a node turns nothing over. */
+/** Returns the parts that depend on the nodes of one moment: sandboxes are compared without them, so that a node replaces none. */
 function nodesFor(
   template: SandboxTemplate & Pick<Sandbox, 'storage'>,
   hostUsers: boolean | undefined,
@@ -104,7 +104,7 @@ function nodesFor(
   return { ...(imageVolumes(capabilities, template) ? { runnerVolume: true } : {}), ...(nodes === undefined ? {} : { nodes }) };
 }
 
-/** What a sandbox pod of a task is made from; `where`: nodes that it has to run on besides those of its template. */
+/** Returns the input of a sandbox pod of a task; `where`: nodes that it has to run on besides those of its template. */
 export function sandboxInput(
   name: string,
   { task, pool, ...source }: TemplateSource & { readonly task: AgentTask },
@@ -133,7 +133,7 @@ function placedOn<T extends SandboxTemplate>(
   };
 }
 
-/** What all sandboxes of a pool are made from. */
+/** Input that all sandboxes of a pool are made from. */
 export type WarmSource = TemplateSource;
 
 type Input = Omit<SandboxPodInput, 'name' | 'namespace'>;

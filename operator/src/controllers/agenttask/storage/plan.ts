@@ -5,7 +5,7 @@ import type { ClaimChoice, Transition, Action, StorageView, DesiredStatus, Facts
 import { sandboxName } from '../sandbox/template.ts';
 
 /** Ms after which a volume that is not bound, or a snapshot that is not ready, is reported with a cure. */
-const storagePatienceMs = { bind: 60_000, snapshot: 120_000 } as const;
+const storageTimeoutMs = { bind: 60_000, snapshot: 120_000 } as const;
 
 /** Ms after which a snapshot that cannot be taken is tried again. Changes of volumes and snapshots wake the task. */
 const retryMs = 30_000;
@@ -17,7 +17,7 @@ interface StorageCondition {
   readonly message: string;
 }
 
-/** What becomes of the volume of a task. */
+/** Plan for the volume of a task. */
 export interface StoragePlan {
   readonly held: AgentTaskStatus['storage'];
   /** Undefined: the condition stays as it is. */
@@ -48,7 +48,7 @@ export function claimFor({ snapshot, status, spec }: Facts, name: string): Claim
   return { kind: 'Restore', name, snapshot: source.metadata.name };
 }
 
-/** What becomes of the volume with a course. Pure. */
+/** Decides what becomes of the volume with a course. Pure. */
 export function storagePlan(facts: Facts, transition: Transition): StoragePlan {
   const { spec, status, snapshot } = facts;
   const storage = spec.sandbox?.storage;
@@ -93,10 +93,10 @@ function works({ status, now }: Facts, { storageClassName }: SandboxStorage, vie
     const message = `volume ${name} has lost its PersistentVolume; delete the claim, and the task goes on from its newest checkpoint`;
     return { ...nothing, held, actions, conditionValue: say('False', 'VolumeLost', message) };
   }
-  const lateMs = Date.parse(creationTimestamp ?? '') + storagePatienceMs.bind - now;
+  const lateMs = Date.parse(creationTimestamp ?? '') + storageTimeoutMs.bind - now;
   const late = lateMs <= 0;
   const message = late
-    ? `volume ${name} is not bound after ${storagePatienceMs.bind / 1000} s; look at the events of PersistentVolumeClaim ${name} and at the provisioner of StorageClass ${storageClassName}`
+    ? `volume ${name} is not bound after ${storageTimeoutMs.bind / 1000} s; look at the events of PersistentVolumeClaim ${name} and at the provisioner of StorageClass ${storageClassName}`
     : `the sandbox waits for volume ${name}`;
   const conditionValue = say('False', late ? 'VolumeNotBound' : 'Provisioning', message);
   return { ...nothing, held, actions, conditionValue, againMs: late ? undefined : lateMs };
@@ -116,7 +116,7 @@ function endOf({ status, spec, now }: Facts, transition: Transition): EndOfTask 
   return { discarded: undone === 'Discarded', keptUntil: ended + spec.retention.snapshotsSeconds * 1000 };
 }
 
-/** Nobody works on it: it becomes a snapshot where there is a class for that, and goes at the end where there is none. */
+/** Plans a volume without pods: it becomes a snapshot where there is a class for that, and is deleted at the end where there is none. */
 function settles(facts: Facts, storage: SandboxStorage, view: StorageView, end: EndOfTask | undefined): StoragePlan {
   const { status, now } = facts;
   const [claim] = usable(view).slice(-1);
@@ -179,7 +179,7 @@ function snapshots(facts: Facts, claim: PersistentVolumeClaim, view: StorageView
   return { ...nothing, held, conditionValue, againMs: lateAt(taken) - now };
 }
 
-/** Why a snapshot is not ready, with a cure; undefined while it may become so. */
+/** Returns the reason why a snapshot is not ready, with a cure; undefined while it may become so. */
 function snapshotTrouble(taken: VolumeSnapshot, now: number): Pick<StorageCondition, 'reason' | 'message'> | undefined {
   const { metadata, status } = taken;
   const look = `look at VolumeSnapshot ${metadata.name} and its class`;
@@ -187,13 +187,13 @@ function snapshotTrouble(taken: VolumeSnapshot, now: number): Pick<StorageCondit
     const message = `VolumeSnapshot ${metadata.name} fails: ${status.error.message ?? 'no reason given'}; ${look}`;
     return { reason: 'SnapshotFailed', message };
   }
-  const message = `VolumeSnapshot ${metadata.name} is not ready after ${storagePatienceMs.snapshot / 1000} s; ${look}`;
+  const message = `VolumeSnapshot ${metadata.name} is not ready after ${storageTimeoutMs.snapshot / 1000} s; ${look}`;
   return now >= lateAt(taken) ? { reason: 'SnapshotLate', message } : undefined;
 }
 
-/** When a snapshot is late, ms since the epoch. */
+/** Returns the time from which on a snapshot is late, ms since the epoch. */
 function lateAt({ metadata }: VolumeSnapshot): number {
-  return Date.parse(metadata.creationTimestamp ?? '') + storagePatienceMs.snapshot;
+  return Date.parse(metadata.creationTimestamp ?? '') + storageTimeoutMs.snapshot;
 }
 
 /** The snapshot takes the place of the volume and of older snapshots. */
@@ -210,7 +210,7 @@ function others(name: string | undefined, { snapshots = [] }: StorageView): read
     .map((snapshot) => ({ type: 'deleteSnapshot', snapshot }));
 }
 
-/** When the task ended, in ms since the epoch; undefined before. */
+/** Returns the time at which the task ended, ms since the epoch; undefined before. */
 export function endedAt(status: DesiredStatus): number | undefined {
   if (status.finished !== 'true') return undefined;
   return Date.parse(findCondition(status.conditions, 'Finished')?.lastTransitionTime ?? '');
@@ -225,7 +225,7 @@ export function staySeconds({ spec }: Pick<Facts, 'spec'>, kept: boolean): numbe
   return kept && sandboxSeconds === 0 ? keptSeconds : sandboxSeconds;
 }
 
-/** When the sandbox of a task that has ended is deleted: −Infinity at once, Infinity not before the task itself. */
+/** Returns the time at which the sandbox of a task that has ended is deleted: −Infinity at once, Infinity not before the task itself. */
 export function sandboxUntil(facts: Facts, status: DesiredStatus): number {
   const at = endedAt(status);
   if (at === undefined) return Infinity;
@@ -235,14 +235,14 @@ export function sandboxUntil(facts: Facts, status: DesiredStatus): number {
   return at + staySeconds(facts, undone?.reason === 'Kept') * 1000;
 }
 
-/** When the task is deleted; Infinity: never. */
+/** Returns the time at which the task is deleted; Infinity: never. */
 export function taskUntil({ spec, snapshot }: Facts, status: DesiredStatus): number {
   const at = endedAt(status);
   if (at === undefined || spec.ttlSecondsAfterFinished === undefined || snapshot.tracked) return Infinity;
   return at + spec.ttlSecondsAfterFinished * 1000;
 }
 
-/** What the task keeps. Before the end is written everything: a crash in between must find it again. */
+/** Decides what the task keeps. Before the end is written it keeps everything, which must be found again after a crash in between. */
 export function afterTheEnd(facts: Facts, status: DesiredStatus): { readonly keepSandbox: boolean; readonly deleteTask: boolean } {
   // One that was made for a task which no pool takes any more, before it was written down.
   const stray = facts.assignment === undefined && status.assignment === undefined && status.phase === 'Pending';

@@ -20,7 +20,7 @@ import type { ClaimChoice, StorageView } from '../facts/snapshot.ts';
 
 const fieldManager = fieldManagers.operator;
 
-/** What the volumes of tasks are read from and written with. */
+/** Means by which the volumes of tasks are read and written. */
 interface VolumesOptions {
   readonly transport: Transport;
   readonly caches: Pick<Caches, 'persistentVolumeClaims' | 'volumeSnapshots'>;
@@ -55,7 +55,7 @@ export class Volumes {
     this.#snapshotClasses = new ResourceClient(transport, resources.volumeSnapshotClasses);
   }
 
-  /** What the task has; undefined for one without storage, or one that has ended and holds nothing any more. */
+  /** Returns the volumes and snapshots of the task; undefined for one without storage, or one that has ended and holds nothing any more. */
   async view(task: AgentTask, signal: AbortSignal): Promise<StorageView | undefined> {
     const { spec, status } = task;
     const storage = spec.sandbox?.storage;
@@ -80,7 +80,7 @@ export class Volumes {
     return { claims: own(task, claims), snapshots: snapshots === undefined ? undefined : own(task, snapshots) };
   }
 
-  /** Why no volume can be made, as far as the cluster shows it beforehand; claims that wait for ever report nothing. */
+  /** Returns the reason why no volume can be made, as far as the cluster shows it beforehand; claims that wait for ever report nothing. */
   async #fault(storage: SandboxStorage, installed: boolean, signal: AbortSignal): Promise<StorageView['fault']> {
     const { storageClassName, volumeSnapshotClassName } = storage;
     const again = 'or create the task again with another one';
@@ -152,8 +152,8 @@ export class Volumes {
 }
 
 /**
- * Whether a decision about what the cache shows has to be made from the server's own word. Without a volume one would be
- * made beside that which a former leader made, or be forgotten; for a snapshot that is news the volume is deleted.
+ * Reports whether the cache does not suffice and the decision needs the objects of the API server. Without a volume in the cache,
+ * one would be made beside that of a former leader, or that one be forgotten; after a new snapshot the volume is deleted.
  */
 function needsLive({ status }: AgentTask, { claims, snapshots = [] }: Objects): boolean {
   const held = status?.storage?.volumeSnapshot;
@@ -176,7 +176,7 @@ function listOf(task: AgentTask, signal: AbortSignal) {
   return { ...(namespace === undefined ? {} : { namespace }), labelSelector: `${labels.task}=${name}`, signal };
 }
 
-/** Where the definitions are not installed there are no such objects. */
+/** Returns undefined for a not-found error: without the definitions installed there are no such objects. Throws any other error. */
 function absent(error: unknown): undefined {
   if (!isNotFound(error)) throw error;
 }

@@ -11,7 +11,7 @@ export interface Followed<T extends KubeObject> {
   addHandler(handler: Handler<T>): unknown;
 }
 
-/** What budgets and caps count: tokens, millionths of money, calls. */
+/** Returns the amounts that budgets and caps count: tokens, millionths of money, calls. */
 function counted(usage?: Pick<Usage, 'tokensIn' | 'tokensOut' | 'cost' | 'toolCalls'>): readonly number[] {
   const { tokensIn = 0, tokensOut = 0, cost = '0', toolCalls = 0 } = usage ?? {};
   return [tokensIn, tokensOut, Number(toMicros(cost)), toolCalls];

@@ -11,7 +11,7 @@ export class Kubelet {
   readonly #pods: ResourceClient<Pod>;
   /** Set to leave pods as they are. */
   frozen = false;
-  /** What a new sandbox comes to; default: it becomes ready. */
+  /** Returns the status that a new sandbox comes to; default: it becomes ready. */
   startsAs: (pod: Pod) => object = () => runningStatus(true);
 
   constructor(server: FakeApiServer, pods: ResourceClient<Pod>) {

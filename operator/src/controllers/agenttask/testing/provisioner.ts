@@ -9,7 +9,7 @@ export const storage = { storageClassName: 'fast', size: '3Gi', volumeSnapshotCl
 export class Provisioner {
   /** Left as they are. */
   readonly frozen = new Set<'claims' | 'snapshots'>();
-  /** What taking a snapshot comes to, when it fails. */
+  /** Message of the error with which snapshots fail; undefined: they do not. */
   snapshotError: string | undefined;
   readonly #bed: Stage;
 

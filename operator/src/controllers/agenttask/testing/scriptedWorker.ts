@@ -5,7 +5,7 @@ import type { Stage } from './stage.ts';
 
 export const usage = { tokensIn: 1, tokensOut: 2, toolCalls: 3, cpuMillis: 4, wallSeconds: 5, candidates: 6, vetoes: 7, backtracks: 8 };
 
-/** What the worker reports for an assignment; undefined: nothing yet. */
+/** Returns the report of the worker for an assignment; undefined: nothing yet. */
 export type Script = (assignment: Assignment, task: AgentTask) => Partial<Run> | undefined;
 
 export const succeeds: Script = () => ({
@@ -20,7 +20,7 @@ export const fails = (reason = 'ChecksFailed'): Partial<Run> => ({
   outcome: { result: 'Failed', class: 'CheckFailed', reason, message: '1 of 3 tests fails' },
 });
 
-/** Where the worker stores what it has. */
+/** URI under which the worker stores its checkpoint. */
 export const checkpointURI = 's3://agents/checkpoints/one';
 
 export const works: Partial<Run> = { usage, snapshots: { initial: 's0001' }, progress: { done: 1, total: 2 } };

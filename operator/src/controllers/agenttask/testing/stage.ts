@@ -10,7 +10,7 @@ import { Kubelet } from './kubelet.ts';
 
 const ours = { statusSubresource: true, generation: true } as const;
 
-/** What an API server knows beside its own kinds. */
+/** Kinds that an API server knows besides its own. */
 export const kinds: readonly KindDefinition[] = [
   { resource: resources.agentTasks, ...ours, selectableFields: ['status.assignment.worker', 'status.finished'] },
   { resource: resources.agentTaskOrders, ...ours },
@@ -26,7 +26,7 @@ export const kinds: readonly KindDefinition[] = [
   { resource: resources.volumeSnapshotClasses },
 ];
 
-/** What is configured where tests play the cluster. */
+/** Configuration where tests play the cluster. */
 export const config = {
   namespace: 'agentfleet-system',
   images: { agent: 'agent:1', inference: 'inference:1', sandbox: 'sandbox:1', tools: 'tools:1' },

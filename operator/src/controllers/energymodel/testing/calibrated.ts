@@ -2,7 +2,7 @@ import { featureSet, type HeadCalibration } from '@agentfleet/protocol/inference
 import { type Deployment, type Pod, resources } from '../../../runtime/resources.ts';
 import type { AskInfo } from '../../../serving/index.ts';
 
-/** What a verifier reports of itself. */
+/** Figures that a verifier reports of itself. */
 export interface VerifierFigures {
   readonly auc?: number;
   readonly ece?: number;

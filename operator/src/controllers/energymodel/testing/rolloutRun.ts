@@ -11,7 +11,7 @@ import { Rollouts } from '../../expertpool/testing/rollouts.ts';
 import { verifiers, type VerifierFigures } from './calibrated.ts';
 import { newModel } from './models.ts';
 
-/** What two artifacts report of themselves. */
+/** Figures that two artifacts report of themselves. */
 export const good: Readonly<Record<string, VerifierFigures>> = { 'features-v1': { auc: 0.9 }, 'features-v2': { auc: 0.8 } };
 
 /** A model in a virtual cluster, and the pools that name it. */
@@ -78,7 +78,7 @@ export class RolloutRun {
     return all.filter((name) => name.startsWith('judge-verifier'));
   }
 
-  /** Whom the address without a revision reaches. */
+  /** Returns the labels of the pods that the address without a revision reaches. */
   get reaches(): Readonly<Record<string, string>> {
     const found = this.world.server.objects(resources.services).find(({ metadata }) => metadata.name === 'judge-verifier');
     return (found as { spec?: { selector?: Readonly<Record<string, string>> } }).spec?.selector ?? {};

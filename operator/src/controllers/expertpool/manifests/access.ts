@@ -10,7 +10,7 @@ import { callerToken, keysData, withAccess, withMounted, type ClusterAccess, typ
 
 const rbacGroup = 'rbac.authorization.k8s.io';
 
-/** What workers may do in the namespace of their pool. The operator must hold all of it itself (see rbac.test.ts). Pure. */
+/** Returns the rights of workers in the namespace of their pool. The operator must hold all of them itself (see rbac.test.ts). Pure. */
 export function workerRules(brief: string, serviceAccount: string): V1PolicyRule[] {
   return [
     { apiGroups: [''], resources: ['configmaps'], resourceNames: [brief], verbs: ['get', 'list', 'watch'] },
@@ -49,7 +49,7 @@ export function artifactsVolume(pool: ExpertPool): readonly Manifest[] {
   return [kept(pool, resources.persistentVolumeClaims, { name: artifactsClaim(pool.metadata.name), component: 'worker' }, { spec })];
 }
 
-/** Where the results server finds the workers; they have no address else. Pure. */
+/** Returns the Service by which the results server finds the workers; they have no address else. Pure. */
 export function workersService(pool: ExpertPool, { results }: ClusterAccess): readonly Manifest[] {
   if (results === undefined) return [];
   const ports = [{ name: 'http', port: workerPort, protocol: 'TCP', targetPort: 'http' }];
@@ -62,7 +62,7 @@ export function poolKeys(pool: ExpertPool, { jwks }: ClusterAccess): Manifest {
   return owned(pool, resources.configMaps, { name: poolKeysName(pool.metadata.name), component: 'worker' }, { data: keysData(jwks) });
 }
 
-/** Whether golden sets may ask experts of a pool too: where it has rollouts. */
+/** Reports whether golden sets may ask experts of a pool too: where it has rollouts. */
 export function hasGoldenSets({ spec }: ExpertPool): boolean {
   return spec.rolloutPolicyRef !== undefined;
 }
@@ -74,7 +74,7 @@ export function goldenAccess(pool: ExpertPool): readonly Manifest[] {
   return [owned(pool, resources.serviceAccounts, identity, { automountServiceAccountToken: false })];
 }
 
-/** Who asks experts: the workers of the pool, its golden sets, and the operator, which asks what code and weights answer. */
+/** Lists the callers of experts: the workers of the pool, its golden sets, and the operator, which asks which code and weights answer. */
 function expertCallers(pool: ExpertPool, { operator }: ClusterAccess): readonly string[] {
   const { name } = pool.metadata;
   return [...[workerServiceAccount(name), goldenServiceAccount(name)].map((one) => serviceAccountSubject(homeOf(pool), one)), operator];

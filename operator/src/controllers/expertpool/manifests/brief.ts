@@ -33,25 +33,25 @@ import { gatewayUrl } from './gateway.ts';
 import { homeOf, owned, type Manifest } from '../../../operands/manifest.ts';
 import { shadowOf, type NamedPolicy } from '../../../revisions/index.ts';
 
-/** What a brief is made from beside the pool. */
+/** Input that a brief is made from. */
 export interface BriefInput {
   readonly pool: ExpertPool;
-  /** Whose tasks the workers may read. */
+  /** Namespaces whose tasks the workers may read. */
   readonly namespaces: readonly string[];
   /** Experts whose engine has an image: those that have pods, or may have. */
   readonly experts: readonly Expert[];
   /** The model that the pool names; undefined when there is none. */
   readonly energyModel: EnergyModel | undefined;
   readonly egress: EgressBrief;
-  /** Which server of an expert is meant, where there are several. */
+  /** Returns the revision of an expert's server that is meant, where there are several. */
   readonly revisionOf?: (expert: Expert) => string | undefined;
-  /** Which gateway is meant, where there are several. */
+  /** The gateway that is meant, where there are several. */
   readonly gateway?: string | undefined;
   /** Credentials that workers do not have. */
   readonly withheld?: ReadonlySet<string>;
   /** All revisions that have pods, where the pool has a rollout. */
   readonly arms?: readonly ArmInput[];
-  /** How far the rollout of the pool is. */
+  /** State of the rollout of the pool. */
   readonly rollout?: RolloutStatus | undefined;
   /** Policies of the rollouts of the pool and of its model. */
   readonly policies?: Policies;
@@ -77,7 +77,7 @@ function place(pool: ExpertPool): ArtifactPlace {
 }
 
 /**
- * Where a model answers. It is named also while it does not answer: then its `whenUnavailable` decides, and not the
+ * Returns the endpoint of a model. It is named also while it does not answer: then its `whenUnavailable` decides, and not the
  * moment at which its pods started.
  */
 export function verifier(model: EnergyModel): VerifierEndpoint {
@@ -146,7 +146,7 @@ function profiles({ spec }: ExpertPool): PoolBrief['profiles'] {
   return { default: numbers(defaultCompute), ...Object.fromEntries(own) };
 }
 
-/** Where programs of the sandbox find their model. */
+/** Address at which programs of the sandbox find their model. */
 const insideUrl = `http://127.0.0.1:${egressPort}`;
 
 /** Wall time of harness.install; what takes longer belongs into the image. */
@@ -166,7 +166,7 @@ function harnessBrief({ command, env = [], input, api, acts, model, install, rou
   };
 }
 
-/** Who may be asked. An expert without pods would only cost its callers a time limit; that it is missed is reported. Pure. */
+/** Lists the experts that may be asked. One without pods would only cost its callers a time limit; its absence is reported. Pure. */
 export function parts(
   pool: ExpertPool,
   { experts, imaged, revisionOf, gateway }: Omit<ArmInput, 'revision'>,
@@ -195,13 +195,13 @@ export function parts(
   };
 }
 
-/** What tasks of experiments may ask to be left out; nothing where the pool does not say. */
+/** Lists the parts that tasks of experiments may ask to be left out; nothing where the pool names none. */
 function allowedAblations({ metadata }: ExpertPool): Pick<PoolBrief, 'ablations'> {
   const names = ablationNames(metadata.annotations?.[ablationAnnotations.allowed]);
   return names.length === 0 ? {} : { ablations: [...names] };
 }
 
-/** Who works and judges: for everybody, by revisions, and in shadow. */
+/** Lists the experts that work and the verifiers that judge: for all tasks, by revisions, and in shadow. */
 function working({
   pool,
   experts,
@@ -239,7 +239,7 @@ function toolsBrief({ spec: { tools } }: ExpertPool): Pick<PoolBrief, 'tools'> {
   return { tools: { deny: [...deny], timeouts: { ...timeouts }, mcpServers: servers } };
 }
 
-/** What the workers of a pool need to know. Pure: equal inputs give equal bytes. */
+/** Returns the facts that the workers of a pool need. Pure: equal inputs give equal bytes. */
 export function poolBrief(input: BriefInput): PoolBrief {
   const { pool, namespaces, energyModel, egress } = input;
   const { name } = pool.metadata;
@@ -273,13 +273,13 @@ export function briefConfigMap(input: BriefInput): Manifest {
   return owned(input.pool, resources.configMaps, identity, { data: { [briefKey]: text } });
 }
 
-/** What the policies that are named say. */
+/** Contents of the policies that are named. */
 interface Policies {
   readonly own?: NamedPolicy | undefined;
   readonly judge?: NamedPolicy | undefined;
 }
 
-/** What a brief lists of revisions, and where its rollouts are. */
+/** Revisions that a brief lists, and the state of its rollouts. */
 export interface ShadowInput {
   /** Undefined: the pool has no rollout. */
   readonly rollout: RolloutStatus | undefined;
@@ -289,7 +289,7 @@ export interface ShadowInput {
   readonly reported: Pick<PoolBrief, 'experts' | 'arms' | 'verifierArms'>;
 }
 
-/** Who gets copies of requests now, of the pool or of its model; nothing where none does. Pure. */
+/** Returns the revision that gets copies of requests now, of the pool or of its model; nothing where none does. Pure. */
 export function shadowBrief({ rollout, energyModel, policies = {}, reported }: ShadowInput): Pick<PoolBrief, 'shadow'> {
   const own = inShadow(rollout, policies.own);
   const arm = reported.arms?.find(({ revision }) => revision === own?.revision);

@@ -7,7 +7,7 @@ import { servedNames, vllmPort } from '../../../serving/vllm/index.ts';
 import { homeOf } from '../../../operands/manifest.ts';
 import { proxyFor, type OperandSettings } from '../../../runtime/settings.ts';
 
-/** What a recording plays: a model of the usual size, which costs nothing. */
+/** Properties of the model that a recording plays: it has the usual size, and costs nothing. */
 const recorded = { contextTokens: 131_072, maxOutputTokens: 8192, concurrency: 32, timeoutSeconds: 300 } as const;
 
 /** Longest answer of an engine of our own; it has at most half of the context. */
@@ -17,18 +17,18 @@ const engineTimeoutSeconds = 300;
 /** Prices of what costs nothing: budgets of cost count nothing for it. */
 const free: Price = { input: '0', cachedInput: '0', output: '0' };
 
-/** Whether the gateway is all that serves an expert: it has no pods of its own. */
+/** Reports whether the gateway is all that serves an expert: it has no pods of its own. */
 export function isBehindGateway(expert: Expert): boolean {
   const { engine } = expert;
   return endpointOf(expert) !== undefined || (engine.type === 'Replay' && engine.replay.format === 'Chat');
 }
 
-/** Whether nothing of an expert runs in the pool's namespace but the gateway: a model behind an API, a program in the sandbox. */
+/** Reports whether nothing of an expert runs in the pool's namespace but the gateway: a model behind an API, a program in the sandbox. */
 export function hasNoPods(expert: Expert): boolean {
   return isBehindGateway(expert) || expert.engine.type === 'Harness';
 }
 
-/** Whether an expert is asked by way of the gateway. */
+/** Reports whether an expert is asked by way of the gateway. */
 export function isChat(expert: Expert): boolean {
   const { engine } = expert;
   return isBehindGateway(expert) || (engine.type === 'VLLM' && engine.vLLM.toolCallParser !== undefined);
@@ -48,7 +48,7 @@ function priceOf({ price }: ChatEndpoint): { readonly price?: Price } {
 const outputTokens = (contextTokens: number): number => Math.min(mostOutputTokens, Math.floor(contextTokens / 2));
 
 /**
- * What workers have to know of a chat model; undefined: the expert is none. Pure.
+ * Returns the properties of a chat model that workers have to know; undefined: the expert is none. Pure.
  *
  * @param present names of the experts that may be asked
  */
@@ -91,7 +91,7 @@ function behindApi({ settings }: ChatModels, expert: Expert, endpoint: ChatEndpo
   };
 }
 
-/** Where the engines of an expert answer: its Service, or each pod of several, so that the gateway chooses among them. */
+/** Lists the URLs of the engines of an expert: its Service, or each pod of several, so that the gateway chooses among them. */
 function engineURLs({ pool, revisionOf, addressesOf }: ChatModels, expert: Expert): string[] {
   const service = `${expertName(pool.metadata.name, expert.name, revisionOf(expert))}.${homeOf(pool)}.svc`;
   const pods = expert.replicas > 1 ? addressesOf(expert) : [];
@@ -119,7 +119,7 @@ export interface ChatModels {
   readonly revisionOf: (expert: Expert) => string | undefined;
   /** Addresses of the pods of that server that answer, sorted. */
   readonly addressesOf: (expert: Expert) => readonly string[];
-  /** Where models are reached through a proxy that name none. */
+  /** Settings with the proxy for models that name none. */
   readonly settings?: OperandSettings;
 }
 

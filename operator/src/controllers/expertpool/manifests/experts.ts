@@ -21,17 +21,17 @@ interface ExpertInput {
   readonly expert: Expert;
   readonly image: string;
   readonly replayHash: string | undefined;
-  /** What is known of the weights of the pool. */
+  /** Facts that are known about the weights of the pool. */
   readonly weights?: readonly WeightsView[];
   /** Image of the jobs that read weights. */
   readonly agentImage?: string;
   /** Name of the server of an adapter's base. */
   readonly baseServer?: string;
-  /** Tells servers of the same expert apart, see `expertHash`; undefined: there is one only. */
+  /** Hash that distinguishes servers of the same expert, see `expertHash`; undefined: there is one only. */
   readonly revision?: string;
 }
 
-/** What the pods of an expert get when its spec sets nothing. Limits leave room above what was measured at work. */
+/** Returns the resources of an expert's pods where its spec sets nothing. Limits leave room above what was measured at work. */
 export function defaultResources({ engine, role }: Expert): V1ResourceRequirements {
   if (engine.type === 'Llama') {
     // Its threads compute without a pause; the loop that answers probes needs a core of its own.
@@ -50,7 +50,7 @@ function environment(expert: Expert, language: LanguageInput): Readonly<Record<s
   return engine.type === 'VLLM' || engine.type === 'Adapter' ? { ...plain, ...languageEnvironment(language) } : plain;
 }
 
-/** What the server of an engine without weights of its own receives; `folder` is that of its recording. */
+/** Returns the environment of the server of an engine without weights of its own; `folder` is that of its recording. */
 function plainEnvironment({ engine, role }: Expert, folder: string): Readonly<Record<string, string>> {
   const common = { AGENTFLEET_ENGINE: engine.type === 'Adapter' ? 'VLLM' : engine.type, AGENTFLEET_ROLES: role };
   if (engine.type === 'Replay') return { ...common, AGENTFLEET_REPLAY: folder };
@@ -59,13 +59,13 @@ function plainEnvironment({ engine, role }: Expert, folder: string): Readonly<Re
   return { ...common, AGENTFLEET_THREADS: String(threads), AGENTFLEET_CONTEXT_TOKENS: String(contextTokens) };
 }
 
-/** What a server needs to read the recording of its expert in a folder. */
+/** Returns the mount that a server needs to read the recording of its expert in a folder. */
 export function recording({ engine }: Expert, folder: string = replayDir): Pick<ServerPods, 'mounted'> {
   if (engine.type !== 'Replay') return {};
   return { mounted: { volume: { name: 'replay', configMap: { name: engine.replay.configMap.name } }, path: folder } };
 }
 
-/** What it asks for beside a GPU; undefined when it only names one. */
+/** Returns the resources that an expert asks for besides a GPU; undefined when it only names one. */
 export function amountsOf({ resources }: Expert): Expert['resources'] {
   if (resources?.slot === undefined && resources?.memory === undefined) return resources;
   const { requests, limits } = resources;
@@ -84,7 +84,7 @@ export function expertDeployment(input: ExpertInput): Manifest {
     image,
     replicas: expert.replicas,
     environment: environment(expert, language),
-    // What is asked for is for the engine, where there is one beside the server.
+    // The resources asked for are for the engine, where there is one beside the server.
     resources: expert.engine.type === 'VLLM' ? undefined : wanted,
     fallback: defaultResources(expert),
     ...recording(expert),
@@ -130,13 +130,13 @@ const defaultStartSeconds = 1800;
 const itemOf = (pool: ExpertPool, expert: Expert, name: string): WeightsItem | undefined =>
   weightsOf(pool, [expert]).find((item) => item.name === name);
 
-/** What is known of an expert's weights, or of its draft's. */
+/** Returns the known state of an expert's weights, or of its draft's. */
 function stateOf({ pool, expert, weights }: LanguageInput, name = expert.name): WeightsView['state'] | undefined {
   const item = itemOf(pool, expert, name);
   return item === undefined ? undefined : viewOfItem(weights, item)?.state;
 }
 
-/** What the weights of an engine report of themselves. */
+/** Sizes that the weights of an engine report of themselves. */
 export interface EngineSizes {
   readonly model: Architecture | undefined;
   /** Of the draft inside of it, which has keys and values for the same tokens. */
@@ -161,7 +161,7 @@ export function kvCacheBytes(expert: Expert, sizes: EngineSizes): number {
 /** Time that answers under way get when the pod of an engine has to go. */
 const engineDrainSeconds = 120;
 
-/** Whether its engine may be put to sleep. */
+/** Reports whether the engine of an expert may be put to sleep. */
 const sleeps = ({ residency = 'Always' }: Expert): boolean => residency !== 'Always';
 
 function demandOf(input: LanguageInput, folder: string): VllmDemand {

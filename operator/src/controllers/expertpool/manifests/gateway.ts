@@ -37,14 +37,14 @@ const endSeconds = 15;
 
 /** A gateway of a pool: the chat models of one revision. */
 export interface Gateway extends ChatModels {
-  /** Tells gateways of several revisions apart; undefined: there is one only. */
+  /** Hash that distinguishes gateways of several revisions; undefined: there is one only. */
   readonly revision: string | undefined;
   readonly image: string;
   /** Of the contents of recordings, by the names of their ConfigMaps. */
   readonly recordings: ReadonlyMap<string, string>;
 }
 
-/** What gateways are made with, beside the pool. */
+/** Input that gateways are made with, besides the pool. */
 interface GatewaySite {
   readonly access: ClusterAccess;
   readonly egress: EgressBrief;
@@ -152,8 +152,8 @@ export function gatewayDeployment(gateway: Gateway, { access }: GatewaySite): Ma
 }
 
 /**
- * Where the models of a gateway are, and nothing else: the proxy instead of the host where there is one. A NetworkPolicy knows
- * no names, so of a name any address is open at its port, but for those of the cluster; of a literal address this one.
+ * Returns the rules that open the models of a gateway, and nothing else: the proxy instead of the host where there is one. A NetworkPolicy
+ * knows no names, so for a name any address is open at its port, but for those of the cluster; for a literal address this one.
  */
 function egressRules(gateway: Gateway, egress: EgressBrief): readonly object[] {
   const { pool, models } = gateway;

@@ -73,7 +73,7 @@ export function poolWalls(
   return [expertsWall(pool, operatorNamespace, prometheus), workers, ...holdersWall(pool)];
 }
 
-/** What of the network the workers of a pool need beside its own parts. */
+/** Destinations in the network that the workers of a pool need besides its own parts. */
 export interface WorkerReach {
   readonly egress: EgressBrief;
   /** Addresses of the API server; empty: unknown. */
@@ -82,7 +82,7 @@ export interface WorkerReach {
   readonly more: readonly object[];
   /** Address of the proxy that workers use; undefined: none. */
   readonly proxy?: string | undefined;
-  /** Where workers send spans; undefined: nowhere. */
+  /** Endpoint to which workers send spans; undefined: none. */
   readonly tracing?: string | undefined;
   /** Whether the pool has a gateway to chat models. */
   readonly hasChat?: boolean;
@@ -141,12 +141,12 @@ const single = (address: string): object => block(`${address}/${isIP(address) ==
 /** Public addresses at any port; where the API server is one of them, it has a rule of its own anyway. */
 function publicPeers({ clusterRanges = [] }: EgressBrief): readonly object[] {
   const of = (version: 4 | 6): readonly string[] => clusterRanges.filter((range) => isIP(range.split('/')[0] ?? '') === version);
-  // An exception has to lie in its block, and all global addresses of IPv6 are in this one.
+  // An exception has to be inside its block, and all global addresses of IPv6 are in this one.
   const global = of(6).filter((range) => /^[23][0-9a-f]{3}:/i.test(range));
   return [block('0.0.0.0/0', [...closed.v4, ...of(4)]), block('2000::/3', [...closed.v6, ...global])];
 }
 
-/** Where the name servers of a cluster are, and whether they are pods, differs; they have this port. */
+/** Ports of name servers; their place in a cluster, and whether they are pods, differs. */
 export const nameServers: object = { ports: [{ protocol: 'UDP', port: 53 }, ...tcp(53)] };
 
 export interface Host {
@@ -160,8 +160,8 @@ function serviceNamespace(host: string): string | undefined {
 }
 
 /**
- * The rule of a host that may lie in a private network. A NetworkPolicy knows no names: of a Service its namespace is open, as
- * the ports of its pods may be others; of any other name private addresses are, at that port. Workers look at each address.
+ * Returns the rule of a host that may be in a private network. A NetworkPolicy knows no names: for a Service its namespace is open,
+ * as the ports of its pods may be others; for any other name private addresses are, at that port. Workers look at each address.
  */
 function hostRule({ host, port }: Host, { clusterRanges = [] }: EgressBrief): object {
   const namespace = serviceNamespace(host);

@@ -16,17 +16,17 @@ import { kept, owned, ownedBy, poolLabels, type Manifest } from '../../../operan
 /** One entry of `status.artifacts`. */
 export type ArtifactState = NonNullable<ExpertPoolStatus['artifacts']>[number];
 
-/** What is known about the weights of a pool. */
+/** Facts that are known about the weights of a pool. */
 export interface WeightsView {
   readonly item: WeightsItem;
   readonly state: ArtifactState;
-  /** What fetches them where they have to be, and reads them. */
+  /** Job that fetches them where they have to be, and reads them. */
   readonly job: Manifest;
-  /** Why they cannot be used until an owner changes something. */
+  /** Reason why they cannot be used until an owner changes something. */
   readonly fault: { readonly reason: Reason; readonly message: string } | undefined;
 }
 
-/** Whether the status describes what is asked for now. */
+/** Reports whether the status describes what is asked for now. */
 function stillTrue(state: ArtifactState, { weights }: WeightsItem): boolean {
   const { uri, digest } = weights;
   return state.phase === 'Ready' && state.uri === uri && (digest === undefined || state.digest === digest);
@@ -45,7 +45,7 @@ function reportOf(pods: readonly Pod[]): WeightsReport | undefined {
 
 const unfinished = ({ status }: Pod): boolean => status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
 
-/** What was found, where it is what the item demands. */
+/** Returns the state of the weights that were found, where they are what the item demands. */
 function readyOf({ name, weights }: WeightsItem, report: WeightsReport | undefined): ArtifactState | undefined {
   if (report === undefined || 'fault' in report) return undefined;
   const { digest, weightBytes, architecture, tokenizerHash } = report;
@@ -61,7 +61,7 @@ function readyOf({ name, weights }: WeightsItem, report: WeightsReport | undefin
   };
 }
 
-/** Why weights cannot be used. A job of several items leaves their digests to be compared here. */
+/** Returns the reason why weights cannot be used. A job of several items leaves their digests to be compared here. */
 function faultOf({ weights }: WeightsItem, report: WeightsReport): NonNullable<WeightsView['fault']> {
   if ('fault' in report) return { reason: `Weights${report.fault}`, message: report.message };
   const message = `the files are ${report.digest}, and artifact.digest is ${weights.digest}: correct the digest or the uri`;
@@ -110,11 +110,11 @@ interface WeightsFacts {
   /** Experts of other revisions. */
   readonly others: readonly Expert[];
   readonly pods: readonly Pod[];
-  /** How far fetches are, by the names of their pods. */
+  /** Progress of fetches, by the names of their pods. */
   readonly progress: ReadonlyMap<string, FetchProgress>;
   /** Those of the jobs. */
   readonly images: Pick<Images, 'agent'>;
-  /** What the administrator set for all operands; default: nothing. */
+  /** Settings of the administrator for all operands; default: nothing. */
   readonly settings?: OperandSettings | undefined;
 }
 
@@ -139,15 +139,15 @@ function inFolder(items: readonly WeightsItem[], { weights: { uri } }: WeightsIt
   return more.every(({ weights }) => weights.digest === digest) ? first : { ...first, weights: { uri } };
 }
 
-/** What the status says of an item: what it says of the same weights under another name too. */
+/** Returns the state that the status reports of an item: also that of the same weights under another name. */
 function reportedOf({ status }: ExpertPool, item: WeightsItem): ArtifactState | undefined {
   const known = status?.artifacts?.filter((state) => stillTrue(state, item)) ?? [];
   return known.find(({ name }) => name.replace(/@.*$/, '') === item.name) ?? known[0];
 }
 
 /**
- * What is known about all weights that the spec asks for, in its order, then about those of `others`. Items of one uri have one
- * folder, and one job. Pure.
+ * Returns the facts about all weights that the spec asks for, in its order, then about those of `others`. Items of one uri have
+ * one folder, and one job. Pure.
  */
 export function weightsViews({ pool, others, pods, progress, images, settings = {} }: WeightsFacts): readonly WeightsView[] {
   const named = namedItems(pool, others);
@@ -162,12 +162,12 @@ export function weightsViews({ pool, others, pods, progress, images, settings = 
   return matched(views);
 }
 
-/** What is known about one item. Pure. */
+/** Returns the facts about one item. Pure. */
 export function viewOfItem(views: readonly WeightsView[], item: WeightsItem): WeightsView | undefined {
   return views.find((view) => keyOf(view.item) === keyOf(item));
 }
 
-/** Whether all of these weights were found and read. Pure. */
+/** Reports whether all of these weights were found and read. Pure. */
 export function weightsReady(views: readonly WeightsView[], items: readonly WeightsItem[]): boolean {
   return items.every((item) => {
     const view = viewOfItem(views, item);
@@ -189,7 +189,7 @@ export function artifactsCondition(views: readonly WeightsView[]): ConditionValu
   return { status: 'False', reason: 'Resolving', message: `weights of ${open.join(', ')} are being fetched or read` };
 }
 
-/** How far a fetch of weights is. */
+/** Progress of a fetch of weights. */
 export interface FetchProgress {
   readonly bytesDone: number;
   readonly bytesTotal: number;
@@ -203,7 +203,7 @@ const timeLimitMs = 2_000;
 export const isFetching = ({ metadata, status }: Pod): boolean =>
   metadata.labels?.[labels.component] === 'weights' && status?.phase === 'Running' && status.podIP !== undefined;
 
-/** How far the fetches of some pods are, by their names. Takes two seconds at most and never rejects: a pod that does not report is left out. */
+/** Returns the progress of fetches, by pod name. Takes two seconds at most and never rejects: a pod that does not report is left out. */
 export async function readProgress(
   pods: readonly Pod[],
   ask: AskInfo,
@@ -226,7 +226,7 @@ export async function readProgress(
   }
 }
 
-/** What is read from an answer; undefined when it is none, and while there is nothing to fetch. */
+/** Returns the progress that an answer holds; undefined when it holds none, and while there is nothing to fetch. */
 function progressOf(answer: unknown): FetchProgress | undefined {
   const { bytesDone, bytesTotal } = (answer ?? {}) as Record<string, unknown>;
   const counts = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
@@ -266,7 +266,7 @@ function credentialOf({ spec }: ExpertPool, uri: string): { readonly name: strin
 export function readingContainer(image: string, item: WeightsItem, digest: string | undefined): V1Container {
   const { weights, place } = item;
   const env = [
-    // What was fetched is in the volume: here nothing is fetched.
+    // The files that were fetched are in the volume: here nothing is fetched.
     { name: 'AGENTFLEET_WEIGHTS_URI', value: item.fetched ? 'cache://' : weights.uri },
     { name: 'AGENTFLEET_WEIGHTS_FOLDER', value: place.folder },
     ...(digest === undefined ? [] : [{ name: 'AGENTFLEET_WEIGHTS_DIGEST', value: digest }]),

@@ -30,7 +30,7 @@ import { homeOf } from '../../../operands/manifest.ts';
 import { poolKey, Tenancy } from '../tenancy.ts';
 import { decideNamespace, sandboxWall, type NamespaceSnapshot } from './decide.ts';
 
-/** What this controller needs beside the context. */
+/** Dependencies of this controller besides the context. */
 interface ServedOptions {
   readonly children: ChildCaches;
   readonly writer: ChildWriter;

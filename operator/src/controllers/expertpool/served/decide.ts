@@ -10,7 +10,7 @@ import type { Child } from '../children.ts';
 import { homeOf, manifest, type Manifest } from '../../../operands/manifest.ts';
 import { poolNamespaceLabel } from '../../../runtime/caches.ts';
 
-/** What is known about one namespace with tasks. */
+/** Facts that are known about one namespace with tasks. */
 export interface NamespaceSnapshot {
   readonly namespace: Namespace;
   /** Pools whose workers run tasks here, sorted. */
@@ -35,7 +35,7 @@ export interface RoleBinding extends KubeObject {
 }
 
 interface NamespaceDecision {
-  /** What becomes of the key by which keepers and runners recognise each other: made before and removed before everything else. */
+  /** Treatment of the key by which keepers and runners recognise each other: made before and removed before everything else. */
   readonly linkKey: 'Keep' | 'Remove' | 'None';
   readonly apply: readonly Manifest[];
   readonly remove: readonly Child[];
@@ -70,7 +70,7 @@ export function accessBinding(pool: ExpertPool, namespace: string, clusterRole: 
   return binding(pool, namespace, accessOf(pool), { kind: 'ClusterRole', name: clusterRole });
 }
 
-/** What lets the workers of a pool read the ConfigMaps that its tasks here name, and no other ones. Pure. */
+/** Returns the objects that let the workers of a pool read the ConfigMaps that its tasks here name, and no other ones. Pure. */
 export function filesAccess(pool: ExpertPool, namespace: string, configMaps: readonly string[]): readonly Manifest[] {
   if (configMaps.length === 0) return [];
   const name = filesOf(pool);
@@ -105,8 +105,8 @@ const accessOf = (pool: ExpertPool): string => accessName({ namespace: homeOf(po
 const filesOf = (pool: ExpertPool): string => `${accessOf(pool)}.files`;
 
 /**
- * What a namespace is to hold for the pools that serve it. A pool of another namespace that cannot be carried out as it is
- * gets nothing new here, and keeps what it has. Pure.
+ * Decides which objects a namespace is to hold for the pools that serve it. A pool of another namespace that cannot be
+ * carried out as it is gets nothing new here, and keeps what it has. Pure.
  */
 export function decideNamespace(snapshot: NamespaceSnapshot): NamespaceDecision {
   const { namespace, pools, sandboxes, access, roles, files, shared, workerClusterRole, jwks } = snapshot;

@@ -42,7 +42,7 @@ const kinds: readonly KindDefinition[] = [
   { resource: resources.podDisruptionBudgets, statusSubresource: true, generation: true },
 ];
 
-/** What the process of the tests is configured with; port 0: a free one. */
+/** Configuration of the process of the tests; port 0: a free one. */
 export const testConfig: ProcessConfig = {
   namespace: 'agentfleet-system',
   podName: 'operator-0',
@@ -85,9 +85,9 @@ export class Bed {
   readonly transport: Transport;
   readonly discovery: Discovery = { issuer: 'https://kubernetes.default.svc', keys: [{ kid: 'a' }] };
   operator: Operator | undefined;
-  /** What servers answer to `/v1/info`; an error when they do not. */
+  /** Returns the answer of servers to `/v1/info`; rejects when they do not answer. */
   ask: AskInfo = () => Promise.reject(new Error('nobody answers'));
-  /** What servers answer to `/metrics`. */
+  /** Returns the answer of servers to `/metrics`. */
   askMetrics: AskMetrics = () => Promise.reject(new Error('nobody answers'));
   #transport: Transport | undefined;
   #abort = new AbortController();
@@ -160,7 +160,7 @@ export class Bed {
     await resourceClient(this.transport, resources.expertPools).patch({ namespace: 'platform', name }, { spec });
   }
 
-  /** What the Deployment controller would say. */
+  /** Writes the status that the Deployment controller would write. */
   async rollOut(name: string, ready: number): Promise<void> {
     const deployments = resourceClient<Deployment>(this.transport, resources.deployments);
     const { metadata } = await deployments.get({ namespace: 'platform', name });

@@ -70,7 +70,7 @@ export function wallOf(snapshot: PoolSnapshot, name = 'coding-gateway'): NonNull
   return object(snapshot, 'NetworkPolicy', name)['spec'] as NonNullable<V1NetworkPolicy['spec']>;
 }
 
-/** What a gateway receives; it fits the schema. */
+/** Returns the models that a gateway receives; they fit the schema. */
 export function modelsOf(snapshot: PoolSnapshot, name = 'coding-gateway'): GatewayModels['models'] {
   const data = object(snapshot, 'ConfigMap', name)['data'] as Record<string, string>;
   const models: unknown = JSON.parse(data['models.json'] ?? '');
@@ -78,7 +78,7 @@ export function modelsOf(snapshot: PoolSnapshot, name = 'coding-gateway'): Gatew
   return models.models;
 }
 
-/** What the workers receive; it fits the schema. */
+/** Returns the brief that the workers receive; it fits the schema. */
 export function briefOf(snapshot: PoolSnapshot): PoolBrief {
   const data = object(snapshot, 'ConfigMap', 'coding-workers')['data'] as Record<string, string>;
   const brief: unknown = JSON.parse(data['pool.json'] ?? '');

@@ -27,7 +27,7 @@ export interface Acknowledged {
   readonly since: string | undefined;
 }
 
-/** What the caches showed of the cluster's GPUs. */
+/** The GPUs of the cluster, as the caches showed them. */
 export interface ClusterView {
   readonly driver: GpuDriver;
   /** Whether the cluster serves `resource.k8s.io/v1`. */
@@ -51,11 +51,19 @@ export interface PlanSlot {
   readonly uuid: string | undefined;
   readonly pciBusID: string | undefined;
   readonly usableBytes: number;
-  /** Why no new engine may be put there, with the cure. */
+  /** Reason why no new engine may be put there, with the cure. */
   readonly fault:
     | {
         readonly reason:
-          'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'SlotPartitioned' | 'SlotPending' | 'SlotNotHeld' | 'NodeUnschedulable' | 'Conflict';
+          | 'SlotTainted'
+          | 'SlotGone'
+          | 'SlotRebound'
+          | 'SlotPartitioned'
+          | 'SlotPending'
+          | 'SlotNotHeld'
+          | 'NodeCordoned'
+          | 'NodeUnschedulable'
+          | 'Conflict';
         readonly message: string;
       }
     | undefined;
@@ -66,7 +74,7 @@ export interface PlanSlot {
   readonly counted: boolean;
   /** The pod that holds it, when it has the very board that the slot stands for. */
   readonly holder: { readonly uid: string; readonly namespace: string } | undefined;
-  /** Why the pod that is to hold it does not get on. */
+  /** Reason why the pod that is to hold it does not get on. */
   readonly trouble?: string;
   /** Keys of taints that a human has acknowledged. */
   readonly tolerated?: readonly string[];
@@ -77,7 +85,7 @@ export interface PlanSlot {
 /** All that is known about the cluster's GPUs. */
 export interface Inventory {
   readonly slots: readonly PlanSlot[];
-  /** What is to be written down. */
+  /** Bindings that are to be written down. */
   readonly bindings: readonly SlotBinding[];
   readonly links: readonly Link[];
   readonly resourceApi: boolean;
@@ -92,7 +100,7 @@ export interface Inventory {
   /** Nodes whose GPUs two stacks hand out, with the cure. */
   readonly conflicts: ReadonlyMap<string, string>;
   readonly driver: GpuDriver;
-  /** How slots are to be shared, and the lines that have no effect. */
+  /** Rules by which slots are to be shared, and the lines that have no effect. */
   readonly sharings: SharingLines['rules'];
   readonly sharingFaults: SharingLines['faults'];
   /** Slots whose tenants restart for their line, by a person's annotation. */
@@ -103,7 +111,7 @@ export interface Inventory {
   readonly problems: readonly string[];
 }
 
-/** Where an engine may be that is tried beside the one that serves. */
+/** Place that an engine may have that is tried beside the one that serves. */
 export interface CanaryWish {
   /** Item of the one that serves; undefined when it has none. */
   readonly beside: string | undefined;
@@ -126,6 +134,10 @@ export interface Wish {
   readonly among?: readonly string[];
   /** Whether it stays on a sound slot for as long as it has one, whatever the spec names: where a revision came up. */
   readonly stays?: boolean;
+  /** Whether its pods are gone from the cordoned node on which it has its place: it goes elsewhere, or waits for the node. */
+  readonly drained?: boolean;
+  /** Whether its weights are on a volume that one node mounts at a time: it leaves no node for being drained. */
+  readonly bound?: boolean;
   /** Set for one that is tried: it comes last and moves no other. */
   readonly canary?: CanaryWish;
   /** Bytes that it needs beyond the estimate, as its engine reports: kept free where there is room. */
@@ -153,7 +165,7 @@ export interface Owner {
   /** The plan in force. */
   readonly plan: PlanStatus | undefined;
   readonly going: boolean;
-  /** Nobody can say what it needs until more is seen: all stays as it is. */
+  /** Whether it is unknown what it needs until more is seen: all stays as it is. */
   readonly unknown?: boolean;
   /** Of a pool: the verifier that it names. */
   readonly verifier: string | undefined;
@@ -169,18 +181,18 @@ export interface Holder {
   readonly assignments: readonly Assignment[];
   /** Engines that are asked to end. */
   readonly ending?: ReadonlySet<string>;
-  /** How its engines get at their GPUs. */
+  /** Mode by which its engines get at their GPUs. */
   readonly mode?: Mode | undefined;
   /** For which engines its own ones wait, in words. */
   readonly waits?: readonly string[];
 }
 
-/** Where an engine is to be. */
+/** Place in which an engine is to be. */
 export type Place = Pick<Assignment, 'item' | 'slot' | 'bytes'>;
 
 export type Rejection = NonNullable<PlanStatus['rejected']>[number];
 
-/** What becomes of the engines of one owner. */
+/** Result of planning for the engines of one owner. */
 export interface OwnerPlan {
   readonly plan: PlanStatus;
   /** Engines that want a GPU and have none. */
@@ -198,11 +210,11 @@ export interface OwnerPlan {
   readonly waits?: readonly string[];
 }
 
-/** What a node answered when a pod asked it for GPUs by environment. */
+/** Answer of a node that a pod asked for GPUs by environment. */
 export interface ProbeAnswer {
   readonly node: string;
   readonly answer: Injection;
-  /** Which life of the node it was. */
+  /** Life of the node in which it answered. */
   readonly boot: string;
   /** RFC 3339. */
   readonly at: string;
@@ -224,14 +236,14 @@ export interface HolderView {
   readonly uid: string;
   /** Whether it has the GPU and keeps it. */
   readonly alive: boolean;
-  /** Which GPU the device plugin gave it; undefined while it does not say. */
+  /** GPU that the device plugin gave it; undefined while it does not report one. */
   readonly reported: Omit<SlotBinding, 'slot'> | undefined;
-  /** Why it does not know. */
+  /** Reason why it does not know its GPU. */
   readonly error: string | undefined;
   readonly pod: Pod;
 }
 
-/** What is known about nodes. */
+/** Facts that are known about nodes. */
 export interface Injections {
   readonly known: ReadonlyMap<string, Injection>;
   /** Nodes whose answer is of an earlier life: it counts until there is another one. */
@@ -256,9 +268,9 @@ export interface SlotBook {
   readonly acknowledged: Acknowledgements;
   readonly links: readonly Link[];
   readonly probes: readonly ProbeAnswer[];
-  /** How tenants of a slot share it. */
+  /** Settings by which tenants of a slot share it. */
   readonly sharing: SharingLines;
-  /** What is reported there of GPUs and lines that are not used. */
+  /** Report in the book on GPUs and lines that are not used. */
   readonly problems: string;
 }
 

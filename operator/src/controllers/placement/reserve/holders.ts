@@ -34,7 +34,7 @@ function answerIn(text: string | undefined): Readonly<Record<string, unknown>> {
   }
 }
 
-/** What a pod that holds a GPU reports; undefined when it is none. Pure. */
+/** Returns the report of a pod that holds a GPU; undefined when it is none. Pure. */
 export function holderView(pod: Pod): HolderView | undefined {
   const { metadata, status } = pod;
   const slot = metadata.annotations?.[slotLabel];
@@ -53,7 +53,7 @@ export function holderView(pod: Pod): HolderView | undefined {
   };
 }
 
-/** Who holds a slot, and for whom. */
+/** Holder of a slot, and the owners that it holds the slot for. */
 interface WantedHolder {
   readonly slot: string;
   readonly namespace: string;
@@ -74,13 +74,13 @@ export function wantedHolders(holders: readonly Holder[]): readonly WantedHolder
   }
   return [...groups.values()].map(({ slot, owners }) => {
     const sorted = [...owners].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, owner]) => owner);
-    // Somebody has to be its controller: a pod without one is in the way when a node is drained.
+    // One owner has to be its controller: a pod without one is in the way when a node is drained.
     const ownerReferences = sorted.map((owner, index) => ({ ...referenceOf(owner), controller: index === 0 }));
     return { slot, namespace: sorted[0]?.namespace ?? '', ownerReferences };
   });
 }
 
-/** What is done about holders. */
+/** Changes that are made to holders. */
 export interface HolderChanges {
   readonly make: readonly WantedHolder[];
   /** Pods whose owners are others now. */
@@ -155,7 +155,7 @@ export function holderPod({ slot, namespace, ownerReferences }: WantedHolder, im
   return { metadata, spec } as unknown as Pod;
 }
 
-/** What NVIDIA's feature discovery reports of the GPUs of a node: MiB of each, and whether the plugin gives one to several pods. */
+/** Labels by which NVIDIA's feature discovery reports the GPUs of a node: MiB of each, and whether the plugin gives one to several pods. */
 const memoryLabel = 'nvidia.com/gpu.memory';
 
 const sharingLabel = 'nvidia.com/gpu.sharing-strategy';
@@ -199,7 +199,7 @@ const byNumber = (a: string, b: string): number => numberOf(a) - numberOf(b);
 
 type State = Pick<PlanSlot, 'uuid' | 'pciBusID' | 'fault' | 'holder' | 'trouble'>;
 
-/** What a slot with tenants stands for: the newest word of the book, before those of plans. */
+/** Returns the binding that a slot with tenants stands for: the newest one of the book, before those of plans. */
 function bindingOf(slot: string, { book, recorded }: ClusterView): SlotBinding | undefined {
   const planned = recorded.find((binding) => binding.slot === slot);
   return planned === undefined ? undefined : (book.bindings.find((binding) => binding.slot === slot) ?? planned);

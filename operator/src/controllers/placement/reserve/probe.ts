@@ -47,7 +47,7 @@ export function injectionOf(nodes: readonly string[], { known }: Injections): In
   return answers.has(undefined) ? undefined : 'Works';
 }
 
-/** What the probe came to; undefined while it is under way. */
+/** Returns the result of the probe; undefined while it is under way. */
 function answerOf({ metadata, status }: Pod, now: number): Injection | undefined {
   const { phase } = status ?? {};
   if (phase === 'Failed') return 'Silent';
@@ -59,7 +59,7 @@ function answerOf({ metadata, status }: Pod, now: number): Injection | undefined
   return now - Date.parse(metadata.creationTimestamp ?? '') > maxWaitMs ? 'Silent' : undefined;
 }
 
-/** What is done about the probe. */
+/** Changes that are made to the probe. */
 export interface ProbeChanges {
   /** The node that is asked now. */
   readonly make: Node | undefined;

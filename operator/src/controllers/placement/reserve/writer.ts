@@ -13,7 +13,7 @@ import { gpuIndex, onGpus } from '../../../runtime/caches.ts';
 
 const fieldManager = fieldManagers.placement;
 
-/** Somebody else was faster; what follows is decided again from what is there. */
+/** Reports whether another client was faster; what follows is decided again from what is there. */
 const isPassed = (error: unknown): boolean => isNotFound(error) || isConflict(error) || isAlreadyExists(error);
 
 async function passed(write: Promise<unknown>): Promise<void> {
@@ -75,7 +75,7 @@ export class ReserveWriter {
 /** Of pods that hold GPUs, and those that ask for them. */
 const reserveSelector = `${labels.component} in (${holderComponent},${probeComponent})`;
 
-/** Whether a pod holds a GPU or asks for one. */
+/** Reports whether a pod holds a GPU or asks for one. */
 export function isReserve({ metadata }: Pod): boolean {
   const component = metadata.labels?.[labels.component];
   return component === holderComponent || component === probeComponent;

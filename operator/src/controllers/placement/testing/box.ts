@@ -22,7 +22,7 @@ export function device(index: number, more: Partial<Device> = {}, uuid = uuids[i
   };
 }
 
-/** What the driver of a node publishes. */
+/** Returns a slice as the driver of a node publishes it. */
 export function slice(devices: readonly Device[], node = 'dgx-1', generation = 1): PublishedSlice {
   const pool = { name: node, generation, resourceSliceCount: 1 };
   return { metadata: { name: node }, spec: { driver: gpuDriver.driver, nodeName: node, pool, devices } };
@@ -44,7 +44,7 @@ export function box(devices: readonly Device[] = [0, 1, 2, 3].map((index) => dev
   };
 }
 
-/** What its own controller has said: placement speaks after it. */
+/** Status that its own controller has written: placement writes after it. */
 const ready = {
   conditions: [{ type: 'Ready', status: 'False', reason: 'Progressing', message: '', lastTransitionTime: '2030-01-01T00:00:00Z' }],
 };
@@ -90,6 +90,7 @@ export function snapshot(parts: Partial<PlacementSnapshot> = {}): PlacementSnaps
     claims: [],
     progress: () => 'Ready',
     present: () => false,
+    runs: () => true,
     revisions,
     inUse: new Set(),
     probe: undefined,

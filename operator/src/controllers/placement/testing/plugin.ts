@@ -26,7 +26,7 @@ export class PluginBox {
   pods: readonly Pod[] = [];
   /** Uids of holders whose engines are still there. */
   inUse = new Set<string>();
-  /** How many probes were made. */
+  /** Number of probes that were made. */
   probes = 0;
   readonly #boards = new Map<string, string>();
   #made = 0;
@@ -99,7 +99,7 @@ export class PluginBox {
     }
   }
 
-  /** What a pod comes to. */
+  /** Writes the phase that a pod comes to, and its answer. */
   tell(pod: Pod, phase: 'Succeeded' | 'Running' | 'Failed', answer: object): void {
     const terminated = { exitCode: 0, message: JSON.stringify(answer) };
     const statuses = [{ name: 'x', ready: true, restartCount: 0, state: { terminated } }];

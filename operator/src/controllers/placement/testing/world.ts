@@ -6,13 +6,13 @@ import { gpuModel, gpuPool, onGpu } from './box.ts';
 
 export const now = Date.parse('2030-01-01T00:00:00Z');
 
-/** What is reported to the owner of a name. */
+/** Returns the status that is reported to the owner of a name. */
 export const of = ({ statuses }: PlacementDecision, name: string): PlacementStatus | undefined =>
   statuses.find(({ owner }) => owner.name === name)?.status;
 /** A condition that is reported to it. */
 export const conditionValue = (decision: PlacementDecision, name: string, type = 'PlacementFeasible'): Condition | undefined =>
   findCondition(of(decision, name)?.conditions, type);
-/** Who is where, in short. */
+/** Lists the engines with their slots, in short. */
 export const places = (plan: PlanStatus | undefined): readonly string[] =>
   (plan?.assignments ?? []).map(({ item, slot }) => `${item} ${slot}`);
 

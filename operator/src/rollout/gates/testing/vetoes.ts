@@ -2,7 +2,7 @@ import { evaluateGate } from '../evaluate.ts';
 import type { BoundGate, GateResult } from '../gate.ts';
 import { armWith } from './evidence.ts';
 
-/** What came of many simulated rollouts with a gate of vetoes, as shares of them. */
+/** Outcomes of many simulated rollouts with a gate of vetoes, as shares of them. */
 interface SimulatedVetoes {
   readonly refused: number;
   /** Of those that were not refused: passes at the end. */

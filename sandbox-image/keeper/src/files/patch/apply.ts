@@ -79,7 +79,7 @@ function shown(line: string): string {
   return `${JSON.stringify(text)}${line.endsWith('\n') ? '' : ' without a newline'}`;
 }
 
-/** Whether a line from the one before `first` on has no newline and is not the last. */
+/** Reports whether a line from the one before `first` on has no newline and is not the last. */
 function isTorn(result: readonly string[], first: number, more: boolean): boolean {
   const last = more ? result.length : result.length - 1;
   for (let at = Math.max(0, first - 1); at < last; at++) {

@@ -70,7 +70,7 @@ function parsed(regex: string, flags: number): RE2JS {
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
     if (!(error instanceof RE2JSSyntaxException)) throw new KeeperError('AF_INVALID', `regex: ${error.message}`);
-    // Where the fault is the whole pattern, it begins with the flags.
+    // If the fault is the whole pattern, it begins with the flags.
     const where = error.getPattern()?.replace(/^\(\?[a-z]+\)/, '');
     throw new KeeperError('AF_INVALID', `regex: ${error.getDescription()}${where ? `: ${where}` : ''}`);
   }
@@ -86,7 +86,7 @@ export interface SearchOptions {
   readonly clock: Clock;
   /** Fires when the caller no longer waits for the answer. */
   readonly signal: AbortSignal;
-  /** What takes secrets out of what is shown; absent: nothing is taken out. */
+  /** Functions that take secrets out of what is shown; absent: nothing is taken out. */
   readonly hide?: {
     /** A whole text, its lines as they were counted: a line from the middle of a key does not show what it is. */
     readonly text: (whole: string) => string;

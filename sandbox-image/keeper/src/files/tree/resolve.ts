@@ -118,7 +118,7 @@ export async function standsAt(handle: FileHandle, path: Uint8Array | string): P
   return name.equals(typeof path === 'string' ? Buffer.from(path) : path);
 }
 
-/** What a path leads to, without following a link; null when nothing is there. */
+/** Returns the stats of what a path leads to, without following a link; null when nothing is there. */
 export function lstatOrNull(path: BytePath): Promise<Stats | null> {
   return ifThere(lstat(sysPath(path)));
 }

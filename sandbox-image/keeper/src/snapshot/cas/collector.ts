@@ -18,7 +18,7 @@ export interface CollectIntent {
   readonly remove: readonly string[];
 }
 
-/** Which snapshots stay, and hooks that report the removal of the others. */
+/** Rule for the snapshots that stay, and hooks that report the removal of the others. */
 export interface Retention extends RetentionRule {
   /** Further ids that must stay, asked before each collection. Default: none. */
   readonly protectedIds?: () => Promise<readonly string[]>;

@@ -190,7 +190,7 @@ export class Layers implements TreeChanges {
     this.#ledger.write({ snapshots: { ...Object.fromEntries(kept), [id]: lower } });
   }
 
-  /** A snapshot's layers are not to be believed. */
+  /** Drops the record of a snapshot's layers, which are not to be trusted. */
   unbind(id: string): void {
     const { [id]: _, ...others } = this.#ledger.state.snapshots;
     this.#ledger.write({ snapshots: others });

@@ -20,7 +20,7 @@ interface OverlayOptions extends Omit<CasOptions, 'changes'> {
   /** A stack that is deeper is made flat in the background. Default: 48. */
   readonly flattenOver?: number;
   readonly onFailed: (error: unknown) => void;
-  /** How long the roots were frozen by a switch of layers. */
+  /** Reports the time for which a switch of layers froze the roots, µs. */
   readonly onSwitched?: (what: 'take' | 'restore', micros: number) => void;
 }
 

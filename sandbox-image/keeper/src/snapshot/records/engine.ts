@@ -41,7 +41,10 @@ export interface SnapshotEngine {
   manifest(id: string): Promise<Manifest>;
   /** Oldest first; without those that are known to be broken. */
   list(): readonly SnapshotRecord[];
-  /** Changes of the modification time alone are left out; a long `unified` is cut, and says so. @param hide takes secrets out of whole texts before their lines are compared; absent: nothing */
+  /**
+   * Returns the changes, without those of the modification time alone; a long `unified` is cut, and states so.
+   * @param hide takes secrets out of whole texts before their lines are compared; absent: nothing
+   */
   diff(from: string, to: string, hide?: (text: string) => string): Promise<TreeDiff>;
   /**
    * A tar whose `revert.sh` undoes from → to on the real tree; `to` may be `current`. `external` is reported in its description. It carries its
@@ -91,5 +94,5 @@ export interface ScrubOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Why a collection ran: too many snapshots, no room for the next one, or a caller's wish. */
+/** Reason that a collection ran: too many snapshots, no room for the next one, or a caller's request. */
 export type CollectReason = 'Count' | 'Room' | 'Asked';

@@ -15,7 +15,7 @@ interface SnapshotHeader {
   readonly format: 1;
   readonly record: SnapshotRecord;
   readonly base: string | null;
-  /** How many further files must be read to know the manifest. */
+  /** Number of further files that must be read to know the manifest. */
   readonly depth: number;
   /** End of the object log when the snapshot was taken: everything it needs is before it. */
   readonly end: LogEnd;
@@ -288,11 +288,11 @@ function damaged(id: string, cause: unknown): SnapshotError {
   return new SnapshotError('AF_SNAPSHOT_OBJECT_CORRUPT', `the manifest of snapshot ${id} is damaged`, { cause, details: { id } });
 }
 
-/** Which snapshots outlive a collection. The newest one always does: ids are counted on from it. */
+/** Rule for the snapshots that outlive a collection. The newest one always does: ids are counted on from it. */
 export interface RetentionRule {
-  /** How many of the newest stay, at least 1. */
+  /** Number of the newest that stay, at least 1. */
   readonly newest: number;
-  /** How many more may accumulate before a collection runs automatically. Default: a fifth of `newest`. */
+  /** Number of further ones that may accumulate before a collection runs automatically. Default: a fifth of `newest`. */
   readonly slack?: number;
   /** Snapshots with one of these labels stay. */
   readonly labels: readonly string[];

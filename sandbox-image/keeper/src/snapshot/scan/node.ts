@@ -22,7 +22,7 @@ export interface TreeNode {
   /** Type and permissions, as stat gives them. */
   mode: number;
   nlink: number;
-  /** True when the next scan must not believe this node. */
+  /** True when the next scan must not trust this node. */
   racy: boolean;
   /** The stat is from the program's last answer, which omits it until it changes. */
   reported: boolean;

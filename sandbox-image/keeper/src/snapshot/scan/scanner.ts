@@ -60,7 +60,7 @@ interface Frame {
   next: number;
   /** The directory's mode was widened for the visit. */
   readonly widened: boolean;
-  /** Where something below can have changed; null: anywhere. */
+  /** Names below at which something can have changed; null: anywhere. */
   readonly below: Below | null;
   /** A name in it of which nothing is reported need not be as it was. */
   readonly blind: boolean;

@@ -18,7 +18,7 @@ const MAX_SKIPPED = 256;
 /** Partly captured entries are listed by path up to this many; more do not refuse the tree. */
 export const MAX_NOTED = 64;
 
-/** How much one path counts against {@link TreeLimits.entries}. */
+/** Returns the weight of one path against {@link TreeLimits.entries}. */
 export function weightOf(path: string): number {
   return Math.max(1, path.length / BYTES_PER_ENTRY);
 }

@@ -14,7 +14,7 @@ export type Loss = 'Contents' | 'ContentsAndNames';
 export interface AfterLoss {
   readonly dir: string;
   readonly loss: Loss;
-  /** What the job had promised before that point. */
+  /** Promises that the job had made before that point. */
   readonly promised: readonly string[];
 }
 
@@ -23,7 +23,7 @@ interface Name {
   readonly directory: boolean;
 }
 
-/** Which bytes and names of a directory tree are durable, by inode. */
+/** Durable bytes and names of a directory tree, by inode. */
 class Disk {
   readonly #contents = new Map<number, Buffer>();
   readonly #names = new Map<number, ReadonlyMap<string, Name>>();

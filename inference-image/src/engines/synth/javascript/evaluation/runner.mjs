@@ -112,5 +112,5 @@ if (runs) {
   say({ traced: true });
 }
 for (const code of candidates.slice(from)) say({ passed: await passes(code) });
-// What a candidate left running is of no use.
+// Work that a candidate left running is of no use.
 stdout.end(() => process.exit(0));
