@@ -5,8 +5,8 @@ import { slotLabel } from '../../src/placement/index.ts';
 import { resources } from '../../src/runtime/resources.ts';
 import { sampledCrashes } from './sampled.ts';
 import { canaries } from './scenarios/canaries.ts';
-import { gen, gpus, isReady, pools, publishGpus, specialist } from './scenarios/gpus.ts';
-import { patchPool } from './scenarios/steps.ts';
+import { gen, gpus, publishGpus, specialist } from './scenarios/gpus.ts';
+import { isReady, patchPool, pools } from './scenarios/steps.ts';
 import { crashSuite } from './suite.ts';
 import { World } from './world.ts';
 

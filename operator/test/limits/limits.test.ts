@@ -8,7 +8,7 @@ import { type Namespace, type Pod, resources } from '../../src/runtime/resources
 import { workerServiceAccount } from '../../src/pools/names.ts';
 import { longName } from './atLimit.ts';
 import { faultsOf } from './bounds.ts';
-import { written } from './reported.ts';
+import { written } from './written.ts';
 import { beyondRunning, largestModel, largestOrder, largestPool, largestTask, longest } from './objects.ts';
 
 const smile = '\u{1F9EA}';

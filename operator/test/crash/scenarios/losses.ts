@@ -7,10 +7,9 @@ import { taint } from '../../../src/controllers/placement/testing/losses.ts';
 import { type Node, type Pod, resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
-import { isReady, pools, publishGpus } from './gpus.ts';
+import { publishGpus, slotOf } from './gpus.ts';
+import { isReady, pools } from './steps.ts';
 
-const slotOf = (world: World, item: string): string | undefined =>
-  pools(world)[0]?.status?.plan?.assignments.find((place) => place.item === item)?.slot;
 const phaseOf = (world: World, item: string): string | undefined =>
   pools(world)[0]?.status?.experts?.find(({ name }) => name === item)?.phase;
 

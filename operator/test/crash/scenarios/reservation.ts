@@ -9,7 +9,8 @@ import { board, pluginNode } from '../../../src/controllers/placement/testing/pl
 import { type Deployment, type Node, type Pod, resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
-import { digest, guardSlots, isReady, models, remove } from './gpus.ts';
+import { digest, guardSlots } from './gpus.ts';
+import { answerWith, isReady, modelClient, models, remove } from './steps.ts';
 
 const gpus = 2;
 
@@ -73,13 +74,12 @@ async function furnish(world: World): Promise<void> {
   guardSlots(world);
   guardHolders(world, startKubelet(world));
   Rollouts.join(world);
-  world.ask = () => Promise.resolve({ modelDigest: `sha256:${'f'.repeat(64)}`, shadow: null, about: { artifactDigest: digest } });
+  answerWith(world, digest);
 }
 
 const create = (world: World, name: string, slot: string, namespace = 'platform'): Promise<unknown> => {
   const model = newModel({ resources: { slot, memory: { budget: '5Gi' } } });
-  const client = new ResourceClient<EnergyModel>(world.transport, resources.energyModels);
-  return client.create({ ...model, metadata: { name, namespace } });
+  return modelClient(world).create({ ...model, metadata: { name, namespace } });
 };
 const model = (world: World, name: string): EnergyModel | undefined => models(world).find(({ metadata }) => metadata.name === name);
 const place = (world: World, name: string) => model(world, name)?.status?.plan?.assignments[0];
@@ -123,17 +123,14 @@ export const reservations: readonly Scenario[] = [
       const both = (): boolean => isReady(model(world, 'judge')) && isReady(model(world, 'second'));
       await world.until('both are ready', both);
       await loseHolder(world);
-      const client = new ResourceClient<EnergyModel>(world.transport, resources.energyModels);
       const resourcesOf = { replicas: 1, slot: 'dgx-1/gpu1', memory: { budget: '5Gi' } };
-      await client.patch({ namespace: 'platform', name: 'second' }, { spec: { resources: resourcesOf } });
+      await modelClient(world).patch({ namespace: 'platform', name: 'second' }, { spec: { resources: resourcesOf } });
       await world.until('one has moved', () => place(world, 'second')?.slot === 'dgx-1/gpu1' && both());
       await create(world, 'judge', 'dgx-1/gpu0', 'team');
       for (const name of ['judge', 'second']) await remove(world, resources.energyModels, name);
       const follower = (): EnergyModel | undefined => models(world).find(({ metadata }) => metadata.namespace === 'team');
       await world.until('the other namespace has it', () => isReady(follower()));
-      await client.delete({ namespace: 'team', name: 'judge' }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
+      await remove(world, resources.energyModels, 'judge', 'team');
       await world.until('nothing is held', () => reserve(world).length === 0);
     },
     ends: (world) => expect(world.server.objects(resources.deployments)).toEqual([]),
