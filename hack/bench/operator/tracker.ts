@@ -14,7 +14,7 @@ import { resources } from '@agentfleet/operator/resources';
 /** Of one watch in a row. */
 const mostFailures = 30;
 
-/** What was seen of one object, monotonic ms of this process. */
+/** Times at which changes of one object were seen, monotonic ms of this process. */
 export interface Timeline {
   created: number;
   podCreated?: number;

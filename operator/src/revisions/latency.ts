@@ -45,7 +45,7 @@ interface LatencyOptions {
   readonly log: Log;
 }
 
-/** How long experts took to answer in the last minutes, by the histograms of the pods that serve them. */
+/** Reader of the times that experts took to answer in the last minutes, by the histograms of the pods that serve them. */
 export class LatencyReader {
   readonly #options: LatencyOptions;
   /** By uid of the pod, the longest unused first; the oldest look first. */

@@ -278,7 +278,7 @@ interface ApiEndpointsOptions {
   readonly service?: ApiEndpoint;
 }
 
-/** Where pods reach the API server behind its Service: networks see these addresses, and some see the Service's own. */
+/** Addresses at which pods reach the API server behind its Service: networks see these, and some see the Service's own. */
 export class ApiEndpoints {
   readonly #options: ApiEndpointsOptions;
   readonly #listeners = new Set<() => void>();

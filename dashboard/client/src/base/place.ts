@@ -37,7 +37,7 @@ function keep(key: string, text: string): void {
   }
 }
 
-/** Which namespaces are followed: of the address, so that a link shows the same; else those of last time. Empty: none was named. */
+/** Returns the followed namespaces: of the address, so that a link shows the same; else those of last time. Empty: none was named. */
 export function scopeOf(search: string): readonly string[] {
   return namesOf(new URLSearchParams(search).get('in') ?? kept(scopeKey));
 }

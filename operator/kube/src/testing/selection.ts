@@ -44,7 +44,7 @@ export function parseSelector(query: string): readonly LabelRequirement[] {
   return query.split(/,(?![^(]*\))/).map((part) => parseOne(part.trim()));
 }
 
-/** What the selectors and the namespace of a request choose. Throws a 400 for what it cannot read. */
+/** Returns the selection of the selectors and the namespace of a request. Throws a 400 for a selector that it cannot read. */
 export function selectionOf(kind: KindDefinition, namespace: string | undefined, query: URLSearchParams): Selection {
   let requirements: readonly LabelRequirement[];
   try {

@@ -35,7 +35,7 @@ import type { ModelSnapshot } from './snapshot.ts';
 import { withModelPlan } from './rolloutPlan.ts';
 import { planModel } from './rollouts.ts';
 
-/** What this controller needs beside the context. */
+/** Dependencies of this controller besides the context. */
 interface EnergyModelOptions {
   readonly children: ChildCaches;
   readonly writer: ChildWriter;

@@ -46,7 +46,7 @@ export function holdCounts<S extends Reported>(desired: S, present: S | undefine
   return canonical(held) === canonical(present) ? { status: held, waitMs: countsEveryMs - sinceMs } : whole;
 }
 
-/** What people should hear of a change of the condition Ready; undefined when it did not change. Pure. */
+/** Returns the Event about a change of the condition Ready; undefined when it did not change. Pure. */
 export function readyEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
   const conditionOf = (status: Reported | undefined): Condition | undefined => findCondition(status?.conditions, 'Ready');
   const [old, ready] = [conditionOf(present), conditionOf(next)];
@@ -57,7 +57,7 @@ export function readyEvent(present: Reported | undefined, next: Reported): NewEv
   return { type: ready.status === 'True' ? 'Normal' : 'Warning', reason: ready.reason, action: 'Reconcile', note: ready.message };
 }
 
-/** What people should hear of a pool that is ready: what it goes on without, and the end of that. Pure. */
+/** Returns the Event about a pool that is ready: what it goes on without, and the end of that. Pure. */
 export function degradedEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
   const [old, now] = [findCondition(present?.conditions, 'Degraded'), findCondition(next.conditions, 'Degraded')];
   if (findCondition(next.conditions, 'Ready')?.status !== 'True' || old?.reason === now?.reason) return undefined;
@@ -65,7 +65,7 @@ export function degradedEvent(present: Reported | undefined, next: Reported): Ne
   return { type: 'Normal', reason: 'Complete' satisfies Reason, action: 'Reconcile', note: 'nothing is missing any more' };
 }
 
-/** What people should hear of an engine whose memory is not what was reckoned; undefined when they heard it. Pure. */
+/** Returns the Event about an engine whose memory is not what was estimated; undefined when it was reported before. Pure. */
 export function driftEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
   const [old, now] = [findCondition(present?.conditions, 'EstimateDrift'), findCondition(next.conditions, 'EstimateDrift')];
   if (now?.status !== 'True' || old?.status === 'True') return undefined;
@@ -94,7 +94,7 @@ export class StatusWriter<T extends ExpertPool | EnergyModel> {
   /** Ms after which to look again, because counts were held back or the object has changed since it was read; undefined when all is written. */
   async write(owner: T, desired: NonNullable<T['status']>, signal: AbortSignal): Promise<number | undefined> {
     const present = owner.status;
-    // Where a rollout moves, what it was decided by must be what stands there.
+    // A move of the rollout is written only over the version of the status that it was decided from.
     const version = rolloutMoved(present, desired) ? owner.metadata.resourceVersion : undefined;
     const { clock, events } = this.#context;
     const key = keyOf(owner);

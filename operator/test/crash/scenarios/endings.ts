@@ -52,7 +52,7 @@ async function deleted(world: World): Promise<void> {
   await world.until('all is gone', () => world.taskNames().length === 0 && world.sandboxes().length === 0);
 }
 
-/** How tasks are ended, answered and deleted from outside. */
+/** Tasks that are ended, answered and deleted from outside. */
 export const endings: readonly Scenario[] = [
   cancelled('Stop', (world) => expectEnd(world.task('one'), { phase: 'Cancelled' }, ['Cancelled'])),
   cancelled('Rollback', (world) =>
