@@ -25,7 +25,7 @@ function guardRevisions(world: World): void {
     });
     for (const { own, slot } of [...made, ...running]) {
       const what = `${own[labels.expert] ?? ''}.${own[labels.revision] ?? ''} on ${slot}`;
-      if (own[labels.revision] !== undefined && !places.has(what)) world.watchman.fault(`${what} is in no plan`);
+      if (own[labels.revision] !== undefined && !places.has(what)) world.checker.fault(`${what} is in no plan`);
     }
   });
 }
@@ -34,7 +34,7 @@ function guardRevisions(world: World): void {
 export const canaries: readonly Scenario[] = [
   {
     name: 'a revision is tried beside what serves on its GPU, and serves',
-    crew: 'all',
+    controllerSet: 'all',
     pool: { rollout: { strategy: 'Recreate', drainSeconds: 5 }, experts: [gen, specialist('py', 'dgx-1/gpu1')] },
     prepare: async (world) => {
       await publishGpus(world);
@@ -44,7 +44,7 @@ export const canaries: readonly Scenario[] = [
     act: async (world) => {
       const [core = ''] = (pools(world)[0]?.status?.plan?.assignments ?? []).flatMap(({ item }) => (item.startsWith('gen.') ? [item] : []));
       world.history.onChange(() => {
-        if (slotOf(world, core) !== 'dgx-1/gpu0') world.watchman.fault('what serves has moved');
+        if (slotOf(world, core) !== 'dgx-1/gpu0') world.checker.fault('what serves has moved');
       });
       const next = { ...specialist('py', 'dgx-1/gpu1'), domains: ['python'] };
       await patchPool(world, { experts: [gen, next] });
@@ -64,7 +64,7 @@ export const canaries: readonly Scenario[] = [
   },
   {
     name: 'a pool whose engine fills its GPU gets a rollout, and loses it again',
-    crew: 'all',
+    controllerSet: 'all',
     pool: { experts: [gen] },
     prepare: async (world) => {
       await publishGpus(world);

@@ -42,7 +42,7 @@ const kinds = [resources.deployments, resources.services, resources.networkPolic
 export const fleet: readonly Scenario[] = [
   {
     name: 'a pool is brought up',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     act: async (world) => {
       Rollouts.join(world);
@@ -53,7 +53,7 @@ export const fleet: readonly Scenario[] = [
   },
   {
     name: 'an expert of a pool is exchanged, and its policy changes',
-    crew: 'all',
+    controllerSet: 'all',
     pool: { experts: [generalist, specialist] },
     prepare: withPool,
     act: async (world) => {
@@ -74,7 +74,7 @@ export const fleet: readonly Scenario[] = [
   },
   {
     name: 'a pool is deleted, and what stood for it goes',
-    crew: 'all',
+    controllerSet: 'all',
     pool: { sandbox: { warm: [{ namespace: 'team', replicas: 1 }] } },
     prepare: async (world) => {
       await withPool(world);
@@ -88,7 +88,7 @@ export const fleet: readonly Scenario[] = [
   },
   {
     name: 'a task comes to a namespace, runs, and goes with what it needed',
-    crew: 'all',
+    controllerSet: 'all',
     pool: {},
     prepare: withPool,
     act: async (world) => {
@@ -120,7 +120,7 @@ export const fleet: readonly Scenario[] = [
   },
   {
     name: 'a model is brought up',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     act: async (world) => {
       await withModel(world);
@@ -133,7 +133,7 @@ export const fleet: readonly Scenario[] = [
   },
   {
     name: 'a model changes its artifact and its thresholds, and goes',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     prepare: async (world) => {
       await withModel(world);

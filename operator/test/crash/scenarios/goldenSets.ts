@@ -41,7 +41,7 @@ const bookOf = (world: World): readonly Entry[] => bookIn<readonly Entry[]>(worl
 export const goldenSets: readonly Scenario[] = [
   {
     name: 'a golden set is lost, and another one won',
-    crew: 'all',
+    controllerSet: 'all',
     pool: { rollout, experts: [expert('*')] },
     prepare: async (world) => {
       GoldenJobs.join(world, ends);

@@ -26,7 +26,7 @@ export function guardSlots(world: World): void {
     const taken = new Map<string, number>();
     for (const { status } of [...pools(world), ...models(world)])
       for (const { slot, bytes } of status?.plan?.assignments ?? []) taken.set(slot, (taken.get(slot) ?? 0) + bytes);
-    for (const [slot, bytes] of taken) if (bytes > mostBytes) world.watchman.fault(`${slot} was given away twice: ${bytes} bytes`);
+    for (const [slot, bytes] of taken) if (bytes > mostBytes) world.checker.fault(`${slot} was given away twice: ${bytes} bytes`);
     const starting = new Map<string, string[]>();
     for (const deployment of world.server.objects<Deployment>(resources.deployments)) {
       const slot = deployment.spec?.template?.metadata?.annotations?.['agentfleet.dev/slot'];
@@ -34,7 +34,7 @@ export function guardSlots(world: World): void {
       if (slot === undefined || replicas === 0 || rolledOut(deployment, replicas)) continue;
       starting.set(slot, [...(starting.get(slot) ?? []), deployment.metadata.name]);
     }
-    for (const [slot, names] of starting) if (names.length > 1) world.watchman.fault(`${names.join(', ')} start on ${slot} at once`);
+    for (const [slot, names] of starting) if (names.length > 1) world.checker.fault(`${names.join(', ')} start on ${slot} at once`);
   });
 }
 
@@ -56,7 +56,7 @@ export const slotOf = (world: World, item: string): string | undefined =>
 export const gpus: readonly Scenario[] = [
   {
     name: 'a pool and a model come to two GPUs, one of them moves, and they go',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     prepare: publishGpus,
     act: async (world) => {

@@ -32,7 +32,7 @@ const expert = (name: string, role: string): object => ({ ...onGpu(name, role, '
 export const losses: readonly Scenario[] = [
   {
     name: 'a GPU is lost, the core takes the place of a specialist, and both have one in the end',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     prepare: async (world) => {
       await publishGpus(world);
@@ -57,7 +57,7 @@ export const losses: readonly Scenario[] = [
   },
   {
     name: 'a node is cordoned, an engine waits for it, and comes when it takes pods again',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     prepare: async (world) => {
       await publishGpus(world);
@@ -78,7 +78,7 @@ export const losses: readonly Scenario[] = [
   },
   {
     name: 'a node is drained, its engine runs there to its end, and goes to another node',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     prepare: async (world) => {
       await publishGpus(world);

@@ -41,7 +41,7 @@ async function tried(world: World, verified: boolean): Promise<void> {
 export const modelRollouts: readonly Scenario[] = [
   {
     name: 'a revision of a model is tried, and promoted',
-    crew: 'all',
+    controllerSet: 'all',
     pool: judgedPool,
     prepare: prepare('0.4'),
     act: async (world) => {
@@ -64,7 +64,7 @@ export const modelRollouts: readonly Scenario[] = [
   },
   {
     name: 'a revision of a model is tried, and rolled back',
-    crew: 'all',
+    controllerSet: 'all',
     pool: judgedPool,
     prepare: prepare('0.9'),
     act: async (world) => {

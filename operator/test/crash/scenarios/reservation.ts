@@ -52,14 +52,14 @@ function guardHolders(world: World, boards: ReadonlyMap<string, string>): void {
   world.history.onChange((kind) => {
     if (kind !== 'pods' && kind !== 'deployments.apps') return;
     const slots = reserve(world).flatMap((pod) => holderView(pod)?.slot ?? []);
-    if (new Set(slots).size < slots.length) world.watchman.fault(`two pods hold one slot: ${slots.join(', ')}`);
-    if (reserve(world).length - slots.length > 1) world.watchman.fault('two pods ask a node');
+    if (new Set(slots).size < slots.length) world.checker.fault(`two pods hold one slot: ${slots.join(', ')}`);
+    if (reserve(world).length - slots.length > 1) world.checker.fault('two pods ask a node');
     for (const { metadata, spec } of world.server.objects<Deployment>(resources.deployments)) {
       const own = spec?.template?.metadata?.annotations ?? {};
       if (own['agentfleet.dev/slot'] === undefined || spec?.replicas === 0) continue;
       const reported = boards.get(own['agentfleet.dev/gpu-holder'] ?? '');
       if (reported !== own['agentfleet.dev/gpu-uuid'])
-        world.watchman.fault(`${metadata.name} is on ${own['agentfleet.dev/gpu-uuid'] ?? 'no GPU'}`);
+        world.checker.fault(`${metadata.name} is on ${own['agentfleet.dev/gpu-uuid'] ?? 'no GPU'}`);
     }
   });
 }
@@ -96,7 +96,7 @@ async function loseHolder(world: World): Promise<void> {
 export const reservation: readonly Scenario[] = [
   {
     name: 'a model comes to a GPU, the pod that holds it is lost, and it goes',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     prepare: furnish,
     act: async (world) => {
@@ -114,7 +114,7 @@ export const reservation: readonly Scenario[] = [
 export const reservations: readonly Scenario[] = [
   {
     name: 'two models share what is held, its holder is lost, one moves, and another namespace follows them',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     prepare: furnish,
     act: async (world) => {

@@ -33,7 +33,7 @@ async function tried(world: World, verified: boolean): Promise<void> {
 export const rollouts: readonly Scenario[] = [
   {
     name: 'a revision is tried, and promoted',
-    crew: 'all',
+    controllerSet: 'all',
     pool: { rollout: canaryRollout('0.4'), experts: [expert('*')] },
     prepare: poolServes,
     act: async (world) => {
@@ -52,7 +52,7 @@ export const rollouts: readonly Scenario[] = [
   },
   {
     name: 'a revision is tried, and rolled back',
-    crew: 'all',
+    controllerSet: 'all',
     pool: { rollout: { ...canaryRollout('0.9'), rollback: { freezeAfterFailures: 1 } }, experts: [expert('*')] },
     prepare: poolServes,
     act: async (world) => {

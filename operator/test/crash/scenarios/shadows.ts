@@ -111,7 +111,7 @@ async function shadowedPool(world: World): Promise<void> {
 export const shadows: readonly Scenario[] = [
   {
     name: 'a verifier that agrees in shadow is tried, and promoted',
-    crew: 'all',
+    controllerSet: 'all',
     pool: judgedPool,
     prepare: serving,
     act: async (world) => {
@@ -132,7 +132,7 @@ export const shadows: readonly Scenario[] = [
   },
   {
     name: 'experts that answer in shadow are tried, and promoted',
-    crew: 'all',
+    controllerSet: 'all',
     pool: { rollout: { ...rollout, gates: rollout.gates.filter(({ metric }) => metric !== 'Agreement') }, experts: [expert('*')] },
     prepare: poolServes,
     act: shadowedPool,
@@ -146,7 +146,7 @@ export const shadows: readonly Scenario[] = [
   },
   {
     name: 'a verifier that refuses all in shadow is rolled back, and judges nothing',
-    crew: 'all',
+    controllerSet: 'all',
     pool: judgedPool,
     prepare: serving,
     act: async (world) => {
