@@ -6,7 +6,7 @@ export type Try<T, F extends object = { readonly failure: Error }> = { readonly 
 interface RetryOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** How long it is tried again after the first failure, ms. */
+  /** Longest time of retries after the first failure, ms. */
   readonly maxWaitMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly onRetry?: (failure: Error, waitMs: number) => void;

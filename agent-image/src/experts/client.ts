@@ -46,7 +46,7 @@ export function chooseExpert(
 interface ExpertsOptions extends AskOptions {
   readonly random: Random;
   readonly log: Log;
-  /** How long a server that is busy, stopping or missing is asked again, ms; default 30 s. */
+  /** Longest time of retries while a server is busy, stopping or missing, ms; default 30 s. */
   readonly maxWaitMs?: number;
 }
 
@@ -82,7 +82,7 @@ export class ExpertsClient {
   }
 }
 
-/** How long an expert may take for proposals, ms. */
+/** Returns the time limit of an expert for proposals, ms. */
 export function generateMillis({ budgetMillis }: GenerateRequest): number {
   return budgetMillis + marginMs;
 }

@@ -149,7 +149,7 @@ const mostNamed = 100;
 
 const mostWords = 1000;
 
-/** How long a silent server is asked again, ms. */
+/** Longest time of retries while a server is silent, ms. */
 const maxWaitMs = 60_000;
 
 /**

@@ -280,7 +280,7 @@ class Watch {
   }
 }
 
-/** What the way out refused up to now, from the event log. */
+/** Returns the hosts that the egress proxy has refused, from the event log. */
 async function refusedHosts({ session }: Scope): Promise<readonly string[]> {
   const found: string[] = [];
   await session.events((record) => {

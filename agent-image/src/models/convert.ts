@@ -97,7 +97,7 @@ function briefPart(key: string, value: unknown): unknown {
   return key === 'items' ? brief(value) : value;
 }
 
-/** Whether a value is a JSON object. */
+/** Reports whether a value is a JSON object. */
 const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Returns one answer of a model. `fallbackId` names calls without an id, or with one that another call of the answer has. */

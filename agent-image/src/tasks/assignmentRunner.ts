@@ -68,7 +68,7 @@ export function messagesOf(
 
 interface AssignmentRunnerOptions {
   readonly engine: AttemptEngine;
-  /** What attempts get as it is. The brief is that of the assignment; later ones count for later attempts. */
+  /** Members of the context that attempts get unchanged. The brief is that of the assignment; later ones count for later attempts. */
   readonly given: Pick<AttemptContext, 'pool' | 'experts' | 'models' | 'store' | 'clock' | 'log' | 'readConfigMap' | 'actedFirst'>;
   /** The learned parts for one run of the engine, until its signal. */
   readonly openDecisionModels: (task: AgentTask, signal: AbortSignal) => DecisionModels;

@@ -120,7 +120,7 @@ export class AssignmentRunnerFactory {
     return new AssignmentRunner(options, task);
   }
 
-  /** What all attempts of a task get. */
+  /** Returns the members of the context that all attempts of a task share. */
   #given(task: AgentTask, pool: PoolBrief, log: Log) {
     const { clock, metrics } = this.#options;
     return {

@@ -135,7 +135,7 @@ export function originOf({ status }: Pod, port: number = expertPort): string | u
   return `http://${ip.includes(':') ? `[${ip}]` : ip}:${port}`;
 }
 
-/** What a reader of servers is made with. */
+/** Dependencies of a reader of servers. */
 export interface ReaderOptions<Ask> {
   readonly ask: Ask;
   readonly clock: Clock;

@@ -40,7 +40,7 @@ export interface ForgeKind {
   readonly probe: string;
   isOne(answer: Answer): boolean;
   headers(credential: GitCredential | undefined): Readonly<Record<string, string>>;
-  /** What the token of a credential needs, for refusals. */
+  /** Right that the token of a credential needs, for refusals. */
   readonly right: string;
   /** Path of the repository's pull requests. @param get asks for an object below the root */
   path(repository: URL, get: (path: string) => Promise<Fields>): string | Promise<string>;

@@ -19,7 +19,7 @@ const namesOf = (text: string): readonly string[] =>
     .map((name) => name.trim())
     .filter((name) => name !== '');
 
-/** What the browser has kept; empty: nothing, or it keeps nothing. */
+/** Returns the value that the browser has stored; empty: none, or it stores nothing. */
 function kept(key: string): string {
   try {
     return window.localStorage.getItem(key) ?? '';

@@ -17,10 +17,10 @@ import { rolloutEvent, rolloutMoved } from '../../revisions/index.ts';
 /** Least time between two writes that change nothing but counts, ms: every task that starts or ends changes them. */
 const countsEveryMs = 5_000;
 
-/** Somebody changed the object since it was read: what its rollout is to do is decided again after so long, ms. */
+/** Time until the rollout of an object that changed since it was read is decided again, ms. */
 const conflictMs = 100;
 
-/** What of a status is held back, and what Events are made from. */
+/** Parts of a status that are written later, and that Events are made from. */
 interface Reported {
   readonly conditions?: readonly Condition[];
   readonly running?: number;

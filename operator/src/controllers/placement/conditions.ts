@@ -42,7 +42,7 @@ const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 
 const longestList = 4;
 
-/** What a condition says of a slot that cannot be used. */
+/** Returns the reason and the message of a condition about a slot that cannot be used. */
 function faultWords({ reason, message }: NonNullable<PlanSlot['fault']>): Pick<ConditionValue, 'reason' | 'message'> {
   return { reason: reason === 'Conflict' ? 'PlacementConflict' : reason, message };
 }

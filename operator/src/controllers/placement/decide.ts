@@ -131,7 +131,7 @@ interface Outcomes {
   readonly outcomes: readonly Outcome[];
 }
 
-/** What becomes of everybody's engines. */
+/** Returns the plans of all owners. */
 function outcomesOf({ pools, models, cluster, revisions, present, runs }: PlacementSnapshot, now: number): Outcomes {
   const inventory = inventoryOf(cluster, now);
   const concerned = [...pools.map((pool) => poolOwner(pool, revisions)), ...models.map(modelOwner)].filter(isConcerned);

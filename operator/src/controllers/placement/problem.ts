@@ -10,10 +10,10 @@ export const nameOf = (owner: Owner, item: string): string => `${owner.key}${bet
 /** A slot of which its driver has not published enough to say that it is there. */
 const isPending = ({ fault }: PlanSlot): boolean => fault?.reason === 'SlotPending';
 
-/** Whether its node is cordoned: an engine whose pods are gone from there may have another place. */
+/** Reports whether its node is cordoned: an engine whose pods are gone from there may have another place. */
 export const isCordoned = ({ fault }: PlanSlot): boolean => fault?.reason === 'NodeCordoned';
 
-/** Whether its node takes no pods, for whatever reason. */
+/** Reports whether its node takes no pods, for any reason. */
 export const isShut = (slot: PlanSlot): boolean => isCordoned(slot) || slot.fault?.reason === 'NodeUnschedulable';
 
 /** Reports whether a slot has the tenants that it had, and gets none: it is pending, or its node takes no pods. */
@@ -22,7 +22,7 @@ const isClosed = (slot: PlanSlot): boolean => isPending(slot) || isShut(slot);
 /** Reports whether engines cannot stay on a slot. One that is closed is not lost where the ledger has its size. */
 export const isLost = (slot: PlanSlot): boolean => slot.fault !== undefined && !(isClosed(slot) && slot.usableBytes > 0);
 
-/** Which places are lost to their engines: on slots that cannot be used, and of those that a cordoned node lost its pods of. Pure. */
+/** Returns the places that are lost to their engines: on slots that cannot be used, and of those that a cordoned node lost its pods of. Pure. */
 export function lostTo({ requests }: Owner, { slots }: Inventory): (place: Pick<Place, 'item' | 'slot'>) => boolean {
   const lost = new Set(slots.filter(isLost).map(({ name }) => name));
   const cordoned = new Set(slots.filter(isCordoned).map(({ name }) => name));

@@ -48,7 +48,7 @@ export async function publishGpus(world: World): Promise<void> {
   answerWith(world, digest);
 }
 
-/** Where an item of the pool is; undefined: nowhere. */
+/** Returns the slot of an item of the pool; undefined: it has none. */
 export const slotOf = (world: World, item: string): string | undefined =>
   pools(world)[0]?.status?.plan?.assignments.find((place) => place.item === item)?.slot;
 

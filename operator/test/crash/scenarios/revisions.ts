@@ -102,13 +102,13 @@ export const counted = (world: World): Promise<void> =>
 export const assigned = (world: World, arm: 'revision' | 'verifierRevision'): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(world.server.objects(resources.agentTasks).map(({ metadata, status }) => [metadata.name, status?.assignment?.[arm]]));
 
-/** What a ConfigMap has under a key, as JSON. */
+/** Returns the value of a ConfigMap under a key, parsed from JSON. */
 export function bookIn<T>(world: World, name: string, key: string, absent: T): T {
   const text = world.server.objects(resources.configMaps).find(({ metadata }) => metadata.name === name)?.data?.[key];
   return text === undefined ? absent : (JSON.parse(text) as T);
 }
 
-/** What was counted of the arms of a rollout. */
+/** Returns the counts of the arms of a rollout. */
 export const armsIn = (world: World, name: 'coding-pool-rollout' | 'judge-model-rollout'): Readonly<Record<string, object>> =>
   bookIn<{ readonly arms: Readonly<Record<string, object>> }>(world, name, 'counts.json', { arms: {} }).arms;
 
