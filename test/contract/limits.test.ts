@@ -5,7 +5,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { longName } from '../../operator/test/limits/atLimit.ts';
 import { faultsOf } from '../../operator/test/limits/bounds.ts';
-import { written } from '../../operator/test/limits/reported.ts';
+import { written } from '../../operator/test/limits/written.ts';
 import {
   artifacts,
   beyondRunning,

@@ -16,7 +16,6 @@ import {
   createAttemptEngine,
   type AttemptContext,
   type AttemptEngine,
-  type CollectCoverage,
   type EngineOptions,
   type Report,
 } from '../../agent-image/src/attempt/index.ts';
@@ -110,7 +109,7 @@ export class LoopBed implements AsyncDisposable {
   }
 
   /** @param covers how coverage is found; by itself as in the worker */
-  static async open(covers: CollectCoverage = collectCoverage): Promise<LoopBed> {
+  static async open(covers: EngineOptions['collectCoverage'] = collectCoverage): Promise<LoopBed> {
     const folder = await mkdtemp(join(tmpdir(), 'loop-bed-'));
     return new LoopBed(await engineOf({ collectCoverage: covers }), await storeIn(folder), folder);
   }
