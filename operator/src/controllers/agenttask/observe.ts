@@ -18,6 +18,7 @@ import { openingsOf, sandboxState } from './sandbox/state.ts';
 import { Preparations } from './sandbox/state.ts';
 import type { Bounds, Turn, Order, QueueView } from './queue/poolQueue.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
+import { isReady } from '../../serving/podTrouble.ts';
 import { dependenciesOf } from '../../runtime/taskCensus.ts';
 
 /** Inputs of an observer besides the caches. */
@@ -215,7 +216,7 @@ export class Observer {
   #view(namespace: string, name: string, pod: Pod | undefined, load: number): WorkerView {
     const freshMs = this.#options.leases.freshMs(`${namespace}/${name}`);
     const lost = lossOfWorker(`${namespace}/${name}`, pod, freshMs);
-    return { name, namespace, lost, freshMs, load, ready: lost === undefined && isReady(pod) };
+    return { name, namespace, lost, freshMs, load, ready: lost === undefined && pod !== undefined && isReady(pod) };
   }
 
   /** Orders that stand, the oldest first. One for an earlier task of this name is none for this one. */
@@ -233,10 +234,6 @@ export class Observer {
 
 function isSandbox(pod: Pod): boolean {
   return pod.metadata.labels?.[labels.component] === 'sandbox';
-}
-
-export function isReady(pod: Pod | undefined): boolean {
-  return pod?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 }
 
 function lossOfWorker(key: string, pod: Pod | undefined, freshMs: number): string | undefined {

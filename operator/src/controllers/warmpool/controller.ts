@@ -10,7 +10,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { recordComponent, recordKeys } from '../../pools/made.ts';
 import { jwksConfigMap } from '../agenttask/sandbox/pod.ts';
 import { capabilitiesOf, sameAbility } from '../agenttask/sandbox/capabilities.ts';
-import { TemplateHashes, type WarmSource } from '../agenttask/sandbox/template.ts';
+import { TemplateHashes, type TemplateSource } from '../agenttask/sandbox/template.ts';
 import { WarmExecutor, WarmRecords } from './execute.ts';
 import { warmIndex, warmPoolOf } from '../../runtime/caches.ts';
 
@@ -118,7 +118,7 @@ export function createWarmPoolController(context: OperatorContext, options: Warm
   const hashes = new TemplateHashes();
   const reconcile = async (key: string, { signal }: { readonly signal: AbortSignal }): Promise<Outcome> => {
     const pool = presentPool(context, key);
-    const source: WarmSource | undefined =
+    const source: TemplateSource | undefined =
       pool === undefined ? undefined : { pool, config, issuer: tokens.issuer(), capabilities: capabilitiesOf(caches) };
     const template = source === undefined ? '' : hashes.of(source, source.pool.spec.policy.minIsolation);
     const places = placesOf(caches, config, preparations, key, pool);

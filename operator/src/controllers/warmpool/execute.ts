@@ -4,7 +4,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { imagesOf, MadeSandboxes, recordComponent, recordKeys, recordName } from '../../pools/made.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { type ConfigMap, type Pod, resources } from '../../runtime/resources.ts';
-import { warmPod, type WarmSource } from '../agenttask/sandbox/template.ts';
+import { warmPod, type TemplateSource } from '../agenttask/sandbox/template.ts';
 import type { WarmAction } from './decide.ts';
 
 /** Lines of sandboxes that wait no more which a record may have before it is written without them. */
@@ -100,7 +100,7 @@ export class WarmExecutor {
   async run(
     key: string,
     actions: readonly WarmAction[],
-    source: WarmSource | undefined,
+    source: TemplateSource | undefined,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, string>> {
     const refusals = new Map<string, string>();
@@ -131,7 +131,7 @@ export class WarmExecutor {
 
   async #create(
     key: string,
-    source: WarmSource,
+    source: TemplateSource,
     { namespace, count }: Extract<WarmAction, { type: 'create' }>,
     signal: AbortSignal,
   ): Promise<string | undefined> {
