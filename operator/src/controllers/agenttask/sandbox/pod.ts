@@ -5,7 +5,6 @@ import type {
   V1Pod,
   V1PodSpec,
   V1ResourceRequirements,
-  V1SecurityContext,
   V1Volume,
   V1VolumeMount,
   V1NetworkPolicy,
@@ -17,6 +16,7 @@ import type { OwnerReference } from '@agentfleet/kube';
 import type { SandboxTemplate } from '@agentfleet/protocol/api';
 import { homeDir, keeperPort, workspaceDir } from '@agentfleet/protocol/keeper';
 import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
+import { containerSecurity, podSecurity } from '../../../runtime/pod.ts';
 import { podWith, type OperandSettings } from '../../../runtime/settings.ts';
 import type { NodeChoice } from './capabilities.ts';
 
@@ -25,9 +25,6 @@ export const linkSecret = { name: 'agentfleet-link', key: 'key' } as const;
 
 /** ConfigMap with the cluster's token signing keys, in every namespace with sandboxes. */
 export const jwksConfigMap = 'agentfleet-jwks';
-
-/** Uid and gid of both containers: one owner for all files, so that the keeper reads a 0600 file too. */
-export const sandboxUid = 10_001;
 
 /** Folder of the runner and its link inside the user's container. */
 const hiddenDir = '/.agentfleet';
@@ -92,12 +89,6 @@ const gib = 1024 ** 3;
  */
 const slack = 2;
 
-const locked: V1SecurityContext = {
-  allowPrivilegeEscalation: false,
-  readOnlyRootFilesystem: true,
-  capabilities: { drop: ['ALL'] },
-};
-
 /**
  * The pod of one sandbox: an init container that brings the runner into the user's container,
  * the keeper, and the user's container itself. It satisfies the Pod Security level *restricted*.
@@ -123,14 +114,8 @@ function podSpec(input: SandboxPodInput): V1PodSpec {
     dnsConfig: { nameservers: ['127.0.0.1'] }, // the API demands one; nothing listens there
     terminationGracePeriodSeconds: 10,
     ...placement(input),
-    securityContext: {
-      runAsNonRoot: true,
-      runAsUser: sandboxUid,
-      runAsGroup: sandboxUid,
-      fsGroup: sandboxUid,
-      fsGroupChangePolicy: 'OnRootMismatch',
-      seccompProfile: { type: 'RuntimeDefault' },
-    },
+    // One owner for all files of both containers, so that the keeper reads a 0600 file too.
+    securityContext: podSecurity,
     ...(input.runnerVolume === true ? {} : { initContainers: [installRunner(input)] }),
     containers: [keeper(input), tools(input)],
     volumes: volumes(input),
@@ -171,7 +156,7 @@ function installRunner(input: SandboxPodInput): V1Container {
     name: 'install-runner',
     image: input.sandboxImage,
     command: ['/opt/agentfleet/runner', 'install', `${hiddenDir}/bin`],
-    securityContext: locked,
+    securityContext: containerSecurity,
     resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { memory: '64Mi' } },
     volumeMounts: [{ name: 'bin', mountPath: `${hiddenDir}/bin` }],
   };
@@ -181,7 +166,7 @@ function keeper(input: SandboxPodInput): V1Container {
   return {
     name: 'keeper',
     image: input.sandboxImage,
-    securityContext: locked,
+    securityContext: containerSecurity,
     ports: [{ name: 'http', containerPort: keeperPort }],
     env: keeperEnv(input),
     // A restore holds two trees of the largest size that the keeper lets in (`defaultEntries`).
@@ -235,7 +220,7 @@ function tools(input: SandboxPodInput): V1Container {
     name: 'tools',
     image: input.toolsImage,
     command: [`${hiddenDir}/bin/runner`, 'serve'],
-    securityContext: locked,
+    securityContext: containerSecurity,
     env: [{ name: 'AGENTFLEET_LINK', value: `${hiddenDir}/link/keeper.sock` }, linkKey],
     // A quantity may be a number too; the type of client-node does not know it.
     resources: (input.toolsResources as V1ResourceRequirements | undefined) ?? {
