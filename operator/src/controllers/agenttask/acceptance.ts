@@ -204,7 +204,7 @@ const written = ({ host, port }: HostPort): string => `${host}:${port}`;
  * the worker, which judges their addresses; here only what is written counts. Pure.
  */
 function hostRefusal({ spec }: AgentTask, pool: ExpertPool): string | undefined {
-  const of = `ExpertPool ${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
+  const of = `ExpertPool ${keyOf(pool)}`;
   const listed = pool.spec.policy.allowedHosts;
   const unlisted = (asked: HostPort): boolean => listed?.some((one) => written(one) === written(asked)) !== true;
   const hosts = (spec.policy.network.hosts ?? []).filter(unlisted);
@@ -233,18 +233,15 @@ function repositoryOf({ workspace }: AgentTask['spec']): HostPort | undefined {
   return { host: hostname, port: port === '' ? 443 : Number(port) };
 }
 
-/** Returns the reason for which the pool does not let the task have the tools that it names; undefined when it does. Pure. */
-function toolsRefusal({ spec }: AgentTask, pool: ExpertPool): string | undefined {
-  const of = `ExpertPool ${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
-  return serverRefusal(spec.tools?.mcpServers ?? [], pool, of);
-}
-
-type Server = NonNullable<NonNullable<AgentTask['spec']['tools']>['mcpServers']>[number];
-
-/** A server is one of the pool's, or at a host that the pool lists; its addresses are the worker's to judge. */
-function serverRefusal(servers: readonly Server[], { spec }: ExpertPool, of: string): string | undefined {
+/**
+ * Returns the reason for which the pool does not let the task have the tools that it names; undefined when it does. A server is one of
+ * the pool's, or at a host that the pool lists; its addresses are the worker's to judge. Pure.
+ */
+function toolsRefusal(task: AgentTask, pool: ExpertPool): string | undefined {
+  const of = `ExpertPool ${keyOf(pool)}`;
+  const { spec } = pool;
   const listed = spec.tools?.mcpServers ?? [];
-  for (const { name, url } of servers) {
+  for (const { name, url } of task.spec.tools?.mcpServers ?? []) {
     const known = listed.find((one) => one.name === name);
     if (known !== undefined && (url === undefined || url === known.url)) continue;
     if (known !== undefined)

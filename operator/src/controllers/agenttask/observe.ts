@@ -105,7 +105,7 @@ export class Observer {
       registriesListed: this.#options.registriesListed,
       openings: openingsOf(caches.networkPolicies.lister.list({ namespace: task.metadata.namespace ?? '' }), { task, pool, pods }),
       capabilities: this.capabilities(),
-      prepared: pool !== undefined && this.#preparations.has(pool, task.metadata.namespace ?? ''),
+      prepared: pool !== undefined && this.#preparations.of(pool)(task.metadata.namespace ?? ''),
       pods,
       warm: pool === undefined || pods.length > 0 ? [] : this.#warm(task, pool, hindrances.taken),
       workers: pool === undefined ? [] : this.#workers(pool, task),

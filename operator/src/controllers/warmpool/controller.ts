@@ -34,7 +34,7 @@ function placesOf(
       namespace: name,
       entry: allowed ? warmEntry(pool, name) : undefined,
       // A pool that cannot be carried out as it is gets nothing new.
-      prepared: allowed && isAccepted(pool) && preparations.has(pool, name),
+      prepared: allowed && isAccepted(pool) && preparations.of(pool)(name),
       pods: waiting.filter(({ metadata }) => metadata.namespace === name),
     };
   });

@@ -1,4 +1,4 @@
-import { type NewEvent, findCondition, isControlledBy } from '@agentfleet/kube';
+import { type Condition, type NewEvent, findCondition, isControlledBy } from '@agentfleet/kube';
 import {
   type AgentTask,
   type AgentTaskOrder,
@@ -128,6 +128,19 @@ export interface Refusal {
   /** Nothing but a change by its owner or the platform's can help. */
   readonly stalled: boolean;
 }
+
+/** One sentence of state for programs and people: a condition without its type. */
+export interface ConditionValue {
+  readonly status: Condition['status'];
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+export const conditionValue = (status: ConditionValue['status'], reason: Reason, message: string): ConditionValue => ({
+  status,
+  reason,
+  message,
+});
 
 /** Final result of the task. */
 export interface Verdict {

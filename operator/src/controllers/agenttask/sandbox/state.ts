@@ -177,11 +177,7 @@ export class Preparations {
     this.#configMaps = configMaps;
   }
 
-  has(pool: ExpertPool, namespace: string): boolean {
-    return this.of(pool)(namespace);
-  }
-
-  /** Reports it for many namespaces at one moment. */
+  /** Returns what reports it for namespaces at one moment. */
   of(pool: ExpertPool): (namespace: string) => boolean {
     const { lister } = this.#configMaps;
     const brief = lister.get(`${pool.metadata.namespace ?? ''}/${briefName(pool.metadata.name)}`);
