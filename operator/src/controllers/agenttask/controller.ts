@@ -21,7 +21,6 @@ import { labels } from '@agentfleet/protocol/pool';
 import { noTracing, withinTask } from '@agentfleet/protocol/tracing';
 import { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
-import { usualTrackingLabels } from '../../runtime/caches.ts';
 import { EndedTasks } from './requeues.ts';
 import { decide } from './decide.ts';
 import { taskMetrics, type TaskMetrics } from './telemetry.ts';
@@ -206,12 +205,8 @@ class Reconciler {
     this.spending = new SpendingBooks(context, (task) => this.#observer.resolve(task).pool);
     this.#observer = new Observer({
       caches,
-      clock,
-      reach: config,
-      registriesListed: config.egress.registries.length > 0,
-      trackingLabels: config.trackingLabels ?? usualTrackingLabels,
+      config,
       templates: (pool, floor) => hashes.of({ pool, config, issuer: tokens.issuer(), capabilities: this.#observer.capabilities() }, floor),
-      namespace: config.namespace,
       ledger: this.#ledger,
       leases,
       spending: (task, pool) => this.spending.view(task, pool),

@@ -24,10 +24,7 @@ import { asArm, modelRecord } from './rolloutPlan.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
 import { conditionsFor } from '@agentfleet/kube';
 import { shadowCondition } from '../../revisions/index.ts';
-import { calibrationStatus, judgeCalibration, thresholdsInForce, type Judgement, armCalibration } from './calibration.ts';
-
-/** Decision on the objects of a model; those to write come in the order in which they are made. */
-type ModelDecision = PoolDecision;
+import { calibrationStatus, judgeCalibration, thresholdsInForce, armCalibration } from './calibration.ts';
 
 /** The place of pods by the plan in force; those of a revision have one of their own. */
 function seatOfModel(model: EnergyModel, revision?: string): Seat {
@@ -75,7 +72,7 @@ function obstaclesOf({ model, plan }: ModelSnapshot): readonly Obstacle[] {
 }
 
 /** Decides which objects a model is to consist of, and which present ones are surplus. Pure: equal snapshots give equal decisions. */
-export function decideModel(snapshot: ModelSnapshot): ModelDecision {
+export function decideModel(snapshot: ModelSnapshot): PoolDecision {
   const { model, operatorNamespace, prometheusNamespace, children, plan } = snapshot;
   const { name } = model.metadata;
   const walls = [verifierWall(model, operatorNamespace, prometheusNamespace), ...modelHoldersWall(model)];
@@ -106,7 +103,7 @@ function mismatch({ model, deployment, info }: ModelSnapshot, { fault }: Serving
   return `the pods tell ${reported}, and spec.artifact.digest is ${digest}; ${cure}`;
 }
 
-function servingNow(snapshot: ModelSnapshot, decision: ModelDecision): Serving {
+function servingNow(snapshot: ModelSnapshot, decision: PoolDecision): Serving {
   const { model, image, deployment, notes } = snapshot;
   const pods = snapshot.pods.filter(withImage(image));
   const serving = servingOf({ wanted: model.spec.resources.replicas, deployment, pods, notes, obstacle: decision.obstacles[0] });
@@ -150,38 +147,33 @@ function conditionsOf(
 
 type Arm = NonNullable<EnergyModelStatus['arms']>[number];
 
-/** A revision that has pods, with what its own calibration makes of its answers. */
-function armStatus(model: EnergyModel, { infos }: ModelSnapshot, arm: ModelArm, now: number): Arm {
-  const info = infos?.get(arm.revision);
-  const own = asArm(model, arm);
-  const judgement = judgeCalibration({ model: own, info }, now);
+/** Pods that judge, with what their own calibration makes of their answers. */
+function armStatus({ model, info }: Pick<ModelSnapshot, 'model' | 'info'>, revision: string | undefined, now: number): Arm {
+  const judgement = judgeCalibration({ model, info }, now);
   return {
-    revision: arm.revision,
-    endpoint: serverUrl(verifierName(model.metadata.name, arm.revision), model.metadata.namespace ?? ''),
+    endpoint: serverUrl(verifierName(model.metadata.name, revision), model.metadata.namespace ?? ''),
     // Of the artifact and not of the code around it: what spec.artifact.digest may demand.
     ...(info?.artifact == null ? {} : { digest: info.artifact }),
-    thresholdsInForce: thresholdsInForce(own, judgement),
+    thresholdsInForce: thresholdsInForce(model, judgement),
     ...armCalibration(judgement),
   };
 }
 
 /** Returns the verifiers that judge: first the one that does so for tasks without a revision. */
-function armsNow(snapshot: ModelSnapshot, judgement: Judgement, now: number): Arm[] {
-  const { model, info, plan } = snapshot;
-  const only = {
-    endpoint: serverUrl(verifierName(model.metadata.name, plan?.serving?.revision), model.metadata.namespace ?? ''),
-    ...(info?.artifact == null ? {} : { digest: info.artifact }),
-    thresholdsInForce: thresholdsInForce(model, judgement),
-    ...armCalibration(judgement),
-  };
+function armsNow(snapshot: ModelSnapshot, now: number): Arm[] {
+  const { model, infos, plan } = snapshot;
+  const only = armStatus(snapshot, plan?.serving?.revision, now);
   if (plan?.status === undefined) return [only];
-  const arms = plan.arms.map((arm) => armStatus(model, snapshot, arm, now));
+  const arms = plan.arms.map((arm): Arm => {
+    const { revision } = arm;
+    return { revision, ...armStatus({ model: asArm(model, arm), info: infos?.get(revision) }, revision, now) };
+  });
   // Before a rollout has a stable revision, the pods of before judge.
   return (plan.serving === undefined ? [only, ...arms] : arms).slice(0, maxModelArms);
 }
 
 /** Status of a model as it is after a decision. Pure. `now` is wall time in ms. */
-export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, now: number): EnergyModelStatus {
+export function modelStatus(snapshot: ModelSnapshot, decision: PoolDecision, now: number): EnergyModelStatus {
   const { model, plan } = snapshot;
   const serving = servingNow(snapshot, decision);
   const judgement = judgeCalibration(snapshot, now);
@@ -193,7 +185,7 @@ export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, no
     conditions: conditionsOf(model, words, now),
     ready: serving.ready,
     ...(reported === undefined ? {} : { calibration: calibrationStatus(reported) }),
-    arms: armsNow(snapshot, judgement, now),
+    arms: armsNow(snapshot, now),
     ...(plan?.status === undefined ? {} : { rollout: reportedRollout(plan.status) }),
   };
 }

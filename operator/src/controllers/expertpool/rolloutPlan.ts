@@ -19,16 +19,23 @@ export interface InUse {
 }
 
 /** Ms between two looks at a rollout that goes on, and at one that waits. */
-const lookMs = { open: 1_000, waiting: 5_000 } as const;
+export const lookMs = { open: 1_000, waiting: 5_000 } as const;
 
 /** The revision that the spec asks for. Pure. */
 export function desiredArm({ pool, images, recorded }: PoolSnapshot): RecordedArm {
   const { experts } = pool.spec;
   const revision = poolRevision(pool.metadata.uid ?? '', experts, (expert) => imageOf(expert, images));
-  const known = recorded?.get(revision);
-  const number = known?.number ?? 1 + Math.max(0, ...[...(recorded?.values() ?? [])].map((arm) => arm.number));
-  return { revision, experts, images, number };
+  return { revision, experts, images, number: recordNumber(recorded, revision) };
 }
+
+/** Returns the number of the record of a revision; the next one where it has none. Pure. */
+export function recordNumber(recorded: ReadonlyMap<string, { readonly number: number }> = new Map(), revision: string): number {
+  return recorded.get(revision)?.number ?? 1 + Math.max(0, ...[...recorded.values()].map(({ number }) => number));
+}
+
+/** Lists the records of revisions that stay, as `group/plural/name`. */
+export const recordKeys = (owner: KubeObject, kind: 'pool' | 'model', revisions: Iterable<string>): readonly string[] =>
+  [...new Set(revisions)].map((one) => identity(resources.controllerRevisions, revisionRecordName(owner.metadata.name, kind, one)));
 
 /**
  * Experts that still have pods from before there were revisions. Those on GPUs do not wait for the first revision: there may be
@@ -71,12 +78,12 @@ export function planOf(snapshot: PoolSnapshot, status: RolloutReport, inUse: InU
   const drains = now - Date.parse(status.since) < drainSecondsOf(snapshot.policy) * 1000;
   const rest = ending(snapshot, new Set(wanted.map(({ revision }) => revision)), { inUse, drains });
   const all = [...new Map([...wanted, ...rest].map((arm) => [arm.revision, arm])).values()];
-  const held = new Set([
+  const held = [
     ...all.map(({ revision }) => revision),
     desired.revision,
     ...(status.lastGreen ?? []),
     ...(status.canary === undefined ? [] : [status.canary]),
-  ]);
+  ];
   const plain = plainExperts(snapshot);
   const keepPlain = status.stable === undefined || drains || inUse.plain();
   return {
@@ -86,7 +93,7 @@ export function planOf(snapshot: PoolSnapshot, status: RolloutReport, inUse: InU
     arms: all,
     record: recorded?.has(desired.revision) === true ? undefined : desired,
     keep: [
-      ...[...held].map((revision) => identity(resources.controllerRevisions, revisionRecordName(pool.metadata.name, 'pool', revision))),
+      ...recordKeys(pool, 'pool', held),
       identity(resources.configMaps, rolloutLedgerName(pool.metadata.name, 'pool')),
       ...(keepPlain
         ? [...childrenNamed([...plain].map((name) => expertName(pool.metadata.name, name))), ...partsOfPlainGateway(pool)]
@@ -115,12 +122,7 @@ export function leavingPlan(snapshot: PoolSnapshot, inUse: InUse): RolloutPlan |
     plain: new Set(),
     arms: [],
     record: undefined,
-    keep: [
-      ...left.map(({ resource, object }) => identity(resource, object.metadata.name)),
-      ...[...recorded.keys()].map((revision) =>
-        identity(resources.controllerRevisions, revisionRecordName(pool.metadata.name, 'pool', revision)),
-      ),
-    ],
+    keep: [...left.map(({ resource, object }) => identity(resource, object.metadata.name)), ...recordKeys(pool, 'pool', recorded.keys())],
     againMs: lookMs.waiting,
   };
 }

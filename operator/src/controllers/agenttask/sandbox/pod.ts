@@ -31,7 +31,7 @@ const hiddenDir = '/.agentfleet';
 
 /** Path at which the keeper sees /tmp of the user's container, to measure it. */
 const scratchDir = '/mnt/tmp';
-export const storeDir = '/var/lib/agentfleet';
+const storeDir = '/var/lib/agentfleet';
 
 /** Inputs that decide a sandbox pod. Sizes are in bytes. */
 export interface SandboxPodInput {
@@ -95,14 +95,13 @@ const slack = 2;
  * Pure: equal inputs give equal pods.
  */
 export function sandboxPod(input: SandboxPodInput): V1Pod {
-  const pod = plainPod(input);
-  if (input.layered !== true) return pod;
-  const bytes = slack * ((input.workspaceBytes ?? 2 * gib) + (input.storeBytes ?? 4 * gib));
-  return withLayers(pod, { bytes, mount: (name, path) => kept(input, name, path) });
+  const spec = podWith(podSpec(input), input.settings ?? {});
+  return { apiVersion: 'v1', kind: 'Pod', metadata: metadata(input), spec: input.layered === true ? withLayers(spec, input) : spec };
 }
 
-function plainPod(input: SandboxPodInput): V1Pod {
-  return { apiVersion: 'v1', kind: 'Pod', metadata: metadata(input), spec: podWith(podSpec(input), input.settings ?? {}) };
+/** Bytes of the tree and of the store. */
+function sizesOf({ workspaceBytes = 2 * gib, storeBytes = 4 * gib }: SandboxPodInput) {
+  return { workspaceBytes, storeBytes };
 }
 
 function podSpec(input: SandboxPodInput): V1PodSpec {
@@ -187,6 +186,7 @@ function keeper(input: SandboxPodInput): V1Container {
 }
 
 function keeperEnv(input: SandboxPodInput): V1EnvVar[] {
+  const { workspaceBytes, storeBytes } = sizesOf(input);
   const fixed: Record<string, string> = {
     AGENTFLEET_LISTEN: `0.0.0.0:${keeperPort}`,
     AGENTFLEET_LINK: `${hiddenDir}/link/keeper.sock`,
@@ -196,9 +196,9 @@ function keeperEnv(input: SandboxPodInput): V1EnvVar[] {
     AGENTFLEET_ISSUER: input.issuer,
     AGENTFLEET_CLIENT: input.clients.join(','),
     AGENTFLEET_RUNNER: '/opt/agentfleet/runner',
-    AGENTFLEET_WORKSPACE_LIMIT_BYTES: String(input.workspaceBytes ?? 2 * gib),
+    AGENTFLEET_WORKSPACE_LIMIT_BYTES: String(workspaceBytes),
     AGENTFLEET_SCRATCH: scratchDir,
-    AGENTFLEET_STORE_LIMIT_BYTES: String(input.storeBytes ?? 4 * gib),
+    AGENTFLEET_STORE_LIMIT_BYTES: String(storeBytes),
     ...(input.allowUnenforcedNetwork === true ? { AGENTFLEET_ALLOW_UNENFORCED_NETWORK: 'true' } : {}),
     ...((input.resolvers ?? []).length === 0 ? {} : { AGENTFLEET_PROBE_DNS: (input.resolvers ?? []).join(',') }),
     ...(input.sentinel === undefined ? {} : { AGENTFLEET_PROBE_SENTINEL: `sentinel=${input.sentinel}` }),
@@ -247,6 +247,7 @@ function kept({ claim }: SandboxPodInput, name: string, mountPath: string): V1Vo
 }
 
 function volumes(input: SandboxPodInput): V1Volume[] {
+  const { workspaceBytes, storeBytes } = sizesOf(input);
   const scratch = (name: 'workspace' | 'home' | 'tmp' | 'store', bytes: number): V1Volume => {
     const memory = input.memoryBacked?.some((backed) => backed === name) === true;
     return { name, emptyDir: { ...(memory ? { medium: 'Memory' } : {}), sizeLimit: String(memory ? bytes : slack * bytes) } };
@@ -256,13 +257,9 @@ function volumes(input: SandboxPodInput): V1Volume[] {
       ? { name: 'bin', image: { reference: input.sandboxImage, pullPolicy: input.settings?.imagePullPolicy ?? 'IfNotPresent' } }
       : { name: 'bin', emptyDir: { sizeLimit: '64Mi' } },
     { name: 'link', emptyDir: { sizeLimit: '1Mi' } },
-    scratch('tmp', input.workspaceBytes ?? 2 * gib),
+    scratch('tmp', workspaceBytes),
     ...(input.claim === undefined
-      ? [
-          scratch('workspace', input.workspaceBytes ?? 2 * gib),
-          scratch('home', input.workspaceBytes ?? 2 * gib),
-          scratch('store', input.storeBytes ?? 4 * gib),
-        ]
+      ? [scratch('workspace', workspaceBytes), scratch('home', workspaceBytes), scratch('store', storeBytes)]
       : [{ name: claimVolume, persistentVolumeClaim: { claimName: input.claim } }]),
     { name: 'jwks', configMap: { name: jwksConfigMap } },
   ];
@@ -309,7 +306,7 @@ export function sandboxNetworkPolicy(namespace: string, workerNamespaces: readon
 }
 
 /** Folder of the layers, in the keeper's container only. */
-export const layersDir = '/var/lib/agentfleet-layers';
+const layersDir = '/var/lib/agentfleet-layers';
 
 /** The image's entry point: `runner mount` starts it, and keeps the right to mount to itself. */
 const keeperProgram = [
@@ -327,21 +324,15 @@ const keeperProgram = [
  * may put mounts that it is handed in place. What either starts has no capability. No Pod Security level but *privileged*
  * lets such a pod in. Pure.
  */
-function withLayers(
-  { spec, ...pod }: V1Pod,
-  layers: { readonly bytes: number; readonly mount: (name: string, path: string) => V1VolumeMount },
-): V1Pod {
-  if (spec === undefined) return pod;
-  const mount = layers.mount('layers', layersDir);
-  const own = mount.name === 'layers' ? [{ name: 'layers', emptyDir: { sizeLimit: String(layers.bytes) } }] : [];
+function withLayers(spec: V1PodSpec, input: SandboxPodInput): V1PodSpec {
+  const mount = kept(input, 'layers', layersDir);
+  const { workspaceBytes, storeBytes } = sizesOf(input);
+  const own = input.claim === undefined ? [{ name: 'layers', emptyDir: { sizeLimit: String(slack * (workspaceBytes + storeBytes)) } }] : [];
   const containers = spec.containers.map((container) =>
     container.name === 'keeper' ? layeredKeeper(container, mount) : layeredTools(container),
   );
   const securityContext = Object.assign({}, spec.securityContext, rootOfPod);
-  return {
-    ...pod,
-    spec: Object.assign({}, spec, { hostUsers: false, securityContext, containers, volumes: [...(spec.volumes ?? []), ...own] }),
-  };
+  return Object.assign({}, spec, { hostUsers: false, securityContext, containers, volumes: [...(spec.volumes ?? []), ...own] });
 }
 
 const rootOfPod: V1PodSecurityContext = { runAsNonRoot: false, runAsUser: 0, runAsGroup: 0, fsGroup: 0 };

@@ -85,9 +85,13 @@ export function verifier(model: EnergyModel): VerifierEndpoint {
   const [stable] = status?.arms ?? [];
   if (stable !== undefined) return endpointOf(model, stable);
   const endpoint = serverUrl(verifierName(metadata.name), metadata.namespace ?? '');
-  const { calibration, gates, thresholds } = spec;
-  const demanded = calibration !== undefined || gates !== undefined || thresholds.source === 'Calibration';
-  return endpointOf(model, { endpoint, thresholdsInForce: thresholds, ...(demanded && { calibration: { abstains: 'NotReported' } }) });
+  const calibration = demandsCalibration(model) ? { calibration: { abstains: 'NotReported' } } : {};
+  return endpointOf(model, { endpoint, thresholdsInForce: spec.thresholds, ...calibration });
+}
+
+/** Reports whether only calibrated probabilities of a model count. Those of one that needs no calibration count as they are. */
+export function demandsCalibration({ spec }: EnergyModel): boolean {
+  return spec.calibration !== undefined || spec.gates !== undefined || spec.thresholds.source === 'Calibration';
 }
 
 /** Acts of one request to a verifier, and after how long it counts as unavailable. */
