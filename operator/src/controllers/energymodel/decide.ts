@@ -103,11 +103,11 @@ function mismatch({ model, deployment, info }: ModelSnapshot, { fault }: Serving
   return `the pods tell ${reported}, and spec.artifact.digest is ${digest}; ${cure}`;
 }
 
-function servingNow(snapshot: ModelSnapshot, decision: PoolDecision): Serving {
+function servingNow(snapshot: ModelSnapshot, [obstacle]: readonly Obstacle[]): Serving {
   const { model, image, deployment, notes } = snapshot;
   const pods = snapshot.pods.filter(withImage(image));
-  const serving = servingOf({ wanted: model.spec.resources.replicas, deployment, pods, notes, obstacle: decision.obstacles[0] });
-  const message = decision.obstacles.length > 0 ? undefined : mismatch(snapshot, serving);
+  const serving = servingOf({ wanted: model.spec.resources.replicas, deployment, pods, notes, obstacle });
+  const message = obstacle !== undefined ? undefined : mismatch(snapshot, serving);
   const phase = serving.ready > 0 ? 'Degraded' : 'Unavailable';
   return message === undefined ? serving : { ...serving, phase, fault: { reason: 'DigestMismatch', message, stalled: true } };
 }
@@ -173,9 +173,9 @@ function armsNow(snapshot: ModelSnapshot, now: number): Arm[] {
 }
 
 /** Status of a model as it is after a decision. Pure. `now` is wall time in ms. */
-export function modelStatus(snapshot: ModelSnapshot, decision: PoolDecision, now: number): EnergyModelStatus {
+export function modelStatus(snapshot: ModelSnapshot, obstacles: readonly Obstacle[], now: number): EnergyModelStatus {
   const { model, plan } = snapshot;
-  const serving = servingNow(snapshot, decision);
+  const serving = servingNow(snapshot, obstacles);
   const judgement = judgeCalibration(snapshot, now);
   const { reported } = judgement;
   const shadow = shadowCondition(plan?.status, plan?.shadow, now);

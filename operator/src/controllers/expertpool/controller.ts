@@ -86,15 +86,6 @@ function nextLookMs(snapshot: PoolSnapshot, heartbeats: Heartbeats, heldMs: numb
 /** Time until a rollout is decided again where its pool was changed since it was read, ms. */
 const conflictMs = 100;
 
-async function conflictless(write: Promise<number | undefined>): Promise<{ readonly heldMs: number | undefined } | 'Conflict'> {
-  try {
-    return { heldMs: await write };
-  } catch (error) {
-    if (!isConflict(error)) throw error;
-    return 'Conflict';
-  }
-}
-
 function observerOf(context: OperatorContext, { children, heartbeats, infos, latencies, ask }: ExpertPoolOptions): PoolObserver {
   const { transport, clock, log } = context;
   const notes = new NoteReader({ transport, clock, log });
@@ -111,13 +102,10 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
   const follow = async (pool: ExpertPool, snapshot: PoolSnapshot, signal: AbortSignal): Promise<Outcome> => {
     const decision = decidePool(snapshot);
     if (makesAnew(decision.apply, snapshot.children) && (await isGone(pools, pool, signal))) return done;
-    const { deployments, refusal } = await executePool(decision, writer, signal);
+    const { deployments, obstacles, refusal } = await executePool(decision, writer, signal);
     const after = { ...snapshot, deployments: new Map([...snapshot.deployments, ...deployments]) };
-    const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];
-    const written = await conflictless(status.write(pool, poolStatus(after, { ...decision, obstacles }, clock.now()), signal));
-    if (written === 'Conflict') return requeueAfter(conflictMs);
-    const { heldMs } = written;
-    if (refusal !== undefined) throw refusal.error;
+    const heldMs = await status.write(pool, poolStatus(after, obstacles, clock.now()), signal);
+    if (refusal !== undefined) throw refusal;
     return requeueAfter(nextLookMs(snapshot, heartbeats, heldMs));
   };
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
@@ -132,6 +120,9 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
       if (!('lost' in planned)) return await follow(pool, withPlan(seen, planned.plan), signal);
       await status.write(pool, lostStatus(pool, planned.lost, clock.now()), signal);
       return requeueAfter(idleMs);
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      return requeueAfter(conflictMs);
     } finally {
       planned.release();
     }

@@ -226,10 +226,12 @@ function unseated(snapshot: PoolSnapshot): readonly Obstacle[] {
 
 /** Result of a decision that was carried out. */
 interface Execution {
+  /** Those of the decision, and the refusal. */
+  readonly obstacles: readonly Obstacle[];
   /** Deployments as the server has them after the writes, by name: newer than what the cache shows. */
   readonly deployments: ReadonlyMap<string, Deployment>;
-  /** The first refusal of the server. */
-  readonly refusal: { readonly error: ApiError; readonly obstacle: Obstacle } | undefined;
+  /** The first refusal of the server, to be thrown once the status reports it. */
+  readonly refusal: ApiError | undefined;
 }
 
 function refused({ resource, object }: Manifest, error: ApiError): Obstacle {
@@ -245,9 +247,13 @@ const leaves: ReadonlySet<unknown> = new Set([resources.deployments, resources.j
  * on (access, walls, configuration) nothing more is written. An answer that will stay the same is a result, because the status has to
  * say it; anything else rejects, and the controller tries again.
  */
-export async function executePool({ apply, remove }: PoolDecision, writer: ChildWriter, signal: AbortSignal): Promise<Execution> {
+export async function executePool(
+  { apply, remove, obstacles }: PoolDecision,
+  writer: ChildWriter,
+  signal: AbortSignal,
+): Promise<Execution> {
   const deployments = new Map<string, Deployment>();
-  let refusal: Execution['refusal'];
+  let refusal: { readonly error: ApiError; readonly obstacle: Obstacle } | undefined;
   for (const manifest of apply) {
     try {
       const object: KubeObject | undefined = await writer.apply(manifest, signal);
@@ -255,10 +261,10 @@ export async function executePool({ apply, remove }: PoolDecision, writer: Child
     } catch (error) {
       if (!isApiError(error) || error.retryable) throw error;
       refusal ??= { error, obstacle: refused(manifest, error) };
-      if (!leaves.has(manifest.resource)) return { deployments, refusal };
+      if (!leaves.has(manifest.resource)) break;
     }
   }
-  if (refusal !== undefined) return { deployments, refusal };
+  if (refusal !== undefined) return { deployments, obstacles: [refusal.obstacle, ...obstacles], refusal: refusal.error };
   for (const child of remove) await writer.remove(child, signal);
-  return { deployments, refusal: undefined };
+  return { deployments, obstacles, refusal: undefined };
 }

@@ -1,5 +1,15 @@
-import { Applier, canonical, findCondition, keyOf, ResourceClient, type Condition, type NewEvent } from '@agentfleet/kube';
-import { fieldManagers, type ExpertPool, type ExpertPoolStatus, type Reason } from '@agentfleet/protocol/api';
+import {
+  Applier,
+  canonical,
+  findCondition,
+  keyOf,
+  ResourceClient,
+  type Clock,
+  type Informer,
+  type NewEvent,
+  type Resource,
+} from '@agentfleet/kube';
+import { fieldManagers, type EnergyModel, type ExpertPool, type ExpertPoolStatus, type Reason } from '@agentfleet/protocol/api';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { rolloutEvent, rolloutMoved } from '../../revisions/index.ts';
 import { resources } from '../../runtime/resources.ts';
@@ -8,7 +18,7 @@ import { resources } from '../../runtime/resources.ts';
 const countsEveryMs = 5_000;
 
 /** A status to write now, and ms after which it is to be looked at again because something was held back. */
-export interface Held {
+interface Held {
   readonly status: ExpertPoolStatus;
   readonly waitMs: number | undefined;
 }
@@ -25,15 +35,11 @@ export function holdCounts(desired: ExpertPoolStatus, present: ExpertPoolStatus 
   return canonical(held) === canonical(present) ? { status: held, waitMs: countsEveryMs - sinceMs } : whole;
 }
 
-/** Part of a status that Events are made from. */
-export interface WithConditions {
-  readonly conditions?: readonly Condition[];
-}
+type Conditions = Pick<ExpertPoolStatus, 'conditions'>;
 
 /** Returns the Event about a change of the condition Ready; undefined when it did not change. Pure. */
-export function readyEvent(present: WithConditions | undefined, next: WithConditions): NewEvent | undefined {
-  const conditionOf = (status: WithConditions | undefined): Condition | undefined => findCondition(status?.conditions, 'Ready');
-  const [old, ready] = [conditionOf(present), conditionOf(next)];
+export function readyEvent(present: Conditions | undefined, next: Conditions): NewEvent | undefined {
+  const [old, ready] = [findCondition(present?.conditions, 'Ready'), findCondition(next.conditions, 'Ready')];
   if (ready === undefined || (old?.status === ready.status && old.reason === ready.reason)) return undefined;
   const stalled = findCondition(next.conditions, 'Stalled') !== undefined;
   // The conditions report what is under way; Events report its end, and a pool that stops to be ready.
@@ -42,7 +48,7 @@ export function readyEvent(present: WithConditions | undefined, next: WithCondit
 }
 
 /** Returns the Event about a pool that is ready: what it goes on without, and the end of that. Pure. */
-export function degradedEvent(present: WithConditions | undefined, next: WithConditions): NewEvent | undefined {
+export function degradedEvent(present: Conditions | undefined, next: Conditions): NewEvent | undefined {
   const [old, now] = [findCondition(present?.conditions, 'Degraded'), findCondition(next.conditions, 'Degraded')];
   if (findCondition(next.conditions, 'Ready')?.status !== 'True' || old?.reason === now?.reason) return undefined;
   if (now !== undefined) return { type: 'Warning', reason: now.reason, action: 'Reconcile', note: now.message };
@@ -50,53 +56,64 @@ export function degradedEvent(present: WithConditions | undefined, next: WithCon
 }
 
 /** Returns the Event about an engine whose memory is not what was estimated; undefined when it was reported before. Pure. */
-export function driftEvent(present: WithConditions | undefined, next: WithConditions): NewEvent | undefined {
+export function driftEvent(present: Conditions | undefined, next: Conditions): NewEvent | undefined {
   const [old, now] = [findCondition(present?.conditions, 'EstimateDrift'), findCondition(next.conditions, 'EstimateDrift')];
   if (now?.status !== 'True' || old?.status === 'True') return undefined;
   return { type: 'Warning', reason: now.reason, action: 'Reconcile', note: now.message };
 }
 
-/** Writes the status of pools: one apply, and only when something in it is new. */
+/** Writes the status of pools or of models: one apply, and only when something in it is new. */
+export class StatusWriter<T extends ExpertPool | EnergyModel> {
+  readonly #events: OperatorContext['events'];
+  readonly #applier: Applier<T>;
+
+  constructor({ transport, events }: OperatorContext, resource: Resource<T>, view: Informer<T>) {
+    this.#events = events;
+    const client = new ResourceClient(transport, resource);
+    this.#applier = new Applier({ client, view, fieldManager: fieldManagers.operator, subresource: 'status' });
+    view.addHandler({ onDelete: (owner) => this.#applier.forget(keyOf(owner)) });
+  }
+
+  /** Reports whether it was written. Rejects on a conflict. */
+  async write({ apiVersion, kind, metadata, status: present }: T, status: NonNullable<T['status']>, signal: AbortSignal): Promise<boolean> {
+    // A move of the rollout is written only over the version of the status that it was decided from.
+    const version = rolloutMoved(present, status) ? metadata.resourceVersion : undefined;
+    const { name, namespace = '', uid } = metadata;
+    // The uid: an object of the same name that was made since is another one.
+    const { written } = await this.#applier.apply(
+      { apiVersion, kind, metadata: { name, namespace, uid }, status },
+      signal,
+      undefined,
+      version,
+    );
+    if (!written) return false;
+    for (const eventOf of [readyEvent, degradedEvent, driftEvent, rolloutEvent]) {
+      const event = eventOf(present, status);
+      if (event !== undefined) this.#events.record({ apiVersion, kind, metadata }, event);
+    }
+    return true;
+  }
+}
+
+/** Writes the status of pools, and their counts less often than they change. */
 export class PoolStatusWriter {
-  readonly #context: OperatorContext;
-  readonly #applier: Applier<ExpertPool>;
+  readonly #clock: Clock;
+  readonly #writer: StatusWriter<ExpertPool>;
   /** Monotonic ms of the last write, by pool. */
   readonly #writtenAt = new Map<string, number>();
 
   constructor(context: OperatorContext) {
-    const { transport, caches } = context;
-    this.#context = context;
-    const client = new ResourceClient<ExpertPool>(transport, resources.expertPools);
-    this.#applier = new Applier({ client, view: caches.pools, fieldManager: fieldManagers.operator, subresource: 'status' });
-    caches.pools.addHandler({
-      onDelete: (pool) => {
-        this.#applier.forget(keyOf(pool));
-        this.#writtenAt.delete(keyOf(pool));
-      },
-    });
+    const { clock, caches } = context;
+    this.#clock = clock;
+    this.#writer = new StatusWriter(context, resources.expertPools, caches.pools);
+    caches.pools.addHandler({ onDelete: (pool) => void this.#writtenAt.delete(keyOf(pool)) });
   }
 
   /** Ms after which to look again because counts were held back; undefined when all is written. */
   async write(pool: ExpertPool, desired: ExpertPoolStatus, signal: AbortSignal): Promise<number | undefined> {
-    // A move of the rollout is written only over the version of the status that it was decided from.
-    const version = rolloutMoved(pool.status, desired) ? pool.metadata.resourceVersion : undefined;
-    const { clock, events } = this.#context;
     const key = keyOf(pool);
-    const { apiVersion, kind, metadata } = pool;
-    const { status, waitMs } = holdCounts(desired, pool.status, clock.monotonic() - (this.#writtenAt.get(key) ?? -Infinity));
-    const { name, namespace = '', uid } = metadata;
-    // The uid: a pool of the same name that was made since is another one.
-    const declared = { apiVersion, kind, metadata: { name, namespace, uid }, status };
-    const { written } = await this.#applier.apply(declared, signal, undefined, version);
-    if (!written) return waitMs;
-    this.#writtenAt.set(key, clock.monotonic());
-    for (const event of [
-      readyEvent(pool.status, status),
-      degradedEvent(pool.status, status),
-      driftEvent(pool.status, status),
-      rolloutEvent(pool.status, status),
-    ])
-      if (event !== undefined) events.record(pool, event);
+    const { status, waitMs } = holdCounts(desired, pool.status, this.#clock.monotonic() - (this.#writtenAt.get(key) ?? -Infinity));
+    if (await this.#writer.write(pool, status, signal)) this.#writtenAt.set(key, this.#clock.monotonic());
     return waitMs;
   }
 }
