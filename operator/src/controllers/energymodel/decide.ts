@@ -1,25 +1,17 @@
 import { reportedRollout } from '../../revisions/index.ts';
-import { type ConditionValue, rolloutCondition } from '../../operands/conditions.ts';
+import { type ConditionValue, rolloutCondition, wholeConditions } from '../../operands/conditions.ts';
 import type { Obstacle } from '../expertpool/conditions.ts';
 import { type EnergyModel, maxModelArms, type EnergyModelStatus, type ConditionType } from '@agentfleet/protocol/api';
 import { itemOf } from '../../placement/index.ts';
-import { verifierName } from '../../pools/names.ts';
+import { holdersWall } from '../../operands/index.ts';
+import { holdersName, verifierName } from '../../pools/names.ts';
 import { identity, resources } from '../../runtime/resources.ts';
 import { type PoolDecision, seated } from '../expertpool/decide.ts';
 import type { Manifest } from '../../operands/manifest.ts';
 import { surplus, takenNames } from '../expertpool/children.ts';
 import { bytesOfDemand, modelDemand, modelNeedsGpu } from '../placement/owners.ts';
 import { seatOf, type Seat, rolledOut, serverUrl, servingOf, withImage, type Serving } from '../../serving/index.ts';
-import {
-  artifactFault,
-  modelKeys,
-  modelLabels,
-  servingService,
-  verifierDeployment,
-  verifierService,
-  verifierWall,
-  modelHoldersWall,
-} from './manifests.ts';
+import { artifactFault, modelKeys, modelLabels, servingService, verifierDeployment, verifierService, verifierWall } from './manifests.ts';
 import { asArm, modelRecord } from './rolloutPlan.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
 import { conditionsFor } from '@agentfleet/kube';
@@ -75,7 +67,10 @@ function obstaclesOf({ model, plan }: ModelSnapshot): readonly Obstacle[] {
 export function decideModel(snapshot: ModelSnapshot): PoolDecision {
   const { model, operatorNamespace, prometheusNamespace, children, plan } = snapshot;
   const { name } = model.metadata;
-  const walls = [verifierWall(model, operatorNamespace, prometheusNamespace), ...modelHoldersWall(model)];
+  const walls = [
+    verifierWall(model, operatorNamespace, prometheusNamespace),
+    ...holdersWall(model, { name: holdersName(name, 'model'), labels: modelLabels(model) }),
+  ];
   const apply = [...walls, modelKeys(model, snapshot.access), ...(plan === undefined ? plainParts(snapshot) : planParts(snapshot, plan))];
   const taken = takenNames(model, apply, children);
   if (taken.length > 0) {
@@ -119,32 +114,6 @@ function wordOf({ fault, phase, ready }: Serving): ConditionValue {
   return { status: 'True', reason: 'Ready', message: `${ready} pods score` };
 }
 
-interface Words {
-  readonly whole: ConditionValue;
-  readonly calibrated: ConditionValue;
-  /** Undefined: the model has no rollout. */
-  readonly rollout: ConditionValue | undefined;
-  /** Undefined: nothing is in shadow. */
-  readonly shadow: ConditionValue | undefined;
-}
-
-function conditionsOf(
-  model: EnergyModel,
-  { whole, calibrated, rollout, shadow }: Words,
-  now: number,
-): NonNullable<EnergyModelStatus['conditions']> {
-  const ready = whole.status === 'True';
-  const words: readonly (readonly [ConditionType<'EnergyModel'>, ConditionValue | undefined])[] = [
-    ['Ready', whole],
-    ['Reconciling', ready || whole.stalled === true ? undefined : { ...whole, status: 'True' }],
-    ['Calibrated', calibrated],
-    ['RolloutHealthy', rollout],
-    ['ShadowHealthy', shadow],
-    ['Stalled', !ready && whole.stalled === true ? { ...whole, status: 'True' } : undefined],
-  ];
-  return conditionsFor(model, words, now);
-}
-
 type Arm = NonNullable<EnergyModelStatus['arms']>[number];
 
 /** Pods that judge, with what their own calibration makes of their answers. */
@@ -179,10 +148,14 @@ export function modelStatus(snapshot: ModelSnapshot, obstacles: readonly Obstacl
   const judgement = judgeCalibration(snapshot, now);
   const { reported } = judgement;
   const shadow = shadowCondition(plan?.status, plan?.shadow, now);
-  const words = { whole: wordOf(serving), calibrated: judgement.conditionValue, rollout: rolloutCondition(plan?.status), shadow };
+  const words: readonly (readonly [ConditionType<'EnergyModel'>, ConditionValue | undefined])[] = [
+    ['Calibrated', judgement.conditionValue],
+    ['RolloutHealthy', rolloutCondition(plan?.status)],
+    ['ShadowHealthy', shadow],
+  ];
   return {
     observedGeneration: model.metadata.generation ?? 0,
-    conditions: conditionsOf(model, words, now),
+    conditions: conditionsFor(model, [...wholeConditions(wordOf(serving)), ...words], now),
     ready: serving.ready,
     ...(reported === undefined ? {} : { calibration: calibrationStatus(reported) }),
     arms: armsNow(snapshot, now),

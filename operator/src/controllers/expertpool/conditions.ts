@@ -1,5 +1,5 @@
 import { reportedRollout, type RolloutReport } from '../../revisions/index.ts';
-import type { ConditionValue } from '../../operands/conditions.ts';
+import { wholeConditions, type ConditionValue } from '../../operands/conditions.ts';
 import { conditionsFor, cut, type Condition, type NewCondition, mergeConditions } from '@agentfleet/kube';
 import type { EnergyModelStatus, ExpertPool, ExpertPoolStatus, Reason, ConditionType } from '@agentfleet/protocol/api';
 
@@ -46,11 +46,7 @@ function acceptedCondition(obstacles: readonly Obstacle[]): ConditionValue {
 
 /** All conditions of a pool, with the transition times of those that stay as they are. Pure. */
 export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], aspects: Aspects, now: number): readonly Condition[] {
-  const whole = wholeOf(obstacles, aspects);
-  const ready = whole.status === 'True';
-  const stalled = !ready && whole.stalled === true;
   const words: readonly (readonly [ConditionType<'ExpertPool'>, ConditionValue | undefined])[] = [
-    ['Ready', whole],
     ['Accepted', acceptedCondition(obstacles)],
     ['NamespacesGranted', aspects.grants],
     ['ArtifactsReady', aspects.artifacts],
@@ -61,10 +57,8 @@ export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], a
     ['EstimateDrift', aspects.drift],
     ['RolloutHealthy', aspects.rollout],
     ['ShadowHealthy', aspects.shadow],
-    ['Reconciling', ready || stalled ? undefined : { ...whole, status: 'True' }],
-    ['Stalled', stalled ? { ...whole, status: 'True' } : undefined],
   ];
-  return conditionsFor(pool, words, now);
+  return conditionsFor(pool, [...wholeConditions(wholeOf(obstacles, aspects)), ...words], now);
 }
 
 /** A pool or a model: what has rollouts. */

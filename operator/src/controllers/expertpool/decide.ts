@@ -74,7 +74,7 @@ function deployment(snapshot: PoolSnapshot, server: Server): readonly Manifest[]
     weights,
     agentImage: snapshot.images.agent,
     ...baseOf(pool, server),
-    ...(revision === undefined ? {} : { revision }),
+    revision,
   });
   return seated(snapshot, seat, guardedExperts(snapshot.pool, snapshot.access, manifest));
 }
@@ -103,10 +103,6 @@ function refusedWeights({ weights = [] }: PoolSnapshot): readonly Obstacle[] {
   return weights.flatMap(({ item, fault }) => (fault === undefined ? [] : [{ ...fault, expert: item.expert }]));
 }
 
-function service({ pool }: PoolSnapshot, { expert, revision }: Server): Manifest {
-  return expertService({ pool, expert, ...(revision === undefined ? {} : { revision }) });
-}
-
 /** All objects of a pool in its own namespace. Pure. */
 export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
   const { pool, images, namespaces, energyModel, egress, operatorNamespace, access } = snapshot;
@@ -125,7 +121,7 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
     ...poolWalls(pool, operatorNamespace, snapshot.prometheusNamespace, reach),
     ...gatewayManifests(snapshot),
     ...recordOf(snapshot),
-    ...servers.map((server) => service(snapshot, server)),
+    ...servers.map((server) => expertService({ pool, ...server })),
     ...servers.flatMap((server) => deployment(snapshot, server)),
     ...gatewayDeployments(snapshot),
     ...workersBudget(pool),
@@ -218,7 +214,7 @@ export function seated(snapshot: Pick<PoolSnapshot, 'deployments'>, seat: Seat, 
 function unseated(snapshot: PoolSnapshot): readonly Obstacle[] {
   return snapshot.pool.spec.experts.flatMap((expert): readonly Obstacle[] => {
     const revision = serverRevision(snapshot, expert);
-    const seat = seatOfExpert(snapshot, { expert, experts: snapshot.pool.spec.experts, ...(revision === undefined ? {} : { revision }) });
+    const seat = seatOfExpert(snapshot, { expert, experts: snapshot.pool.spec.experts, revision });
     if (seat.kind !== 'Unseated' || seat.reason === undefined) return [];
     return [{ reason: seat.reason, message: seat.message, expert: expert.name }];
   });

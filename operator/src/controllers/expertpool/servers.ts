@@ -19,7 +19,7 @@ export interface Server {
   /** All experts of its revision. */
   readonly experts: readonly Expert[];
   readonly images: Images;
-  readonly revision?: string;
+  readonly revision?: string | undefined;
 }
 
 /** All servers of a pool but its gateways. An expert that is the same in two revisions has one. Pure. */

@@ -1,5 +1,5 @@
 import type { ExpertPool, Reason } from '@agentfleet/protocol/api';
-import { isUnclaimed, warmEntry, poolLookup, mayWarm, isAccepted } from '../../pools/resolve.ts';
+import { isUnclaimed, warmEntry, poolLookup, mayWarm, isAccepted, poolChanged } from '../../pools/resolve.ts';
 import type { ReachConfig } from '../../pools/consent.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
 import { isTerminating, type ConfigMap, type Pod } from '../../runtime/resources.ts';
@@ -65,13 +65,7 @@ function sourcesOf({ caches }: OperatorContext): readonly Source[] {
     return pool === undefined ? [] : [`${namespace}/${pool}`];
   };
   return [
-    watches(pools, {
-      predicate: (change) =>
-        change.type !== 'update' ||
-        change.old.metadata.generation !== change.object.metadata.generation ||
-        isAccepted(change.old) !== isAccepted(change.object) ||
-        change.old.metadata.deletionTimestamp !== change.object.metadata.deletionTimestamp,
-    }),
+    watches(pools, { predicate: poolChanged }),
     watches(pods, {
       map: (pod) => {
         const pool = warmPoolOf(pod);

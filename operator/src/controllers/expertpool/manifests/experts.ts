@@ -29,7 +29,7 @@ interface ExpertInput {
   /** Name of the server of an adapter's base. */
   readonly baseServer?: string;
   /** Hash that distinguishes servers of the same expert, see `expertHash`; undefined: there is one only. */
-  readonly revision?: string;
+  readonly revision?: string | undefined;
 }
 
 /** Returns the resources of an expert's pods where its spec sets nothing. Limits leave room above what was measured at work. */
@@ -102,7 +102,7 @@ function serverLabels({ pool, expert, revision }: Server): Record<string, string
 function expertIdentity(server: Server) {
   const { pool, expert, revision } = server;
   const name = expertName(pool.metadata.name, expert.name, revision);
-  return { name, component: 'expert', expert: expert.name, ...(revision === undefined ? {} : { revision }) } as const;
+  return { name, component: 'expert', expert: expert.name, revision } as const;
 }
 
 /** Bytes of an element of keys and values: engines keep them in 16 bit. */
