@@ -11,7 +11,7 @@ import type { Manifest } from '../../operands/manifest.ts';
 import { surplus, takenNames } from '../expertpool/children.ts';
 import { bytesOfDemand, modelDemand, modelNeedsGpu } from '../placement/owners.ts';
 import { seatOf, type Seat, rolledOut, serverUrl, servingOf, withImage, type Serving } from '../../serving/index.ts';
-import { artifactFault, modelKeys, modelLabels, servingService, verifierDeployment, verifierService, verifierWall } from './manifests.ts';
+import { artifactFault, modelKeys, modelLabels, verifierDeployment, verifierService, verifierWall } from './manifests.ts';
 import { asArm, modelRecord } from './rolloutPlan.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
 import { conditionsFor } from '@agentfleet/kube';
@@ -49,7 +49,7 @@ function planParts(snapshot: ModelSnapshot, plan: ModelPlan): readonly Manifest[
   ];
   return [
     ...(record === undefined ? [] : [modelRecord(asked.model, modelLabels(asked.model), record)]),
-    serving === undefined ? verifierService(asked.model) : servingService(asked.model, serving.revision),
+    verifierService(asked.model, undefined, serving?.revision),
     ...arms.flatMap(each),
     ...(plain === 'Make' ? podsOf(snapshot, asked) : []),
   ];

@@ -90,14 +90,9 @@ export function verifierDeployment(model: EnergyModel, image: string, access: Cl
   });
 }
 
-/** Their address. Pure. */
-export function verifierService(model: EnergyModel, revision?: string): Manifest {
-  return ownedBy(model, resources.services, identity(model, revision), { spec: serverService(modelLabels(model, revision)) });
-}
-
-/** The address without a revision, which tasks have that know none: that of the pods that serve. Pure. */
-export function servingService(model: EnergyModel, revision: string): Manifest {
-  return ownedBy(model, resources.services, identity(model), { spec: serverService(modelLabels(model, revision)) });
+/** The address of a revision; that without one, which tasks have that know none, is that of the pods of `serving`. Pure. */
+export function verifierService(model: EnergyModel, revision?: string, serving = revision): Manifest {
+  return ownedBy(model, resources.services, identity(model, revision), { spec: serverService(modelLabels(model, serving)) });
 }
 
 /** Those of all revisions hear the workers and the golden sets of the namespace, and the operator. Pure. */

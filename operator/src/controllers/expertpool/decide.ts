@@ -1,21 +1,9 @@
 import type { Obstacle } from './conditions.ts';
 import { imageOf, serverHash, weightsOf, needsGpu, shardsOf } from '../../operands/index.ts';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
-import { expertName, spendingName } from '../../pools/names.ts';
+import { expertName, gatewayName, spendingName } from '../../pools/names.ts';
 import { identity, resources, type Deployment } from '../../runtime/resources.ts';
-import {
-  gatewaysOf,
-  heldByGateways,
-  serverName,
-  serversOf,
-  type Server,
-  serverRevision,
-  gatewayDeployments,
-  gatewayManifests,
-  keptGateways,
-  armsOf,
-  recordOf,
-} from './servers.ts';
+import { gatewaysOf, heldByGateways, serverName, serversOf, type Server, serverRevision, armsOf, recordOf } from './servers.ts';
 import { type Child, surplus, takenNames, type ChildWriter } from './children.ts';
 import {
   guardedExperts,
@@ -30,6 +18,7 @@ import { briefConfigMap } from './manifests/brief.ts';
 import { hasNoPods } from './manifests/chat.ts';
 import { expertDeployment, expertService } from './manifests/experts.ts';
 import type { Manifest } from '../../operands/manifest.ts';
+import { gatewayDeployment, gatewayParts, type Gateway } from './manifests/gateway.ts';
 import { poolWalls } from './manifests/walls.ts';
 import { workersDeployment, workersBudget } from './manifests/workers.ts';
 import { reservedCondition, VllmArgumentError } from '../../serving/vllm/index.ts';
@@ -103,13 +92,18 @@ function refusedWeights({ weights = [] }: PoolSnapshot): readonly Obstacle[] {
   return weights.flatMap(({ item, fault }) => (fault === undefined ? [] : [{ ...fault, expert: item.expert }]));
 }
 
+/** A gateway whose recordings are not all there is not made, and not changed when it is there. */
+const isWhole = ({ models, recordings }: Gateway): boolean =>
+  models.every(({ engine }) => engine.type !== 'Replay' || recordings.has(engine.replay.configMap.name));
+
 /** All objects of a pool in its own namespace. Pure. */
 export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
   const { pool, images, namespaces, energyModel, egress, operatorNamespace, access } = snapshot;
   const { experts } = pool.spec;
   const served = experts.filter((expert) => imageOf(expert, images) !== undefined);
   const servers = serversOf(snapshot);
-  const reach = { egress, ...snapshot.reach, hasChat: gatewaysOf(snapshot).length > 0, hasResults: access.results !== undefined };
+  const gateways = gatewaysOf(snapshot);
+  const reach = { egress, ...snapshot.reach, hasChat: gateways.length > 0, hasResults: access.results !== undefined };
   return [
     ...workerAccess(pool),
     ...goldenAccess(pool),
@@ -119,11 +113,11 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
     ...artifactsVolume(pool),
     ...weightsParts(snapshot),
     ...poolWalls(pool, operatorNamespace, snapshot.prometheusNamespace, reach),
-    ...gatewayManifests(snapshot),
+    ...gateways.flatMap((gateway) => gatewayParts(gateway, snapshot)),
     ...recordOf(snapshot),
     ...servers.map((server) => expertService({ pool, ...server })),
     ...servers.flatMap((server) => deployment(snapshot, server)),
-    ...gatewayDeployments(snapshot),
+    ...gateways.filter(isWhole).map((gateway) => gatewayDeployment(gateway, snapshot)),
     ...workersBudget(pool),
     guardedWorkers(pool, access, workersDeployment(pool, images.agent, heldByGateways(snapshot))),
   ];
@@ -167,8 +161,8 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
     ...kept.map((expert) => identity(resources.deployments, serverName(snapshot, expert))),
     ...servers.map(({ expert, revision }) => identity(resources.deployments, expertName(name, expert.name, revision))),
     ...(snapshot.rollout?.keep ?? []),
-    identity(resources.configMaps, spendingName(pool.metadata.name)),
-    ...keptGateways(snapshot),
+    identity(resources.configMaps, spendingName(name)),
+    ...gatewaysOf(snapshot).map(({ revision }) => identity(resources.deployments, gatewayName(name, revision))),
   ];
   return {
     apply,

@@ -48,22 +48,10 @@ function plainExperts({ pool, deployments }: PoolSnapshot): ReadonlySet<string> 
   return new Set(pool.spec.experts.filter((expert) => waits(deployments.get(before(expert)))).map(({ name }) => name));
 }
 
-const namesOf = (pool: ExpertPool, arm: PoolArm): readonly string[] => deploymentsOf(pool, arm).map(({ name }) => name);
-
-const present = ({ deployments, pool }: PoolSnapshot, arm: PoolArm): boolean => namesOf(pool, arm).some((name) => deployments.has(name));
-
-function childrenNamed(names: readonly string[]): readonly string[] {
+/** The children of experts that are served by pods from before there were revisions. */
+function plainChildren({ metadata: { name: owner } }: ExpertPool, experts: ReadonlySet<string>): readonly string[] {
+  const names = [...experts].map((expert) => expertName(owner, expert));
   return names.flatMap((name) => [identity(resources.deployments, name), identity(resources.services, name)]);
-}
-
-/** Revisions that get no new tasks any more and that are still needed, or were until a moment ago. */
-function ending(
-  snapshot: PoolSnapshot,
-  serving: ReadonlySet<string>,
-  { inUse, drains }: { inUse: InUse; drains: boolean },
-): readonly PoolArm[] {
-  const others = [...(snapshot.recorded?.values() ?? [])].filter(({ revision }) => !serving.has(revision));
-  return others.filter((arm) => inUse.revision(arm.revision) || (drains && present(snapshot, arm)));
 }
 
 /** Plans the parts of a pool in a rollout: which revisions have pods, and what is kept. Pure. `now` is wall time in ms. */
@@ -76,7 +64,11 @@ export function planOf(snapshot: PoolSnapshot, status: RolloutReport, inUse: InU
   if (serving === undefined) return undefined;
   const wanted = [serving, ...(tried === undefined ? [] : [arms.get(tried)])].filter((arm) => arm !== undefined);
   const drains = now - Date.parse(status.since) < drainSecondsOf(snapshot.policy) * 1000;
-  const rest = ending(snapshot, new Set(wanted.map(({ revision }) => revision)), { inUse, drains });
+  const hasPods = (arm: PoolArm): boolean => deploymentsOf(pool, arm).some(({ name }) => snapshot.deployments.has(name));
+  // They get no new tasks any more, and are still needed, or were until a moment ago.
+  const rest = [...(recorded?.values() ?? [])].filter(
+    (arm) => !wanted.some(({ revision }) => revision === arm.revision) && (inUse.revision(arm.revision) || (drains && hasPods(arm))),
+  );
   const all = [...new Map([...wanted, ...rest].map((arm) => [arm.revision, arm])).values()];
   const held = [
     ...all.map(({ revision }) => revision),
@@ -95,9 +87,7 @@ export function planOf(snapshot: PoolSnapshot, status: RolloutReport, inUse: InU
     keep: [
       ...recordKeys(pool, 'pool', held),
       identity(resources.configMaps, rolloutLedgerName(pool.metadata.name, 'pool')),
-      ...(keepPlain
-        ? [...childrenNamed([...plain].map((name) => expertName(pool.metadata.name, name))), ...partsOfPlainGateway(pool)]
-        : []),
+      ...(keepPlain ? [...plainChildren(pool, plain), ...partsOfPlainGateway(pool)] : []),
     ],
     againMs: isOpen(status) ? lookMs.open : status.stable === desired.revision && rest.length === 0 ? Infinity : lookMs.waiting,
   };

@@ -54,8 +54,7 @@ export class WarmRecords {
       [recordKeys.sandboxes]: [...all].map(([uid, digest]) => `${uid} ${digest}`).join('\n'),
     };
     const metadata = { name, namespace, labels: { [labels.component]: recordComponent } };
-    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data };
-    const written = await this.#maps.apply(object, { fieldManager: fieldManagers.operator, force: true, signal });
+    const written = await this.#maps.apply({ metadata, data }, { fieldManager: fieldManagers.operator, signal });
     this.#consistency.wrote(pool, this.#context.caches.configMaps, written);
     for (const uid of fresh?.keys() ?? []) if (all.has(uid)) fresh?.delete(uid);
     if (fresh?.size === 0) this.#fresh.delete(pool);

@@ -191,16 +191,8 @@ class LinkKeys {
   /** Resolves when the namespace has a key. */
   async ensure({ metadata: { name: namespace, uid } }: Namespace, signal: AbortSignal): Promise<void> {
     if (this.#known.has(namespace) && this.#known.get(namespace) === uid) return;
-    const { apiVersion, kind } = resources.secrets;
     const metadata = { name: linkSecret.name, namespace, labels: { [labels.component]: 'sandbox' } };
-    const secret: LinkSecret = {
-      apiVersion,
-      kind,
-      metadata,
-      type: 'Opaque',
-      immutable: true,
-      stringData: { [linkSecret.key]: this.#newKey() },
-    };
+    const secret: LinkSecret = { metadata, type: 'Opaque', immutable: true, stringData: { [linkSecret.key]: this.#newKey() } };
     try {
       await this.#secrets.create(secret, { fieldManager: fieldManagers.operator, signal });
     } catch (error) {
