@@ -1,4 +1,4 @@
-import { settlementOf } from './placing.ts';
+import { settlementOf, placing } from './placing.ts';
 import { armsOf } from '../../revisions/arm.ts';
 import {
   type Approval,
@@ -25,7 +25,6 @@ import {
   factsOf,
   holdingOf,
 } from './facts/snapshot.ts';
-import { placing } from './placing.ts';
 import { spentSandbox, failedBeforeStart, endingOf, verdictOf, clockOf } from './verdict.ts';
 import { canonical, hasFinalizer, isControlledBy, timestamp, findCondition, type NewEvent } from '@agentfleet/kube';
 import { cappedBudget } from '../../pools/spending.ts';
@@ -296,9 +295,8 @@ function milestones(facts: Facts, transition: Transition, ending: Ending | undef
   const { assignment, status } = facts;
   const events: NewEvent[] = [];
   if (ending?.result === 'Failed') {
-    events.push(
-      warning('AttemptFailed', 'Run', `attempt ${assignment?.attempt ?? 0}: ${ending.class ?? ''} (${ending.reason}): ${ending.message}`),
-    );
+    const note = `attempt ${assignment?.attempt ?? 0}: ${ending.class ?? ''} (${ending.reason}): ${ending.message}`;
+    events.push(warning('AttemptFailed', 'Run', note));
   }
   events.push(...decided(facts, next));
   const phase = status.phase;

@@ -14,12 +14,11 @@ import {
   type Consistency,
 } from '@agentfleet/kube';
 import { fieldManagers, type AgentTask } from '@agentfleet/protocol/api';
-import { labels } from '@agentfleet/protocol/pool';
+import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { imagesOf } from '../../pools/made.ts';
 import type { Held } from '../../pools/spending.ts';
 import { isUnclaimed } from '../../pools/resolve.ts';
 import { type Pod, resources } from '../../runtime/resources.ts';
-import { sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { sandboxState } from './sandbox/state.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { sandboxPod } from './sandbox/pod.ts';
@@ -27,8 +26,7 @@ import { sandboxInput } from './sandbox/template.ts';
 import type { Action, Decision, Snapshot } from './facts/snapshot.ts';
 import type { SpendingBooks } from './queue/spending.ts';
 import type { Volumes } from './storage/volumes.ts';
-import type { Workloads } from './queue/quota.ts';
-import { flavorPlacement } from './queue/quota.ts';
+import { type Workloads, flavorPlacement } from './queue/quota.ts';
 
 const fieldManager = fieldManagers.operator;
 

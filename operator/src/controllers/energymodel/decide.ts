@@ -1,4 +1,4 @@
-import { reportedRollout } from '../../revisions/index.ts';
+import { reportedRollout, shadowCondition } from '../../revisions/index.ts';
 import { type ConditionValue, rolloutCondition, wholeConditions } from '../../operands/conditions.ts';
 import type { Obstacle } from '../expertpool/conditions.ts';
 import { type EnergyModel, maxModelArms, type EnergyModelStatus, type ConditionType } from '@agentfleet/protocol/api';
@@ -15,7 +15,6 @@ import { artifactFault, modelKeys, modelLabels, verifierDeployment, verifierServ
 import { asArm, modelRecord } from './rolloutPlan.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
 import { conditionsFor } from '@agentfleet/kube';
-import { shadowCondition } from '../../revisions/index.ts';
 import { calibrationStatus, judgeCalibration, thresholdsInForce, armCalibration } from './calibration.ts';
 
 /** The place of pods by the plan in force; those of a revision have one of their own. */

@@ -1,9 +1,8 @@
-import type { RolloutReport } from '../../revisions/index.ts';
+import { type RolloutReport, drainSecondsOf, revisionOf, isOpen } from '../../revisions/index.ts';
 import { isControlledBy } from '@agentfleet/kube';
 import { defaultLambda, type EnergyModel } from '@agentfleet/protocol/api';
 import { energyHeads } from '@agentfleet/protocol/inference';
 import { revisionRecordName, rolloutLedgerName, verifierName } from '../../pools/names.ts';
-import { drainSecondsOf, revisionOf, isOpen } from '../../revisions/index.ts';
 import { type ControllerRevision, identity, resources } from '../../runtime/resources.ts';
 import { ownedBy, type Manifest } from '../../operands/manifest.ts';
 import type { ModelArm, RecordedModel, ServedModel, ModelPlan, ModelSnapshot } from './snapshot.ts';

@@ -1,10 +1,9 @@
-import type { RolloutReport } from '../../revisions/index.ts';
+import { type RolloutReport, drainSecondsOf, isOpen, poolRevision } from '../../revisions/index.ts';
 import { type PoolArm, type RecordedArm, imageOf } from '../../operands/index.ts';
 import type { KubeObject } from '@agentfleet/kube';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { expertName, gatewayName, revisionRecordName, rolloutLedgerName } from '../../pools/names.ts';
-import { drainSecondsOf, isOpen, poolRevision } from '../../revisions/index.ts';
 import { type Deployment, identity, resources } from '../../runtime/resources.ts';
 import { rolledOut, wasSeated } from '../../serving/index.ts';
 import { deploymentsOf, partsOfPlainGateway } from './servers.ts';

@@ -1,4 +1,4 @@
-import { reportedRollout } from '../../revisions/index.ts';
+import { reportedRollout, shadowCondition } from '../../revisions/index.ts';
 import { cut } from '@agentfleet/kube';
 import { type ConditionValue, rolloutCondition } from '../../operands/conditions.ts';
 import { type Obstacle, type Aspects, conditionsOf } from './conditions.ts';
@@ -9,7 +9,6 @@ import type { Pod } from '../../runtime/resources.ts';
 import { grantSnippet } from '../../pools/consent.ts';
 import { artifactsClaim, workersName, gatewayName } from '../../pools/names.ts';
 import { isWorkerPod } from '../../pools/resolve.ts';
-import { shadowCondition } from '../../revisions/index.ts';
 import { warmCounts } from '../warmpool/decide.ts';
 import { gatewayRevision, serverName, serverRevision } from './servers.ts';
 import { type EngineSizes, bytesPerToken, kvCacheBytes } from './manifests/experts.ts';

@@ -9,7 +9,6 @@ import {
 } from '@agentfleet/protocol/api';
 import { gatewayAudience } from '@agentfleet/protocol/gateway';
 import { egressPort } from '@agentfleet/protocol/keeper';
-import type { EnergyHead } from '@agentfleet/protocol/inference';
 import {
   ablationAnnotations,
   ablationNames,
@@ -100,15 +99,14 @@ const scoring = { batchMax: 16, timeoutMillis: 800 } as const;
 type ModelArm = NonNullable<NonNullable<EnergyModel['status']>['arms']>[number];
 
 function endpointOf({ metadata, spec }: EnergyModel, { endpoint, thresholdsInForce, calibration }: ModelArm): VerifierEndpoint {
-  const { vetoBelowProbability, warnBelowProbability, heads } = thresholdsInForce;
+  const { heads } = thresholdsInForce;
   return {
     name: metadata.name,
     url: endpoint,
     ...scoring,
-    vetoBelowProbability: Number(vetoBelowProbability),
-    warnBelowProbability: Number(warnBelowProbability),
+    ...bounds(thresholdsInForce),
     whenUnavailable: spec.thresholds.whenUnavailable,
-    ...(heads !== undefined && { heads: heads.map(headThresholds) }),
+    ...(heads !== undefined && { heads: heads.map((head) => ({ head: head.name, ...bounds(head) })) }),
     ...(calibration !== undefined && { calibration: { ...calibration, abstains: calibration.abstains ?? null } }),
   };
 }
@@ -122,15 +120,8 @@ export function verifierArms(model: EnergyModel | undefined): Pick<PoolBrief, 'v
   };
 }
 
-function headThresholds({
-  name,
-  ...head
-}: { readonly name: EnergyHead } & Record<'vetoBelowProbability' | 'warnBelowProbability', string>) {
-  return {
-    head: name,
-    vetoBelowProbability: Number(head.vetoBelowProbability),
-    warnBelowProbability: Number(head.warnBelowProbability),
-  };
+function bounds({ vetoBelowProbability: veto, warnBelowProbability: warn }: Omit<ModelArm['thresholdsInForce'], 'heads'>) {
+  return { vetoBelowProbability: Number(veto), warnBelowProbability: Number(warn) };
 }
 
 function numbers({ entropyFastNats, margin, kBase, kMax }: Compute): ComputeBrief {
