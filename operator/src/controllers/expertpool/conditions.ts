@@ -68,7 +68,7 @@ export function lostStatus<T extends ExpertPool | EnergyModel>(owner: T, rollout
   const conditionValue: NewCondition = { type: 'RolloutHealthy', status: 'False', reason, message: cut(message), observedGeneration };
   const kept = (owner.status?.conditions ?? []).filter(({ type }) => type !== conditionValue.type);
   const conditions = [...mergeConditions(owner.status?.conditions, [...kept, conditionValue] as NewCondition[], now)];
-  return { ...owner.status, rollout: reportedRollout(rollout), conditions } as NonNullable<T['status']>;
+  return { ...owner.status, rollout: reportedRollout(rollout), conditions };
 }
 
 /** Something that stands in the way until an owner changes something. */
