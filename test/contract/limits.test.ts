@@ -21,7 +21,7 @@ import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import { testConfig } from '../../operator/src/controllers/expertpool/testing/bed.ts';
 import { longName } from '../../operator/test/limits/atLimit.ts';
 import { faultsOf } from '../../operator/test/limits/bounds.ts';
-import { written } from '../../operator/test/limits/reported.ts';
+import { written } from '../../operator/test/limits/written.ts';
 import {
   artifacts,
   beyondRunning,

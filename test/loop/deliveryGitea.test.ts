@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { freePort } from '../../hack/cluster/base/ports.ts';
 import { AgentBed, removeRunner, type AgentRun } from './agentBed.ts';
 import { beginDelivery, branch, openDeliveryBed, project, repair, writeToken } from './deliveryBed.ts';
 import { Gitea } from './giteaServer.ts';
@@ -116,11 +116,3 @@ describe.skipIf('why' in built)('delivery to Gitea', () => {
     expect(await pulls()).toEqual([]);
   });
 });
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}

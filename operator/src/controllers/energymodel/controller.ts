@@ -7,10 +7,8 @@ import {
   Controller,
   done,
   generationChanged,
-  isConflict,
   requeueAfter,
   toController,
-  versionChanged,
   watches,
   type ObjectKey,
   type Outcome,
@@ -78,14 +76,11 @@ function sourcesOf(context: OperatorContext, children: ChildCaches): readonly So
   return [
     watches<EnergyModel>(energyModels, { predicate: anyOf<EnergyModel>(generationChanged, annotationsChanged, planChanged) }),
     watches(rolloutPolicies, { map: ruled, predicate: generationChanged }),
-    watches(pods, { map: served, predicate: versionChanged }),
+    watches(pods, { map: served }),
     changeSource(context.tokens, () => [...energyModels.lister.values()].map(keyOf)),
-    ...modelKinds({ context, children }).map(({ cache }) => watches(cache, { map: owner, predicate: versionChanged })),
+    ...modelKinds({ context, children }).map(({ cache }) => watches(cache, { map: owner })),
   ];
 }
-
-/** Time until a rollout is decided again where its model was changed since it was read, ms. */
-const conflictMs = 100;
 
 /** Keeps the pods of EnergyModels, and their status. */
 export function createEnergyModelController(context: OperatorContext, options: EnergyModelOptions): Controller {
@@ -100,9 +95,9 @@ export function createEnergyModelController(context: OperatorContext, options: E
     const { deployments, obstacles, refusal } = await executePool(decision, writer, signal);
     const name = verifierName(model.metadata.name, seen.plan?.serving?.revision);
     const after = { ...seen, deployment: deployments.get(name) ?? seen.deployment };
-    await status.write(model, modelStatus(after, obstacles, clock.now()), signal);
+    const heldMs = await status.write(model, modelStatus(after, obstacles, clock.now()), signal);
     if (refusal !== undefined) throw refusal;
-    return requeueAfter(nextLookMs(after, clock.now()));
+    return requeueAfter(heldMs ?? nextLookMs(after, clock.now()));
   };
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const model = caches.energyModels.lister.get(key);
@@ -112,11 +107,8 @@ export function createEnergyModelController(context: OperatorContext, options: E
     const planned = await planModel({ context, trials, lock }, snapshot, signal);
     try {
       if (!('lost' in planned)) return await follow(model, withModelPlan(snapshot, planned.plan), signal);
-      await status.write(model, lostStatus(model, planned.lost, clock.now()), signal);
-      return requeueAfter(idleMs);
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-      return requeueAfter(conflictMs);
+      const heldMs = await status.write(model, lostStatus(model, planned.lost, clock.now()), signal);
+      return requeueAfter(heldMs ?? idleMs);
     } finally {
       planned.release();
     }
