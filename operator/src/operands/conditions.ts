@@ -1,5 +1,5 @@
 import type { RolloutReport } from '../revisions/index.ts';
-import type { Condition } from '@agentfleet/kube';
+import type { Condition, ConditionEntry } from '@agentfleet/kube';
 import { type Reason, passedOn } from '@agentfleet/protocol/api';
 
 /** One sentence of state for programs and people. */
@@ -9,6 +9,17 @@ export interface ConditionValue {
   readonly message: string;
   /** Nothing but a change from outside can help. */
   readonly stalled?: boolean;
+}
+
+/** Returns the conditions of an object as a whole: whether it is ready, and if not, whether it is under way or stuck. Pure. */
+export function wholeConditions(whole: ConditionValue): readonly ConditionEntry[] {
+  const isReady = whole.status === 'True';
+  const isStalled = !isReady && whole.stalled === true;
+  return [
+    ['Ready', whole],
+    ['Reconciling', isReady || isStalled ? undefined : { ...whole, status: 'True' }],
+    ['Stalled', isStalled ? { ...whole, status: 'True' } : undefined],
+  ];
 }
 
 /** Reasons that a person has to look at. */

@@ -1,6 +1,7 @@
 import { controllerReference, type KubeObject, type OwnerReference, type Resource } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { resources } from '../runtime/resources.ts';
 
 /** One object as it is to be: the body of a server-side apply. */
 export interface Manifest {
@@ -39,8 +40,8 @@ export function poolLabels(pool: ExpertPool, component: Component, expert?: stri
 export interface Identity {
   readonly name: string;
   readonly component: Component;
-  readonly expert?: string;
-  readonly revision?: string;
+  readonly expert?: string | undefined;
+  readonly revision?: string | undefined;
 }
 
 /** An object of a kind. */
@@ -59,7 +60,24 @@ export function kept(pool: ExpertPool, resource: Resource, of: Identity, content
 
 /** An object in the namespace of the pool, which goes when the pool goes. */
 export function owned(pool: ExpertPool, resource: Resource, of: Identity, content: Readonly<Record<string, unknown>>): Manifest {
-  return ownedBy(pool, resource, { name: of.name, labels: poolLabels(pool, of.component, of.expert, of.revision) }, content);
+  return ownedBy(pool, resource, { name: of.name, labels: labelsOf(pool, of) }, content);
+}
+
+function labelsOf(pool: ExpertPool, { component, expert, revision }: Identity): Record<string, string> {
+  return poolLabels(pool, component, expert, revision);
+}
+
+/** The Service of pods of a pool that listen at one port. */
+export function serviceOf(pool: ExpertPool, of: Identity, port: number): Manifest {
+  const ports = [{ name: 'http', port, protocol: 'TCP', targetPort: 'http' }];
+  return owned(pool, resources.services, of, { spec: { type: 'ClusterIP', selector: labelsOf(pool, of), ports } });
+}
+
+/** Keeps a drain of nodes from ending all pods of a Deployment at once; a single one would only block the drain. */
+export function disruptionBudget(pool: ExpertPool, of: Identity, replicas: number): readonly Manifest[] {
+  if (replicas < 2) return [];
+  const spec = { maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow', selector: { matchLabels: labelsOf(pool, of) } };
+  return [owned(pool, resources.podDisruptionBudgets, of, { spec })];
 }
 
 /** An object in the namespace of its owner, which goes when the owner goes. */

@@ -1,4 +1,4 @@
-import { byAge, labelMatcher, type Lister, findCondition } from '@agentfleet/kube';
+import { byAge, labelMatcher, type Lister, type Predicate, findCondition } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool, PoolGrant, ChatEndpoint, Expert } from '@agentfleet/protocol/api';
 import type { Namespace, Pod } from '../runtime/resources.ts';
 import { grantSnippet, templateRights, type Consent, Consents, type ReachConfig } from './consent.ts';
@@ -116,6 +116,15 @@ export function poolLookup(caches: PoolCaches, config: ReachConfig): PoolLookup 
 export function isAccepted({ status }: ExpertPool): boolean {
   return findCondition(status?.conditions, 'Accepted')?.status === 'True';
 }
+
+/** A pool changed, is about to go, or is carried out from now on or no more. */
+export const poolChanged: Predicate<ExpertPool> = (change) => {
+  if (change.type !== 'update') return true;
+  const { old, object } = change;
+  const [before, after] = [old.metadata, object.metadata];
+  const isSame = before.generation === after.generation && before.deletionTimestamp === after.deletionTimestamp;
+  return !isSame || isAccepted(old) !== isAccepted(object);
+};
 
 /** The server behind an API that an expert names; undefined: it is no such expert. */
 export function endpointOf({ engine }: Pick<Expert, 'engine'>): ChatEndpoint | undefined {

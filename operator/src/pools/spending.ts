@@ -1,6 +1,13 @@
 import { timestamp } from '@agentfleet/kube';
-import { fromMicros, toMicros } from '@agentfleet/protocol/api';
-import type { AgentTask, Assignment, ExpertPool, PoolSpending, Usage } from '@agentfleet/protocol/api';
+import {
+  fromMicros,
+  toMicros,
+  type AgentTask,
+  type Assignment,
+  type ExpertPool,
+  type PoolSpending,
+  type Usage,
+} from '@agentfleet/protocol/api';
 
 /** Tokens, and money in millionths of the currency. */
 export interface Amount {

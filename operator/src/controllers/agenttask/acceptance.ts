@@ -135,31 +135,23 @@ function unknownNeed({ task, registriesListed }: Snapshot, pool: ExpertPool): Re
     const message = `spec.setup[] ${step.name} has network Registries, and the platform lists none; set the chart value egress.registries, or create the task again with another spec.setup[].network`;
     return refused('RegistriesNotConfigured', message);
   }
-  const host = hostRefusal(task, pool);
+  const [host, tools] = [hostRefusal(task, pool), toolsRefusal(task, pool)];
   if (host !== undefined) return refused('HostNotAllowed', host);
-  const tools = toolsRefusal(task, pool);
-  if (tools !== undefined) return refused('ToolsNotAllowed', tools);
-  return unusableCredential(task, pool);
+  return tools === undefined ? unusableCredential(task, pool) : refused('ToolsNotAllowed', tools);
 }
 
 /** A credential is only ever sent to the hosts that its pool binds it to, and only over https. */
 function unusableCredential({ spec: { workspace, output } }: AgentTask, pool: ExpertPool): Refusal | undefined {
   if (workspace.type !== 'Git') return undefined;
   const { credential, url } = workspace.git;
-  const pushes = output?.git.credential;
   return (
-    (credential === undefined ? undefined : unusable({ name: credential, url, field: 'spec.workspace.git.credential' }, pool)) ??
-    (pushes === undefined ? undefined : unusable({ name: pushes, url, field: 'spec.output.git.credential' }, pool))
+    unusable(credential, 'spec.workspace.git.credential', url, pool) ??
+    unusable(output?.git.credential, 'spec.output.git.credential', url, pool)
   );
 }
 
-interface Named {
-  readonly name: string;
-  readonly url: string;
-  readonly field: string;
-}
-
-function unusable({ name, url, field }: Named, pool: ExpertPool): Refusal | undefined {
+function unusable(name: string | undefined, field: string, url: string, pool: ExpertPool): Refusal | undefined {
+  if (name === undefined) return undefined;
   const of = `${field} is ${name}`;
   const credential = pool.spec.credentials?.find((one) => one.name === name);
   if (credential === undefined) {
@@ -204,7 +196,7 @@ const written = ({ host, port }: HostPort): string => `${host}:${port}`;
  * the worker, which judges their addresses; here only what is written counts. Pure.
  */
 function hostRefusal({ spec }: AgentTask, pool: ExpertPool): string | undefined {
-  const of = `ExpertPool ${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
+  const of = `ExpertPool ${keyOf(pool)}`;
   const listed = pool.spec.policy.allowedHosts;
   const unlisted = (asked: HostPort): boolean => listed?.some((one) => written(one) === written(asked)) !== true;
   const hosts = (spec.policy.network.hosts ?? []).filter(unlisted);
@@ -229,22 +221,23 @@ function isClosed({ host }: HostPort): boolean {
 
 function repositoryOf({ workspace }: AgentTask['spec']): HostPort | undefined {
   if (workspace.type !== 'Git' || !workspace.git.url.startsWith('https://') || !URL.canParse(workspace.git.url)) return undefined;
-  const { hostname, port } = new URL(workspace.git.url);
-  return { host: hostname, port: port === '' ? 443 : Number(port) };
+  return hostOf(workspace.git.url);
 }
 
-/** Returns the reason for which the pool does not let the task have the tools that it names; undefined when it does. Pure. */
-function toolsRefusal({ spec }: AgentTask, pool: ExpertPool): string | undefined {
-  const of = `ExpertPool ${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
-  return serverRefusal(spec.tools?.mcpServers ?? [], pool, of);
+function hostOf(url: string): HostPort {
+  const { hostname, port, protocol } = new URL(url);
+  return { host: hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
 }
 
-type Server = NonNullable<NonNullable<AgentTask['spec']['tools']>['mcpServers']>[number];
-
-/** A server is one of the pool's, or at a host that the pool lists; its addresses are the worker's to judge. */
-function serverRefusal(servers: readonly Server[], { spec }: ExpertPool, of: string): string | undefined {
+/**
+ * Returns the reason for which the pool does not let the task have the tools that it names; undefined when it does. A server is one of
+ * the pool's, or at a host that the pool lists; its addresses are the worker's to judge. Pure.
+ */
+function toolsRefusal(task: AgentTask, pool: ExpertPool): string | undefined {
+  const of = `ExpertPool ${keyOf(pool)}`;
+  const { spec } = pool;
   const listed = spec.tools?.mcpServers ?? [];
-  for (const { name, url } of servers) {
+  for (const { name, url } of task.spec.tools?.mcpServers ?? []) {
     const known = listed.find((one) => one.name === name);
     if (known !== undefined && (url === undefined || url === known.url)) continue;
     if (known !== undefined)
@@ -252,16 +245,11 @@ function serverRefusal(servers: readonly Server[], { spec }: ExpertPool, of: str
     const names = listed.map((one) => one.name).join(', ') || 'none';
     if (url === undefined)
       return `spec.tools.mcpServers[] ${name} has no url, and ${of} has these servers: ${names}; create the task again with one of them, or add it to spec.tools.mcpServers of the pool`;
-    const at = hostAndPort(url);
-    if ((spec.policy.allowedHosts ?? []).some(({ host, port }) => `${host}:${port}` === at)) continue;
+    const at = written(hostOf(url));
+    if ((spec.policy.allowedHosts ?? []).some((one) => written(one) === at)) continue;
     return `spec.tools.mcpServers[] ${name} is at ${at}, which ${of} does not list; add it to spec.tools.mcpServers or spec.policy.allowedHosts of the pool, or create the task again without it`;
   }
   return undefined;
-}
-
-function hostAndPort(url: string): string {
-  const { hostname, port, protocol } = new URL(url);
-  return `${hostname.replace(/^\[(.*)\]$/, '$1')}:${port || (protocol === 'https:' ? 443 : 80)}`;
 }
 
 /** Reasons that may go when a node or a RuntimeClass changes. */

@@ -1,20 +1,9 @@
 import { conditionsFor, keyOf, findCondition } from '@agentfleet/kube';
 import { passedOn, type AgentTaskStatus, type Condition, type Phase, type Reason, type ConditionType } from '@agentfleet/protocol/api';
 import { howToAnswer, suspendedBecause } from './approvals.ts';
-import type { Transition, Rest, Undone, Verdict, Facts } from './facts/snapshot.ts';
+import { conditionValue, type ConditionValue, type Transition, type Undone, type Verdict, type Facts } from './facts/snapshot.ts';
 import { networkOpened, openedMessage } from './sandbox/state.ts';
 import { staySeconds } from './storage/plan.ts';
-
-type Status = Condition['status'];
-
-/** One sentence of state for programs and people. */
-interface ConditionValue {
-  readonly status: Status;
-  readonly reason: Reason;
-  readonly message: string;
-}
-
-const conditionValue = (status: Status, reason: Reason, message: string): ConditionValue => ({ status, reason, message });
 
 /** Current state of the task, in one line for the printer column. */
 export interface Summary {
@@ -24,6 +13,8 @@ export interface Summary {
   /** Nothing but a change from outside can help. */
   readonly stalled: boolean;
 }
+
+const summary = (phase: Phase, reason: Reason, message: string, stalled = false): Summary => ({ phase, reason, message, stalled });
 
 /** A condition as it was said before. */
 function known(conditions: AgentTaskStatus['conditions'], type: ConditionType<'AgentTask'>): ConditionValue | undefined {
@@ -41,26 +32,25 @@ export function summaryOf(
   assignment: AgentTaskStatus['assignment'],
   storage?: ConditionValue,
 ): Summary {
-  const tell = (phase: Phase, reason: Reason, message: string, stalled = false): Summary => ({ phase, reason, message, stalled });
   switch (transition.kind) {
     case 'Ended':
-      return tell(facts.status.phase ?? 'Failed', 'Finished', '');
+      return summary(facts.status.phase ?? 'Failed', 'Finished', '');
     case 'End':
-      return tell(transition.verdict.result, transition.verdict.reason, ended(transition), transition.verdict.result !== 'Succeeded');
+      return summary(transition.verdict.result, transition.verdict.reason, ended(transition), transition.verdict.result !== 'Succeeded');
     case 'Refuse':
-      return tell('Pending', transition.refusal.reason, transition.refusal.message, transition.refusal.stalled);
+      return summary('Pending', transition.refusal.reason, transition.refusal.message, transition.refusal.stalled);
     case 'Wait':
-      return tell('Queued', transition.because?.reason ?? transition.reason, transition.message);
+      return summary('Queued', transition.because?.reason ?? transition.reason, transition.message);
     case 'Suspend':
       return transition.gate === undefined
-        ? tell('Suspended', 'Suspended', suspendedBecause(facts, transition.rest).message)
-        : tell('Queued', transition.gate.reason, suspendedBecause(facts, transition.rest, transition.gate).message);
+        ? summary('Suspended', 'Suspended', suspendedBecause(facts, transition.rest).message)
+        : summary('Queued', transition.gate.reason, suspendedBecause(facts, transition.rest, transition.gate).message);
     case 'Await':
-      return tell('AwaitingApproval', 'AwaitingApproval', howToAnswer(facts.task, transition.pending));
+      return summary('AwaitingApproval', 'AwaitingApproval', howToAnswer(facts.task, transition.pending));
     case 'Stop':
-      return tell('Running', 'Stopping', 'spec.cancel is Stop: the worker ends its current step');
+      return summary('Running', 'Stopping', 'spec.cancel is Stop: the worker ends its current step');
     case 'Rollback':
-      return tell('RollingBack', 'RollingBack', `${transition.verdict.message}; what was changed is being undone`);
+      return summary('RollingBack', 'RollingBack', `${transition.verdict.message}; what was changed is being undone`);
     case 'Bind':
     case 'Run':
       break;
@@ -80,24 +70,13 @@ function working(
 ): Summary {
   const attempt = `attempt ${assignment?.attempt ?? 1}`;
   const who = `worker ${assignment?.worker ?? ''} in sandbox ${assignment?.sandbox ?? ''}`;
-  const ready = sandboxCondition(facts, transition).status === 'True';
-  if (ready && verifies(facts, assignment)) {
-    return {
-      phase: 'Verifying',
-      reason: 'Verifying',
-      message: `${attempt}: all checks run once more in a fresh container`,
-      stalled: false,
-    };
-  }
-  if (ready) return { phase: 'Running', reason: 'Running', message: `${attempt} is run by ${who}`, stalled: false };
-  const { reason, message } = sandboxCondition(facts, transition);
+  const { status, reason, message } = sandboxCondition(facts, transition);
+  if (status === 'True' && verifies(facts, assignment))
+    return summary('Verifying', 'Verifying', `${attempt}: all checks run once more in a fresh container`);
+  if (status === 'True') return summary('Running', 'Running', `${attempt} is run by ${who}`);
   const waits = storage?.status === 'False' || reason === 'Starting' || reason === 'NoSandbox';
-  return {
-    phase: 'Preparing',
-    reason: waits ? 'Preparing' : reason,
-    message: `${attempt} waits for its sandbox: ${storage?.status === 'False' ? storage.message : message}`,
-    stalled: false,
-  };
+  const why = storage?.status === 'False' ? storage.message : message;
+  return summary('Preparing', waits ? 'Preparing' : reason, `${attempt} waits for its sandbox: ${why}`);
 }
 
 /** Type of the condition of tasks that an agent program works on. */
@@ -143,7 +122,10 @@ export function conditionsOf(facts: Facts, transition: Transition, { summary, as
     Delivered: deliveredCondition(facts, transition),
     [networkOpened]: openedCondition(facts),
     [commandsUnjudged]: unjudgedCondition(facts),
-    Suspended: transition.kind === 'Suspend' && transition.gate === undefined ? suspendedCondition(facts, transition.rest) : undefined,
+    Suspended:
+      transition.kind === 'Suspend' && transition.gate === undefined
+        ? { status: 'True', ...suspendedBecause(facts, transition.rest) }
+        : undefined,
     AwaitingApproval: transition.kind === 'Await' ? conditionValue('True', 'AwaitingApproval', summary.message) : undefined,
     Reconciling: !summary.stalled && transition.kind !== 'End' ? conditionValue('True', summary.reason, summary.message) : undefined,
     Stalled: summary.stalled ? conditionValue('True', summary.reason, summary.message) : undefined,
@@ -214,11 +196,6 @@ function scheduledCondition(
     return known(status.conditions, 'Scheduled') ?? conditionValue('False', 'Finished', 'the task ended before it began');
   }
   return conditionValue('True', 'Assigned', `worker ${assignment?.workerNamespace ?? ''}/${assignment?.worker ?? ''} has the task`);
-}
-
-function suspendedCondition(facts: Facts, rest: Rest): ConditionValue {
-  const { reason, message } = suspendedBecause(facts, rest);
-  return conditionValue('True', reason, message);
 }
 
 function sandboxCondition(facts: Facts, transition: Transition): ConditionValue {

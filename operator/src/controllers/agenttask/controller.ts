@@ -17,15 +17,13 @@ import {
   type Source,
 } from '@agentfleet/kube';
 import type { AgentTask, Reason } from '@agentfleet/protocol/api';
-import { labels } from '@agentfleet/protocol/pool';
+import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { noTracing, withinTask } from '@agentfleet/protocol/tracing';
 import { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
-import { usualTrackingLabels } from '../../runtime/caches.ts';
-import { EndedTasks } from './requeues.ts';
+import { EndedTasks, Requeues } from './requeues.ts';
 import { decide } from './decide.ts';
-import { taskMetrics, type TaskMetrics } from './telemetry.ts';
-import { sandboxFinalizer } from '@agentfleet/protocol/pool';
+import { taskMetrics, type TaskMetrics, recordSpans } from './telemetry.ts';
 import { Executor } from './execute.ts';
 import { Ledger } from './queue/queues.ts';
 import { byTurn, type Turn, type Order } from './queue/poolQueue.ts';
@@ -33,12 +31,10 @@ import { Dependencies, Observer, type Hindrances, type Live } from './observe.ts
 import { SpendingBooks } from './queue/spending.ts';
 import { hasEnded, surelyEndedAt } from './sandbox/state.ts';
 import type { Decision, Snapshot } from './facts/snapshot.ts';
-import { recordSpans } from './telemetry.ts';
 import { Volumes } from './storage/volumes.ts';
 import { Workloads } from './queue/quota.ts';
 import { sandboxInput, TemplateHashes } from './sandbox/template.ts';
 import { sandboxPod } from './sandbox/pod.ts';
-import { Requeues } from './requeues.ts';
 
 /** Time until a task whose status did not fit is tried again without a change, ms. */
 export const invalidRetryMs = 3_600_000;
@@ -206,12 +202,8 @@ class Reconciler {
     this.spending = new SpendingBooks(context, (task) => this.#observer.resolve(task).pool);
     this.#observer = new Observer({
       caches,
-      clock,
-      reach: config,
-      registriesListed: config.egress.registries.length > 0,
-      trackingLabels: config.trackingLabels ?? usualTrackingLabels,
+      config,
       templates: (pool, floor) => hashes.of({ pool, config, issuer: tokens.issuer(), capabilities: this.#observer.capabilities() }, floor),
-      namespace: config.namespace,
       ledger: this.#ledger,
       leases,
       spending: (task, pool) => this.spending.view(task, pool),

@@ -1,4 +1,4 @@
-import { settlementOf } from './placing.ts';
+import { settlementOf, placing } from './placing.ts';
 import { armsOf } from '../../revisions/arm.ts';
 import {
   type Approval,
@@ -25,7 +25,6 @@ import {
   factsOf,
   holdingOf,
 } from './facts/snapshot.ts';
-import { placing } from './placing.ts';
 import { spentSandbox, failedBeforeStart, endingOf, verdictOf, clockOf } from './verdict.ts';
 import { canonical, hasFinalizer, isControlledBy, timestamp, findCondition, type NewEvent } from '@agentfleet/kube';
 import { cappedBudget } from '../../pools/spending.ts';
@@ -81,7 +80,7 @@ export function decide(snapshot: Snapshot, now: number): Decision {
   const storage = storagePlan(facts, transition);
   const status = coarse(facts, {
     ...statusOf(facts, { books, transition, ending, storage }),
-    ...listed(approvals),
+    ...(approvals.length === 0 ? {} : { approvals: [...approvals] }),
     ...waitingMessages(facts, transition),
   });
   const brief = transition.kind === 'Wait' && transition.brief === true;
@@ -102,11 +101,6 @@ export function decide(snapshot: Snapshot, now: number): Decision {
 function closed(facts: Facts, ending: Ending): Books {
   const { status, spec, now } = facts;
   return closeAttempt(status, spec, ending, { now, started: !failedBeforeStart(facts, ending) });
-}
-
-/** A list that holds nothing is left out. */
-function listed(approvals: readonly Approval[]): Pick<DesiredStatus, 'approvals'> {
-  return approvals.length === 0 ? {} : { approvals: [...approvals] };
 }
 
 /** Parts of a decision. */
@@ -251,11 +245,6 @@ function gettingSandbox(choice: SandboxChoice): readonly Action[] {
   return [{ type: 'createSandbox', name, ...(claim === undefined ? {} : { claim }) }];
 }
 
-/** Reports whether a suspended task gives its pod back, because what it needs is stored. */
-function givesBack(transition: Transition): boolean {
-  return transition.kind === 'Suspend' && transition.rest === 'Ending';
-}
-
 /** In the order in which they are safe; the status is written between what is made and what is deleted. */
 function actionsOf(facts: Facts, transition: Transition, status: DesiredStatus): readonly Action[] {
   const { snapshot, task, now, sandbox } = facts;
@@ -269,10 +258,12 @@ function actionsOf(facts: Facts, transition: Transition, status: DesiredStatus):
   actions.push(...settlementOf(facts, transition, status));
   const { keepSandbox, deleteTask } = afterTheEnd(facts, status);
   const spent = spentSandbox(facts, status.attempts ?? []);
+  // A suspended task gives its pod back when what it needs is stored.
+  const givesBack = transition.kind === 'Suspend' && transition.rest === 'Ending';
   for (const pod of snapshot.pods) {
     if (!isControlledBy(pod, task) || pod.metadata.deletionTimestamp !== undefined) continue;
     const used = pod.metadata.name === sandbox?.metadata.name && pod.metadata.name !== spent;
-    const kept = used && keepSandbox && !givesBack(transition);
+    const kept = used && keepSandbox && !givesBack;
     if (!kept) actions.push({ type: 'deleteSandbox', pod });
   }
   if (deleteTask) actions.push({ type: 'deleteTask' });
@@ -304,9 +295,8 @@ function milestones(facts: Facts, transition: Transition, ending: Ending | undef
   const { assignment, status } = facts;
   const events: NewEvent[] = [];
   if (ending?.result === 'Failed') {
-    events.push(
-      warning('AttemptFailed', 'Run', `attempt ${assignment?.attempt ?? 0}: ${ending.class ?? ''} (${ending.reason}): ${ending.message}`),
-    );
+    const note = `attempt ${assignment?.attempt ?? 0}: ${ending.class ?? ''} (${ending.reason}): ${ending.message}`;
+    events.push(warning('AttemptFailed', 'Run', note));
   }
   events.push(...decided(facts, next));
   const phase = status.phase;
@@ -319,7 +309,8 @@ function milestones(facts: Facts, transition: Transition, ending: Ending | undef
       if (status.conditions === undefined) events.push(normal('Accepted', 'Queue', `waits: ${transition.message}`));
       break;
     case 'Refuse':
-      if (acceptedReason(status) !== transition.refusal.reason) events.push(warning('NotAccepted', 'Accept', transition.refusal.message));
+      if (findCondition(status.conditions, 'Accepted')?.reason !== transition.refusal.reason)
+        events.push(warning('NotAccepted', 'Accept', transition.refusal.message));
       break;
     case 'Suspend':
       if (transition.gate !== undefined) {
@@ -348,10 +339,6 @@ function decided({ status }: Facts, { approvals = [] }: DesiredStatus): readonly
   return approvals
     .filter(({ action }) => !known.has(action))
     .map((approval) => normal(approval.decision, 'Approve', decisionNote(approval)));
-}
-
-function acceptedReason(status: DesiredStatus): string | undefined {
-  return findCondition(status.conditions, 'Accepted')?.reason;
 }
 
 function assignedNote({ assignment }: DesiredStatus): string {

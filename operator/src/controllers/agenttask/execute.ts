@@ -5,7 +5,6 @@ import {
   keyOf,
   type ObjectName,
   ResourceClient,
-  Applier,
   asError,
   isAlreadyExists,
   isRefused,
@@ -15,12 +14,11 @@ import {
   type Consistency,
 } from '@agentfleet/kube';
 import { fieldManagers, type AgentTask } from '@agentfleet/protocol/api';
-import { labels } from '@agentfleet/protocol/pool';
+import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { imagesOf } from '../../pools/made.ts';
 import type { Held } from '../../pools/spending.ts';
 import { isUnclaimed } from '../../pools/resolve.ts';
 import { type Pod, resources } from '../../runtime/resources.ts';
-import { sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { sandboxState } from './sandbox/state.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { sandboxPod } from './sandbox/pod.ts';
@@ -28,8 +26,7 @@ import { sandboxInput } from './sandbox/template.ts';
 import type { Action, Decision, Snapshot } from './facts/snapshot.ts';
 import type { SpendingBooks } from './queue/spending.ts';
 import type { Volumes } from './storage/volumes.ts';
-import type { Workloads } from './queue/quota.ts';
-import { flavorPlacement } from './queue/quota.ts';
+import { type Workloads, flavorPlacement } from './queue/quota.ts';
 
 const fieldManager = fieldManagers.operator;
 
@@ -140,23 +137,14 @@ export class Executor {
   readonly #options: ExecutorOptions;
   readonly #pods: ResourceClient<Pod>;
   readonly #tasks: ResourceClient<AgentTask>;
-  readonly #status: Applier<AgentTask>;
   readonly #claims: Claims;
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
-    const { transport, caches } = options.context;
+    const { transport } = options.context;
     this.#pods = new ResourceClient(transport, resources.pods);
     this.#claims = new Claims(this.#pods);
     this.#tasks = new ResourceClient(transport, resources.agentTasks);
-    this.#status = new Applier({
-      client: this.#tasks,
-      view: caches.tasks,
-      fieldManager,
-      subresource: 'status',
-      // Whether it is in place is reported by the cache, which shows it before the next look.
-      remember: false,
-    });
   }
 
   /**
@@ -294,19 +282,17 @@ export class Executor {
    */
   async #write(task: AgentTask, { status, written }: Decision, signal: AbortSignal): Promise<string | undefined> {
     if (!written) return undefined;
-    const { name, namespace, resourceVersion } = task.metadata;
-    const declaration = { metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status };
-    // One that had ended before is in no cache, and none will show this write.
-    const ended = task.status?.finished === 'true';
-    const seen = (object: AgentTask): void =>
-      ended ? undefined : this.#options.consistency.wrote(keyOf(task), this.#options.context.caches.tasks, object);
+    const { name, namespace = '', resourceVersion } = task.metadata;
+    const { consistency, context } = this.#options;
     try {
-      await this.#status.apply(declaration, signal, seen, resourceVersion);
+      const seen = await this.#tasks.applyStatus({ metadata: { name, namespace, resourceVersion }, status }, { fieldManager, signal });
+      // One that had ended before is in no cache, and none will show this write.
+      if (task.status?.finished !== 'true') consistency.wrote(keyOf(task), context.caches.tasks, seen);
       return undefined;
     } catch (error) {
       if (isTooLarge(error)) return asError(error).message;
       // It is gone, and the cache does not show it yet: nothing more is made for it until that does.
-      if (isNotFound(error)) this.#options.consistency.deleted(keyOf(task), this.#options.context.caches.tasks, task);
+      if (isNotFound(error)) consistency.deleted(keyOf(task), context.caches.tasks, task);
       throw error;
     }
   }

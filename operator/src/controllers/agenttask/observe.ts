@@ -1,39 +1,30 @@
-import { byAge, keyOf, type Clock, isNotFound, ResourceClient, type Transport } from '@agentfleet/kube';
+import { byAge, keyOf, ResourceClient, type Transport } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { labels } from '@agentfleet/protocol/pool';
 import { perNamespaceOf, poolLookup, resolvePool, type Resolution, isWorkerPod, templateAnnotation } from '../../pools/resolve.ts';
 import { MadeSandboxes } from '../../pools/made.ts';
-import type { ReachConfig } from '../../pools/consent.ts';
-import type { Caches } from '../../runtime/context.ts';
+import type { Caches, OperatorConfig } from '../../runtime/context.ts';
 import { type Pod, resources } from '../../runtime/resources.ts';
-import { isTracked, warmIndex } from '../../runtime/caches.ts';
+import { isTracked, usualTrackingLabels, warmIndex } from '../../runtime/caches.ts';
 import { isolationFloor, capabilitiesOf, sameAbility, type ClusterCapabilities } from './sandbox/capabilities.ts';
 import { isClaimable } from './execute.ts';
 import type { QuotaView } from './queue/quota.ts';
 import type { DependencyView, Snapshot, StorageView, WorkerView } from './facts/snapshot.ts';
 import type { SpendingView } from './queue/spending.ts';
 import { type Ledger, Queues } from './queue/queues.ts';
-import { openingsOf, sandboxState } from './sandbox/state.ts';
-import { Preparations } from './sandbox/state.ts';
+import { openingsOf, sandboxState, Preparations } from './sandbox/state.ts';
 import type { Bounds, Turn, Order, QueueView } from './queue/poolQueue.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
+import { isReady } from '../../serving/podTrouble.ts';
 import { dependenciesOf } from '../../runtime/taskCensus.ts';
 
 /** Inputs of an observer besides the caches. */
 interface ObserverOptions {
   readonly caches: Caches;
-  readonly clock: Clock;
-  /** Settings about the namespaces that pools reach. */
-  readonly reach: ReachConfig;
-  /** Whether the platform lists hosts for set-up steps with network Registries. */
-  readonly registriesListed: boolean;
-  /** Labels of tasks that Git owns. */
-  readonly trackingLabels: readonly string[];
+  readonly config: OperatorConfig;
   /** Hash of what sandboxes of a pool are made from under a floor of isolation. */
   readonly templates: (pool: ExpertPool, floor: IsolationLevel) => string;
-  /** Namespace of the operator, which holds the record of the sandboxes that it made ahead. */
-  readonly namespace: string;
   readonly ledger: Ledger;
   readonly leases: Pick<Heartbeats, 'freshMs'>;
   /** Returns the entries about a task in the books of pools. */
@@ -73,8 +64,8 @@ export class Observer {
   constructor(options: ObserverOptions) {
     this.#options = options;
     this.#preparations = new Preparations(options.caches);
-    this.#made = new MadeSandboxes(options.caches.configMaps, options.namespace);
-    this.#queues = new Queues(options.caches, options.reach, options.ledger, options.order);
+    this.#made = new MadeSandboxes(options.caches.configMaps, options.config.namespace);
+    this.#queues = new Queues(options.caches, options.config, options.ledger, options.order);
     const change = (): void => void (this.#capabilities = undefined);
     const { nodes, runtimeClasses, namespaces } = options.caches;
     nodes.addHandler({ onAdd: change, onUpdate: (old, node) => (sameAbility(old, node) ? undefined : change()), onDelete: change });
@@ -82,29 +73,24 @@ export class Observer {
   }
 
   /** Everything that a decision about the task looks at, as of this moment. */
-  snapshot(
-    task: AgentTask,
-    sinceWriteMs: number,
-    hindrances: Hindrances = { refusal: undefined, taken: new Set() },
-    live: Live = {},
-  ): Snapshot {
-    const { caches } = this.#options;
+  snapshot(task: AgentTask, sinceWriteMs: number, hindrances: Hindrances, live: Live): Snapshot {
+    const { caches, config } = this.#options;
     const resolution = this.resolve(task);
     const orders = this.#orders(task);
-    const pods = caches.pods.lister.byIndex('task', keyOf(task)).filter(isSandbox);
+    const pods = this.sandboxes(keyOf(task));
     const { pool } = resolution;
     const judges = pool === undefined ? undefined : this.#judges(pool);
     const spending = this.#options.spending(task, pool);
     const quota = this.#options.quota(task, pool);
     return {
       task,
-      tracked: isTracked(task, this.#options.trackingLabels),
+      tracked: isTracked(task, config.trackingLabels ?? usualTrackingLabels),
       resolution,
       ...(judges === undefined ? {} : { judges }),
-      registriesListed: this.#options.registriesListed,
+      registriesListed: config.egress.registries.length > 0,
       openings: openingsOf(caches.networkPolicies.lister.list({ namespace: task.metadata.namespace ?? '' }), { task, pool, pods }),
       capabilities: this.capabilities(),
-      prepared: pool !== undefined && this.#preparations.has(pool, task.metadata.namespace ?? ''),
+      prepared: pool !== undefined && this.#preparations.of(pool)(task.metadata.namespace ?? ''),
       pods,
       warm: pool === undefined || pods.length > 0 ? [] : this.#warm(task, pool, hindrances.taken),
       workers: pool === undefined ? [] : this.#workers(pool, task),
@@ -128,7 +114,7 @@ export class Observer {
   }
 
   resolve(task: AgentTask): Resolution {
-    return resolvePool(task, poolLookup(this.#options.caches, this.#options.reach));
+    return resolvePool(task, poolLookup(this.#options.caches, this.#options.config));
   }
 
   /** Keys of the tasks to look at when slots of the pool become free, in their turn; also of those that found no place in the queue. */
@@ -154,7 +140,8 @@ export class Observer {
 
   /** Sandbox pods of the task of this name, whether it exists or not. */
   sandboxes(key: string): readonly Pod[] {
-    return this.#options.caches.pods.lister.byIndex('task', key).filter(isSandbox);
+    const pods = this.#options.caches.pods.lister.byIndex('task', key);
+    return pods.filter(({ metadata }) => metadata.labels?.[labels.component] === 'sandbox');
   }
 
   /** Returns the state of the rollout of the pool's verifier. */
@@ -215,7 +202,7 @@ export class Observer {
   #view(namespace: string, name: string, pod: Pod | undefined, load: number): WorkerView {
     const freshMs = this.#options.leases.freshMs(`${namespace}/${name}`);
     const lost = lossOfWorker(`${namespace}/${name}`, pod, freshMs);
-    return { name, namespace, lost, freshMs, load, ready: lost === undefined && isReady(pod) };
+    return { name, namespace, lost, freshMs, load, ready: lost === undefined && pod !== undefined && isReady(pod) };
   }
 
   /** Orders that stand, the oldest first. One for an earlier task of this name is none for this one. */
@@ -229,14 +216,6 @@ export class Observer {
       (metadata.ownerReferences ?? []).every((owner) => owner.kind !== 'AgentTask' || owner.uid === task.metadata.uid);
     return this.#options.caches.orders.lister.byIndex('task', `${namespace}/${name}`).filter(stands).sort(byAge);
   }
-}
-
-function isSandbox(pod: Pod): boolean {
-  return pod.metadata.labels?.[labels.component] === 'sandbox';
-}
-
-export function isReady(pod: Pod | undefined): boolean {
-  return pod?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 }
 
 function lossOfWorker(key: string, pod: Pod | undefined, freshMs: number): string | undefined {
@@ -283,10 +262,7 @@ export class Dependencies {
     const cached = this.#caches.tasks.lister.get(key);
     if (cached !== undefined) return cached;
     const [namespace = '', name = ''] = key.split('/');
-    return this.#client.get({ namespace, name }, { signal }).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
+    return this.#client.find({ namespace, name }, { signal });
   }
 
   /** Follows dependencies in the cache until one is the task itself. Breadth first: the shortest way is reported. */

@@ -25,6 +25,8 @@ export function rescuer({ workers }: Snapshot): WorkerView | undefined {
   );
 }
 
+const waits = (reason: Reason, message: string, more: Partial<Wait> = {}): Wait => ({ kind: 'Wait', reason, message, ...more });
+
 /** Gives the task a worker and a sandbox, or returns what it waits for. */
 export function placing(all: Facts, books: Books, notBefore: number): Transition {
   const { attempts } = books;
@@ -63,17 +65,17 @@ function dependencyOf({ snapshot: { dependencies } }: Facts): Transition | undef
     const what = failed.map(({ name, phase }) => `${name} (${phase})`).join(', ');
     return refuse('DependencyFailed', `spec.dependsOn: ${what} ended without success; delete and create it again, or cancel this task`);
   }
-  const waits = [...pending, ...missing.map((name) => `${name} (not there)`)];
-  if (waits.length === 0) return undefined;
-  return { kind: 'Wait', reason: 'DependencyPending', message: `spec.dependsOn: waits until these have succeeded: ${waits.join(', ')}` };
+  const open = [...pending, ...missing.map((name) => `${name} (not there)`)];
+  if (open.length === 0) return undefined;
+  return waits('DependencyPending', `spec.dependsOn: waits until these have succeeded: ${open.join(', ')}`);
 }
 
 /** Returns the wait for Kueue, which has to admit the task first. */
 function gated({ gate, snapshot, now }: Facts): Transition | undefined {
   if (gate === undefined) return undefined;
   const { reason, message } = gate;
-  if (snapshot.refusal === undefined) return { kind: 'Wait', reason, message, gated: true };
-  return { kind: 'Wait', reason, message: `the API server does not take its Workload: ${snapshot.refusal}`, untilMs: now + refusedRetryMs };
+  if (snapshot.refusal === undefined) return waits(reason, message, { gated: true });
+  return waits(reason, `the API server does not take its Workload: ${snapshot.refusal}`, { untilMs: now + refusedRetryMs });
 }
 
 function sandboxFor(facts: Facts): SandboxChoice {
@@ -91,29 +93,23 @@ function sandboxFor(facts: Facts): SandboxChoice {
 function obstacle(facts: Facts, { attempts, why }: Books, notBefore: number): Transition | undefined {
   const { snapshot, now, sandbox } = facts;
   const because = troubleOf(facts, attempts.at(-1), why);
-  const wait = (reason: Reason, message: string, untilMs?: number): Wait => ({
-    kind: 'Wait',
-    reason,
-    message,
-    ...(untilMs === undefined ? {} : { untilMs }),
-  });
   if (now < notBefore) {
     const last = attempts.at(-1);
     const failed =
       last === undefined ? '' : `attempt ${last.number} failed with ${last.class ?? ''}: ${why ?? outcomeMessage(facts, last)}; `;
-    return { ...wait('Backoff', `${failed}the next one begins after ${timestamp(notBefore)}`, notBefore), ...because };
+    return waits('Backoff', `${failed}the next one begins after ${timestamp(notBefore)}`, { untilMs: notBefore, ...because });
   }
   const fault = sandbox === undefined ? snapshot.storage?.fault : undefined;
-  if (fault !== undefined) return { ...wait(fault.reason, fault.message, now + storageRetryMs), queued: true };
+  if (fault !== undefined) return waits(fault.reason, fault.message, { untilMs: now + storageRetryMs, queued: true });
   if (snapshot.refusal !== undefined) {
     const reason = isQuota(snapshot.refusal) ? 'ResourceQuotaExceeded' : 'SandboxRefused';
     const message = `the API server does not take the sandbox pod: ${snapshot.refusal}`;
-    return { ...wait(reason, message, now + refusedRetryMs), queued: true };
+    return waits(reason, message, { untilMs: now + refusedRetryMs, queued: true });
   }
   if (!snapshot.prepared) return preparing(facts);
   if (sandbox !== undefined || snapshot.pods.length === 0) return undefined;
   const names = snapshot.pods.map(({ metadata }) => metadata.name).join(', ');
-  return { ...wait('SandboxEnding', `sandbox ${names} has to end before another one is made`), ...because };
+  return waits('SandboxEnding', `sandbox ${names} has to end before another one is made`, because);
 }
 
 /** Returns the reason for which the last attempt failed before anything was begun; it is reported until another sandbox is there. */
@@ -139,8 +135,8 @@ function preparing({ task, status, now }: Facts): Transition {
   const namespace = task.metadata.namespace ?? '';
   const message = `namespace ${namespace} is being prepared for sandboxes of the pool; look at the conditions of the ExpertPool when this stays`;
   const untilMs = Date.parse(task.metadata.creationTimestamp ?? '') + preparationMs;
-  const transition = { kind: 'Wait', reason: 'NamespaceNotPrepared', message, queued: true } as const;
-  return status.conditions === undefined && now < untilMs ? { ...transition, brief: true, untilMs } : transition;
+  const brief = status.conditions === undefined && now < untilMs ? { brief: true, untilMs } : {};
+  return waits('NamespaceNotPrepared', message, { queued: true, ...brief });
 }
 
 /** No event requeues a task when a StorageClass is made. */
@@ -157,7 +153,7 @@ function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room 
   const { queue, workers } = snapshot;
   const { maxRunning = Infinity } = pool.spec.limits ?? {};
   const perNamespace = perNamespaceOf(pool);
-  const wait = (reason: Reason, message: string): Room => ({ kind: 'Wait', reason, message, position: queue.ahead, queued: true });
+  const wait = (reason: Reason, message: string): Room => waits(reason, message, { position: queue.ahead, queued: true });
   if (queue.running >= maxRunning)
     return wait('PoolAtLimit', `${queue.running} tasks run in ExpertPool ${keyOf(pool)} and spec.limits.maxRunning is ${maxRunning}`);
   if (queue.runningInNamespace >= perNamespace) {
@@ -193,7 +189,7 @@ const lookMs = 300_000;
 function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait | undefined {
   const { spending: view } = facts.snapshot;
   const attempt = nextAttempt(facts, books);
-  const wait = (reason: Reason, message: string, untilMs: number): Wait => ({ kind: 'Wait', reason, message, untilMs, queued: true });
+  const wait = (reason: Reason, message: string, untilMs: number): Wait => waits(reason, message, { untilMs, queued: true });
   if (view?.held !== undefined && view.held.attempt !== attempt)
     return wait(unsettledReason, `attempt ${view.held.attempt} is being charged to ExpertPool ${view.held.pool}`, facts.now + 1000);
   const { spending } = pool.spec.limits ?? {};

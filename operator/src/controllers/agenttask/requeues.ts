@@ -9,7 +9,8 @@ import { unsupportedReasons } from './acceptance.ts';
 import type { Ledger } from './queue/queues.ts';
 import { jwksConfigMap } from './sandbox/pod.ts';
 import { sameAbility } from './sandbox/capabilities.ts';
-import { isReady, type Observer } from './observe.ts';
+import type { Observer } from './observe.ts';
+import { isReady } from '../../serving/podTrouble.ts';
 import { standing } from './queue/poolQueue.ts';
 import { type Transition, type DesiredStatus, type Facts, deadlineSecondsOf, queuedUntil } from './facts/snapshot.ts';
 import { sandboxUntil, taskUntil } from './storage/plan.ts';
@@ -125,7 +126,7 @@ export class Requeues {
   #workerChanged(old: Pod | undefined, pod: Pod): void {
     if (!isWorkerPod(pod)) return;
     if (pod.metadata.deletionTimestamp !== undefined && old?.metadata.deletionTimestamp === undefined) this.workerIsLost(keyOf(pod));
-    else if (isReady(pod) && !isReady(old)) this.#workerIsReady(pod);
+    else if (isReady(pod) && (old === undefined || !isReady(old))) this.#workerIsReady(pod);
   }
 
   #workerIsReady(pod: Pod): void {

@@ -1,11 +1,13 @@
 import { findCondition, keyOf, timestamp } from '@agentfleet/kube';
-import { attemptAction, type Reason, passedOn, type AgentTaskStatus, type ExpertPool } from '@agentfleet/protocol/api';
+import { attemptAction, type FailureClass, type Reason, passedOn, type AgentTaskStatus, type ExpertPool } from '@agentfleet/protocol/api';
 import { isolationFloor, meetsFloor } from './sandbox/capabilities.ts';
 import { cancelledReason, chargedAttempts, type Attempt, type Books, type Ending } from './facts/attempts.ts';
 import { queuedUntil, type Facts, type Verdict, type Transition, deadlineSecondsOf } from './facts/snapshot.ts';
 import { networkOpened, openedMessage } from './sandbox/state.ts';
 
-const infrastructure = (reason: Reason, message: string): Ending => ({ result: 'Failed', class: 'Infrastructure', reason, message });
+const failed = (failure: FailureClass, reason: Reason, message: string): Ending => ({ result: 'Failed', class: failure, reason, message });
+
+const given = (result: Verdict['result'], reason: Reason, message: string): Verdict => ({ result, reason, message });
 
 /** Returns the ending of the open attempt; undefined while it goes on. Cancellation comes first, then the worker's report. */
 export function endingOf(facts: Facts): Ending | undefined {
@@ -34,33 +36,27 @@ function reported({ run }: Facts): Ending | undefined {
   if (outcome.result === 'Succeeded')
     return { result: 'Succeeded', reason: passedOn(outcome.reason), message: outcome.message ?? 'all checks hold' };
   const message = outcome.message ?? outcome.reason;
-  if (outcome.result === 'Stopped') return infrastructure('Stopped', `the worker stopped by itself: ${message}`);
-  return { result: 'Failed', class: outcome.class ?? 'AgentError', reason: passedOn(outcome.reason), message };
+  if (outcome.result === 'Stopped') return failed('Infrastructure', 'Stopped', `the worker stopped by itself: ${message}`);
+  return failed(outcome.class ?? 'AgentError', passedOn(outcome.reason), message);
 }
 
 function tooLate(facts: Facts): Ending | undefined {
-  if (facts.remainingMs > 0) return undefined;
-  return {
-    result: 'Failed',
-    class: 'DeadlineExceeded',
-    reason: 'DeadlineExceeded',
-    message: deadlineWords(facts),
-  };
+  return facts.remainingMs > 0 ? undefined : failed('DeadlineExceeded', 'DeadlineExceeded', deadlineWords(facts));
 }
 
 /** The worker looks at the wall before it begins; what it published is judged here too, by who owns the floor. */
 function brokenWall({ run, snapshot }: Facts): Ending | undefined {
   const { pool } = snapshot.resolution;
   const wall = run?.isolation;
-  const failed = (reason: Reason, message: string): Ending => ({ result: 'Failed', class: 'PolicyViolation', reason, message });
+  const broken = (reason: Reason, message: string): Ending => failed('PolicyViolation', reason, message);
   if (snapshot.openings.length > 0 && pool?.spec.policy.allowUnenforcedNetwork === false)
-    return failed(networkOpened, openedMessage(snapshot.task, snapshot.openings));
+    return broken(networkOpened, openedMessage(snapshot.task, snapshot.openings));
   if (wall === undefined || pool === undefined) return undefined;
   const floor = isolationFloor(snapshot, pool);
   if (!meetsFloor(wall.level, floor))
-    return failed('IsolationBelowFloor', `the sandbox has isolation ${wall.level}, and ${floor} is demanded`);
+    return broken('IsolationBelowFloor', `the sandbox has isolation ${wall.level}, and ${floor} is demanded`);
   if (wall.network === 'NotEnforced' && !pool.spec.policy.allowUnenforcedNetwork) {
-    return failed(
+    return broken(
       'NetworkNotEnforced',
       'no NetworkPolicy holds in the sandbox; install a network plugin that enforces them, or allow it by spec.policy.allowUnenforcedNetwork of the pool',
     );
@@ -71,17 +67,10 @@ function brokenWall({ run, snapshot }: Facts): Ending | undefined {
 function lost({ sandboxIs, sandboxLoss, snapshot, atRest }: Facts): Ending | undefined {
   // The stored state is lost neither with the sandbox nor with the worker: the attempt goes on in another sandbox.
   if (atRest) return undefined;
-  if (sandboxLoss !== undefined) return infrastructure('SandboxLost', sandboxLoss);
-  if (sandboxIs?.invalid === true) {
-    return {
-      result: 'Failed',
-      class: 'InvalidInput',
-      reason: sandboxIs.reason,
-      message: `${sandboxIs.message}; correct spec.sandbox.image`,
-    };
-  }
+  if (sandboxLoss !== undefined) return failed('Infrastructure', 'SandboxLost', sandboxLoss);
+  if (sandboxIs?.invalid === true) return failed('InvalidInput', sandboxIs.reason, `${sandboxIs.message}; correct spec.sandbox.image`);
   const worker = snapshot.assigned?.lost;
-  return worker === undefined ? undefined : infrastructure('WorkerLost', worker);
+  return worker === undefined ? undefined : failed('Infrastructure', 'WorkerLost', worker);
 }
 
 /**
@@ -90,16 +79,15 @@ function lost({ sandboxIs, sandboxLoss, snapshot, atRest }: Facts): Ending | und
  */
 export function verdictOf(facts: Facts, books: Books, ending: Ending | undefined): Verdict | undefined {
   const { status, cancel, assignment, open } = facts;
-  const given = findCondition(status.conditions, 'Succeeded');
-  if (given !== undefined && given.status !== 'Unknown') {
-    const result = given.status === 'True' ? 'Succeeded' : given.reason === cancelledReason ? 'Cancelled' : 'Failed';
-    return { result, reason: passedOn(given.reason), message: given.message };
+  const said = findCondition(status.conditions, 'Succeeded');
+  if (said !== undefined && said.status !== 'Unknown') {
+    const result = said.status === 'True' ? 'Succeeded' : said.reason === cancelledReason ? 'Cancelled' : 'Failed';
+    return given(result, passedOn(said.reason), said.message);
   }
-  if (ending?.result === 'Succeeded') return { result: 'Succeeded', reason: provedBy(ending.reason), message: ending.message };
+  if (ending?.result === 'Succeeded') return given('Succeeded', provedBy(ending.reason), ending.message);
   const running = assignment !== undefined && open && ending === undefined;
-  if (cancel !== 'None' && !running) {
-    return { result: 'Cancelled', reason: cancelledReason, message: ending?.message ?? `cancelled (${cancel}) as ${by(facts)} says` };
-  }
+  if (cancel !== 'None' && !running)
+    return given('Cancelled', cancelledReason, ending?.message ?? `cancelled (${cancel}) as ${by(facts)} says`);
   return running ? undefined : failure(facts, books, ending);
 }
 
@@ -114,31 +102,18 @@ function failure(facts: Facts, { attempts }: Books, ending: Ending | undefined):
   if (last?.class === undefined) return waitedTooLong(facts);
   const why = ending?.message ?? outcomeMessage(facts, last);
   const charged = chargedAttempts(attempts, spec);
-  if (attemptAction(last.class, spec.attempts) === 'Fail') {
-    return {
-      result: 'Failed',
-      reason: last.class,
-      message: `attempt ${last.number} ended with ${last.reason}, after which no other follows: ${why}`,
-    };
-  }
-  if (charged >= spec.attempts.max && attemptAction(last.class, spec.attempts) !== 'Ignore') {
-    return {
-      result: 'Failed',
-      reason: last.class,
-      message: `${charged} of ${spec.attempts.max} attempts failed, the last with ${last.reason}: ${why}`,
-    };
-  }
+  const action = attemptAction(last.class, spec.attempts);
+  if (action === 'Fail')
+    return given('Failed', last.class, `attempt ${last.number} ended with ${last.reason}, after which no other follows: ${why}`);
+  if (charged >= spec.attempts.max && action !== 'Ignore')
+    return given('Failed', last.class, `${charged} of ${spec.attempts.max} attempts failed, the last with ${last.reason}: ${why}`);
   const starts = startFailures(attempts);
   if (starts >= maxStartFailures) {
     const message = `${starts} attempts in a row failed before anything was begun, the last with ${last.reason}: ${why}`;
-    return { result: 'Failed', reason: passedOn(last.reason ?? last.class), message };
+    return given('Failed', passedOn(last.reason ?? last.class), message);
   }
   if (remainingMs > 0 || status.clock === undefined) return ending === undefined ? waitedTooLong(facts) : undefined;
-  return {
-    result: 'Failed',
-    reason: 'DeadlineExceeded',
-    message: `${deadlineWords(facts)}; the last attempt ended with ${last.reason}`,
-  };
+  return given('Failed', 'DeadlineExceeded', `${deadlineWords(facts)}; the last attempt ended with ${last.reason}`);
 }
 
 function waitedTooLong({ snapshot, status, now }: Facts): Verdict | undefined {
@@ -147,7 +122,7 @@ function waitedTooLong({ snapshot, status, now }: Facts): Verdict | undefined {
   const said = findCondition(status.conditions, 'Scheduled')?.message;
   const bound = `spec.limits.queueTimeoutSeconds (${pool?.spec.limits?.queueTimeoutSeconds}) of its ExpertPool`;
   const message = `the task waited longer than ${bound}${said === undefined ? '' : `: ${said}`}`;
-  return { result: 'Failed', reason: 'QueueTimeout', message };
+  return given('Failed', 'QueueTimeout', message);
 }
 
 /** Returns the message about an attempt: of a sandbox that did not start, of the worker while its report still stands, else the reason. */
@@ -192,12 +167,7 @@ function lateStart(facts: Facts): Ending | undefined {
   const why = reason === 'Starting' ? 'SandboxStartTimeout' : reason;
   const bound = `${startTimeoutSeconds(pool)} s (spec.sandbox.startTimeoutSeconds of ExpertPool ${pool === undefined ? 'that is gone' : keyOf(pool)})`;
   const cure = cures[reason] ?? 'look at the events of the pod, or give it more time';
-  return {
-    result: 'Failed',
-    class: 'Infrastructure',
-    reason: why,
-    message: `the sandbox did not answer within ${bound}: ${message}; ${cure}`,
-  };
+  return failed('Infrastructure', why, `the sandbox did not answer within ${bound}: ${message}; ${cure}`);
 }
 
 /** A pod reports nothing of the volume that it waits for, or only that it has no node. */

@@ -1,5 +1,4 @@
 import {
-  Applier,
   canonical,
   Consistency,
   Controller,
@@ -15,7 +14,14 @@ import {
   type ReconcileContext,
   type Source,
 } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import {
+  fieldManagers,
+  type AgentTask,
+  type AgentTaskOrder,
+  type EnergyModel,
+  type ExpertPool,
+  type RolloutStatus,
+} from '@agentfleet/protocol/api';
 import { rolloutMoved, isOpen } from '../../revisions/index.ts';
 import { rejectedFailures } from '../../rollout/index.ts';
 import { rolloutOrderIndex, rolloutOrderKey, type RolloutTarget } from '../../runtime/caches.ts';
@@ -67,8 +73,6 @@ function isFrozen(rollout: RolloutStatus | undefined, revision: string): boolean
 function triedNow(rollout: RolloutStatus | undefined): string {
   return isOpen(rollout) ? `status.rollout.canary is ${rollout?.canary ?? ''}` : 'no rollout is open, see status.rollout';
 }
-
-const fieldManager = 'agentfleet-operator';
 
 /** Ms to wait after a write to what is newer than the cache shows; a cache that lags behind is tried again less and less often. */
 const conflictMs = { first: 50, longest: 2_000 } as const;
@@ -123,26 +127,20 @@ export class OrderReconciler {
   readonly #context: OperatorContext;
   readonly #tasks: ResourceClient<AgentTask>;
   readonly #orders: ResourceClient<AgentTaskOrder>;
-  readonly #owners: Applier<AgentTaskOrder>;
-  readonly #statuses: Applier<AgentTaskOrder>;
   /** Conflicts one after the other by key. */
   readonly #conflicts = new Map<string, number>();
 
   constructor(context: OperatorContext) {
-    const { transport, caches, clock } = context;
+    const { transport, clock } = context;
     this.#context = context;
     this.consistency = new Consistency({ clock, pollMs: 25 });
     this.#tasks = new ResourceClient(transport, resources.agentTasks);
     this.#orders = new ResourceClient(transport, resources.agentTaskOrders);
-    // The objects in place are read from the cache, which shows the writes of this process before the next look.
-    const options = { client: this.#orders, view: caches.orders, fieldManager, remember: false };
-    this.#owners = new Applier(options);
-    this.#statuses = new Applier({ ...options, subresource: 'status' });
   }
 
   /** Orders that something is remembered of. */
   get size(): number {
-    return this.#conflicts.size + this.consistency.size + this.#owners.size + this.#statuses.size;
+    return this.#conflicts.size + this.consistency.size;
   }
 
   async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
@@ -182,25 +180,22 @@ export class OrderReconciler {
   }
 
   async #remove(order: AgentTaskOrder, signal: AbortSignal): Promise<void> {
-    const { uid, resourceVersion } = order.metadata;
-    await this.#orders.delete(order.metadata, {
-      signal,
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    });
+    const { uid = '', resourceVersion = '' } = order.metadata;
+    await this.#orders.delete(order.metadata, { signal, uid, resourceVersion });
     this.consistency.deleted(keyOf(order), this.#context.caches.orders, order);
   }
 
   async #write(order: AgentTaskOrder, { owner, status }: OrderDecision, signal: AbortSignal): Promise<void> {
-    const { name, namespace, resourceVersion, ownerReferences = [] } = order.metadata;
-    const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
+    const { name, namespace = '', resourceVersion, ownerReferences = [] } = order.metadata;
+    const options = { fieldManager: fieldManagers.operator, signal };
     const seen = (object: AgentTaskOrder): void => this.consistency.wrote(keyOf(order), this.#context.caches.orders, object);
-    let version = resourceVersion;
+    let metadata = { name, namespace, resourceVersion };
     if (owner !== undefined && !ownerReferences.some(({ uid }) => uid === owner.uid)) {
-      const { object } = await this.#owners.apply({ metadata: { ...metadata, ownerReferences: [owner] } }, signal, seen, version);
-      version = object?.metadata.resourceVersion;
+      const tied = await this.#orders.apply({ metadata: { ...metadata, ownerReferences: [owner] } }, options);
+      seen(tied);
+      metadata = { ...metadata, resourceVersion: tied.metadata.resourceVersion };
     }
     if (status === undefined || canonical(order.status ?? {}) === canonical(status)) return;
-    await this.#statuses.apply({ metadata, status }, signal, seen, version);
+    seen(await this.#orders.applyStatus({ metadata, status }, options));
   }
 }

@@ -2,6 +2,7 @@ import type { ConditionValue } from '../../operands/conditions.ts';
 import { timestamp } from '@agentfleet/kube';
 import type { CalibrationStatus, EnergyModel, EnergyModelStatus, Reason } from '@agentfleet/protocol/api';
 import { featureSet, type HeadCalibration, type ModelCalibration } from '@agentfleet/protocol/inference';
+import { demandsCalibration } from '../expertpool/manifests/brief.ts';
 import type { ModelSnapshot } from './snapshot.ts';
 
 /** A clock of another machine may be so far ahead, ms. */
@@ -22,11 +23,6 @@ export interface Judgement {
 type ModelArm = NonNullable<EnergyModelStatus['arms']>[number];
 
 type Refusal = { readonly reason: Reason; readonly message: string };
-
-/** Probabilities that need no calibration count as before. */
-function isDemanded({ spec }: EnergyModel): boolean {
-  return spec.calibration !== undefined || spec.gates !== undefined || spec.thresholds.source === 'Calibration';
-}
 
 /** Labelled acts per head that a calibration needs where spec.gates is left out; what the field has by default. */
 const usualSamples = 100;
@@ -66,24 +62,17 @@ function refusalOf(model: EnergyModel, reported: ModelCalibration, staleAt: numb
 
 /** Decides whether the probabilities of a model may count. Pure. `now` is wall time in ms. */
 export function judgeCalibration({ model, info }: Pick<ModelSnapshot, 'model' | 'info'>, now: number): Judgement {
-  const demanded = isDemanded(model);
-  const nothing = { demanded, reported: undefined, staleAt: undefined };
-  if (info === undefined)
-    return {
-      ...nothing,
-      conditionValue: { status: 'Unknown', reason: 'NotReported', message: 'no pod has reported yet how it was calibrated' },
-    };
+  const demanded = demandsCalibration(model);
+  const without = (status: 'Unknown' | 'False', reason: Reason, message: string): Judgement => ({
+    conditionValue: { status, reason, message },
+    demanded,
+    reported: undefined,
+    staleAt: undefined,
+  });
+  if (info === undefined) return without('Unknown', 'NotReported', 'no pod has reported yet how it was calibrated');
   const { calibration } = info;
-  if (calibration === undefined)
-    return {
-      ...nothing,
-      conditionValue: { status: 'False', reason: 'NotCalibrated', message: `the model in use reports no calibration; ${retrain}` },
-    };
-  if ('fault' in calibration)
-    return {
-      ...nothing,
-      conditionValue: { status: 'False', reason: 'Unreadable', message: `its calibration is refused: ${calibration.fault}; ${retrain}` },
-    };
+  if (calibration === undefined) return without('False', 'NotCalibrated', `the model in use reports no calibration; ${retrain}`);
+  if ('fault' in calibration) return without('False', 'Unreadable', `its calibration is refused: ${calibration.fault}; ${retrain}`);
   const { maxAgeSeconds } = model.spec.calibration ?? {};
   const staleAt = maxAgeSeconds === undefined ? undefined : Date.parse(calibration.fittedAt) + maxAgeSeconds * 1000;
   const refusal = refusalOf(model, calibration, staleAt, now);
@@ -112,10 +101,7 @@ export function calibrationStatus(reported: ModelCalibration): CalibrationStatus
 }
 
 /** Returns the thresholds that acts are measured by: those of the spec, and of the calibration where it is the source and in force. */
-export function thresholdsInForce(
-  { spec }: EnergyModel,
-  { conditionValue, reported }: Judgement,
-): NonNullable<EnergyModelStatus['arms']>[number]['thresholdsInForce'] {
+export function thresholdsInForce({ spec }: EnergyModel, { conditionValue, reported }: Judgement): ModelArm['thresholdsInForce'] {
   const { source, vetoBelowProbability, warnBelowProbability } = spec.thresholds;
   const fixed = { vetoBelowProbability, warnBelowProbability };
   if (source === 'Fixed' || reported === undefined || conditionValue.status !== 'True') return fixed;

@@ -92,12 +92,11 @@ export function createEnergyModelController(context: OperatorContext, options: E
   const follow = async (model: EnergyModel, seen: ModelSnapshot, signal: AbortSignal): Promise<Outcome> => {
     const decision = decideModel(seen);
     if (makesAnew(decision.apply, seen.children) && (await isGone(models, model, signal))) return done;
-    const { deployments, refusal } = await executePool(decision, writer, signal);
+    const { deployments, obstacles, refusal } = await executePool(decision, writer, signal);
     const name = verifierName(model.metadata.name, seen.plan?.serving?.revision);
     const after = { ...seen, deployment: deployments.get(name) ?? seen.deployment };
-    const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];
-    const heldMs = await status.write(model, modelStatus(after, { ...decision, obstacles }, clock.now()), signal);
-    if (refusal !== undefined) throw refusal.error;
+    const heldMs = await status.write(model, modelStatus(after, obstacles, clock.now()), signal);
+    if (refusal !== undefined) throw refusal;
     return requeueAfter(heldMs ?? nextLookMs(after, clock.now()));
   };
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {

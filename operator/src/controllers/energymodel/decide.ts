@@ -1,33 +1,21 @@
-import { reportedRollout } from '../../revisions/index.ts';
-import { type ConditionValue, rolloutCondition } from '../../operands/conditions.ts';
+import { reportedRollout, shadowCondition } from '../../revisions/index.ts';
+import { type ConditionValue, rolloutCondition, wholeConditions } from '../../operands/conditions.ts';
 import type { Obstacle } from '../expertpool/conditions.ts';
 import { type EnergyModel, maxModelArms, type EnergyModelStatus, type ConditionType } from '@agentfleet/protocol/api';
 import { itemOf } from '../../placement/index.ts';
-import { verifierName } from '../../pools/names.ts';
+import { holdersWall } from '../../operands/index.ts';
+import { holdersName, verifierName } from '../../pools/names.ts';
 import { identity, resources } from '../../runtime/resources.ts';
 import { type PoolDecision, seated } from '../expertpool/decide.ts';
 import type { Manifest } from '../../operands/manifest.ts';
 import { surplus, takenNames } from '../expertpool/children.ts';
 import { bytesOfDemand, modelDemand, modelNeedsGpu } from '../placement/owners.ts';
 import { seatOf, type Seat, rolledOut, serverUrl, servingOf, withImage, type Serving } from '../../serving/index.ts';
-import {
-  artifactFault,
-  modelKeys,
-  modelLabels,
-  servingService,
-  verifierDeployment,
-  verifierService,
-  verifierWall,
-  modelHoldersWall,
-} from './manifests.ts';
+import { artifactFault, modelKeys, modelLabels, verifierDeployment, verifierService, verifierWall } from './manifests.ts';
 import { asArm, modelRecord } from './rolloutPlan.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
 import { conditionsFor } from '@agentfleet/kube';
-import { shadowCondition } from '../../revisions/index.ts';
-import { calibrationStatus, judgeCalibration, thresholdsInForce, type Judgement, armCalibration } from './calibration.ts';
-
-/** Decision on the objects of a model; those to write come in the order in which they are made. */
-type ModelDecision = PoolDecision;
+import { calibrationStatus, judgeCalibration, thresholdsInForce, armCalibration } from './calibration.ts';
 
 /** The place of pods by the plan in force; those of a revision have one of their own. */
 function seatOfModel(model: EnergyModel, revision?: string): Seat {
@@ -60,7 +48,7 @@ function planParts(snapshot: ModelSnapshot, plan: ModelPlan): readonly Manifest[
   ];
   return [
     ...(record === undefined ? [] : [modelRecord(asked.model, modelLabels(asked.model), record)]),
-    serving === undefined ? verifierService(asked.model) : servingService(asked.model, serving.revision),
+    verifierService(asked.model, undefined, serving?.revision),
     ...arms.flatMap(each),
     ...(plain === 'Make' ? podsOf(snapshot, asked) : []),
   ];
@@ -75,10 +63,13 @@ function obstaclesOf({ model, plan }: ModelSnapshot): readonly Obstacle[] {
 }
 
 /** Decides which objects a model is to consist of, and which present ones are surplus. Pure: equal snapshots give equal decisions. */
-export function decideModel(snapshot: ModelSnapshot): ModelDecision {
+export function decideModel(snapshot: ModelSnapshot): PoolDecision {
   const { model, operatorNamespace, prometheusNamespace, children, plan } = snapshot;
   const { name } = model.metadata;
-  const walls = [verifierWall(model, operatorNamespace, prometheusNamespace), ...modelHoldersWall(model)];
+  const walls = [
+    verifierWall(model, operatorNamespace, prometheusNamespace),
+    ...holdersWall(model, { name: holdersName(name, 'model'), labels: modelLabels(model) }),
+  ];
   const apply = [...walls, modelKeys(model, snapshot.access), ...(plan === undefined ? plainParts(snapshot) : planParts(snapshot, plan))];
   const taken = takenNames(model, apply, children);
   if (taken.length > 0) {
@@ -106,11 +97,11 @@ function mismatch({ model, deployment, info }: ModelSnapshot, { fault }: Serving
   return `the pods tell ${reported}, and spec.artifact.digest is ${digest}; ${cure}`;
 }
 
-function servingNow(snapshot: ModelSnapshot, decision: ModelDecision): Serving {
+function servingNow(snapshot: ModelSnapshot, [obstacle]: readonly Obstacle[]): Serving {
   const { model, image, deployment, notes } = snapshot;
   const pods = snapshot.pods.filter(withImage(image));
-  const serving = servingOf({ wanted: model.spec.resources.replicas, deployment, pods, notes, obstacle: decision.obstacles[0] });
-  const message = decision.obstacles.length > 0 ? undefined : mismatch(snapshot, serving);
+  const serving = servingOf({ wanted: model.spec.resources.replicas, deployment, pods, notes, obstacle });
+  const message = obstacle !== undefined ? undefined : mismatch(snapshot, serving);
   const phase = serving.ready > 0 ? 'Degraded' : 'Unavailable';
   return message === undefined ? serving : { ...serving, phase, fault: { reason: 'DigestMismatch', message, stalled: true } };
 }
@@ -122,78 +113,51 @@ function wordOf({ fault, phase, ready }: Serving): ConditionValue {
   return { status: 'True', reason: 'Ready', message: `${ready} pods score` };
 }
 
-interface Words {
-  readonly whole: ConditionValue;
-  readonly calibrated: ConditionValue;
-  /** Undefined: the model has no rollout. */
-  readonly rollout: ConditionValue | undefined;
-  /** Undefined: nothing is in shadow. */
-  readonly shadow: ConditionValue | undefined;
-}
-
-function conditionsOf(
-  model: EnergyModel,
-  { whole, calibrated, rollout, shadow }: Words,
-  now: number,
-): NonNullable<EnergyModelStatus['conditions']> {
-  const ready = whole.status === 'True';
-  const words: readonly (readonly [ConditionType<'EnergyModel'>, ConditionValue | undefined])[] = [
-    ['Ready', whole],
-    ['Reconciling', ready || whole.stalled === true ? undefined : { ...whole, status: 'True' }],
-    ['Calibrated', calibrated],
-    ['RolloutHealthy', rollout],
-    ['ShadowHealthy', shadow],
-    ['Stalled', !ready && whole.stalled === true ? { ...whole, status: 'True' } : undefined],
-  ];
-  return conditionsFor(model, words, now);
-}
-
 type Arm = NonNullable<EnergyModelStatus['arms']>[number];
 
-/** A revision that has pods, with what its own calibration makes of its answers. */
-function armStatus(model: EnergyModel, { infos }: ModelSnapshot, arm: ModelArm, now: number): Arm {
-  const info = infos?.get(arm.revision);
-  const own = asArm(model, arm);
-  const judgement = judgeCalibration({ model: own, info }, now);
+/** Pods that judge, with what their own calibration makes of their answers. */
+function armStatus({ model, info }: Pick<ModelSnapshot, 'model' | 'info'>, revision: string | undefined, now: number): Arm {
+  const judgement = judgeCalibration({ model, info }, now);
   return {
-    revision: arm.revision,
-    endpoint: serverUrl(verifierName(model.metadata.name, arm.revision), model.metadata.namespace ?? ''),
+    endpoint: serverUrl(verifierName(model.metadata.name, revision), model.metadata.namespace ?? ''),
     // Of the artifact and not of the code around it: what spec.artifact.digest may demand.
     ...(info?.artifact == null ? {} : { digest: info.artifact }),
-    thresholdsInForce: thresholdsInForce(own, judgement),
+    thresholdsInForce: thresholdsInForce(model, judgement),
     ...armCalibration(judgement),
   };
 }
 
 /** Returns the verifiers that judge: first the one that does so for tasks without a revision. */
-function armsNow(snapshot: ModelSnapshot, judgement: Judgement, now: number): Arm[] {
-  const { model, info, plan } = snapshot;
-  const only = {
-    endpoint: serverUrl(verifierName(model.metadata.name, plan?.serving?.revision), model.metadata.namespace ?? ''),
-    ...(info?.artifact == null ? {} : { digest: info.artifact }),
-    thresholdsInForce: thresholdsInForce(model, judgement),
-    ...armCalibration(judgement),
-  };
+function armsNow(snapshot: ModelSnapshot, now: number): Arm[] {
+  const { model, infos, plan } = snapshot;
+  const only = armStatus(snapshot, plan?.serving?.revision, now);
   if (plan?.status === undefined) return [only];
-  const arms = plan.arms.map((arm) => armStatus(model, snapshot, arm, now));
+  const arms = plan.arms.map((arm): Arm => {
+    const { revision } = arm;
+    return { revision, ...armStatus({ model: asArm(model, arm), info: infos?.get(revision) }, revision, now) };
+  });
   // Before a rollout has a stable revision, the pods of before judge.
   return (plan.serving === undefined ? [only, ...arms] : arms).slice(0, maxModelArms);
 }
 
 /** Status of a model as it is after a decision. Pure. `now` is wall time in ms. */
-export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, now: number): EnergyModelStatus {
+export function modelStatus(snapshot: ModelSnapshot, obstacles: readonly Obstacle[], now: number): EnergyModelStatus {
   const { model, plan } = snapshot;
-  const serving = servingNow(snapshot, decision);
+  const serving = servingNow(snapshot, obstacles);
   const judgement = judgeCalibration(snapshot, now);
   const { reported } = judgement;
   const shadow = shadowCondition(plan?.status, plan?.shadow, now);
-  const words = { whole: wordOf(serving), calibrated: judgement.conditionValue, rollout: rolloutCondition(plan?.status), shadow };
+  const words: readonly (readonly [ConditionType<'EnergyModel'>, ConditionValue | undefined])[] = [
+    ['Calibrated', judgement.conditionValue],
+    ['RolloutHealthy', rolloutCondition(plan?.status)],
+    ['ShadowHealthy', shadow],
+  ];
   return {
     observedGeneration: model.metadata.generation ?? 0,
-    conditions: conditionsOf(model, words, now),
+    conditions: conditionsFor(model, [...wholeConditions(wordOf(serving)), ...words], now),
     ready: serving.ready,
     ...(reported === undefined ? {} : { calibration: calibrationStatus(reported) }),
-    arms: armsNow(snapshot, judgement, now),
+    arms: armsNow(snapshot, now),
     ...(plan?.status === undefined ? {} : { rollout: reportedRollout(plan.status) }),
   };
 }

@@ -1,14 +1,12 @@
-import { holderComponent } from '../../operands/index.ts';
 import type { V1ResourceRequirements } from '@kubernetes/client-node';
 import { defaultLambda, type EnergyModel } from '@agentfleet/protocol/api';
 import { energyHeads } from '@agentfleet/protocol/inference';
 import { labels } from '@agentfleet/protocol/pool';
 import { serviceAccountSubject } from '@agentfleet/protocol/tokens';
-import { holdersName, modelKeysName, verifierName } from '../../pools/names.ts';
+import { modelKeysName, verifierName } from '../../pools/names.ts';
 import { heardByGolden } from '../../revisions/index.ts';
 import { resources } from '../../runtime/resources.ts';
 import {
-  closedWall,
   heardByPrometheus,
   keysData,
   serverDeployment,
@@ -92,14 +90,9 @@ export function verifierDeployment(model: EnergyModel, image: string, access: Cl
   });
 }
 
-/** Their address. Pure. */
-export function verifierService(model: EnergyModel, revision?: string): Manifest {
-  return ownedBy(model, resources.services, identity(model, revision), { spec: serverService(modelLabels(model, revision)) });
-}
-
-/** The address without a revision, which tasks have that know none: that of the pods that serve. Pure. */
-export function servingService(model: EnergyModel, revision: string): Manifest {
-  return ownedBy(model, resources.services, identity(model), { spec: serverService(modelLabels(model, revision)) });
+/** The address of a revision; that without one, which tasks have that know none, is that of the pods of `serving`. Pure. */
+export function verifierService(model: EnergyModel, revision?: string, serving = revision): Manifest {
+  return ownedBy(model, resources.services, identity(model, revision), { spec: serverService(modelLabels(model, serving)) });
 }
 
 /** Those of all revisions hear the workers and the golden sets of the namespace, and the operator. Pure. */
@@ -107,11 +100,4 @@ export function verifierWall(model: EnergyModel, operatorNamespace: string, prom
   const workers = serverWall(modelLabels(model), { [labels.component]: 'worker' }, operatorNamespace);
   const spec = heardByPrometheus(heardByGolden(workers), prometheus);
   return ownedBy(model, resources.networkPolicies, identity(model), { spec });
-}
-
-/** Of the pods that hold GPUs of a device plugin for a model, and for its neighbours in the namespace. Pure. */
-export function modelHoldersWall(model: EnergyModel): readonly Manifest[] {
-  if (model.status?.plan?.mode !== 'Reservation') return [];
-  const of = { name: holdersName(model.metadata.name, 'model'), labels: modelLabels(model) };
-  return [ownedBy(model, resources.networkPolicies, of, { spec: closedWall({ [labels.component]: holderComponent }) })];
 }

@@ -6,7 +6,7 @@ import { namedPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { clusterAccess, newestReady, type InfoReader, type ServerInfo } from '../../serving/index.ts';
-import { childKinds, type ChildCaches, type Child } from '../expertpool/children.ts';
+import { childKinds, childrenIn, type ChildCaches, type Child } from '../expertpool/children.ts';
 import type { NoteReader } from '../expertpool/observe.ts';
 import { recordedModels } from './rolloutPlan.ts';
 import type { ModelSnapshot } from './snapshot.ts';
@@ -27,11 +27,10 @@ export function modelKinds({ context, children }: Pick<ModelObserver, 'context' 
 
 function childrenOf(observer: ModelObserver, { metadata }: EnergyModel): readonly Child[] {
   const name = verifierName(metadata.name);
-  return modelKinds(observer).flatMap(({ resource, cache }) =>
-    cache.lister
-      .list({ namespace: metadata.namespace ?? '' })
-      .filter((object) => object.metadata.labels?.[labels.model] === metadata.name || object.metadata.name === name)
-      .map((object) => ({ resource, object })),
+  return childrenIn(
+    modelKinds(observer),
+    metadata.namespace ?? '',
+    (object) => object.metadata.labels?.[labels.model] === metadata.name || object.metadata.name === name,
   );
 }
 
@@ -42,16 +41,12 @@ function byRevision(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
 
 /** Returns the report of the newest ready pod of each revision. */
 async function infosOf(infos: InfoReader, pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, ServerInfo>> {
-  const newest = [...byRevision(pods)].flatMap(([revision, own]): readonly (readonly [string, Pod])[] => {
-    const pod = newestReady(own);
-    return pod === undefined ? [] : [[revision, pod]];
-  });
-  const asked = newest.map(([, pod]) => pod);
-  const found = await infos.read(asked, signal);
+  const newest = [...byRevision(pods).values()].flatMap((own) => newestReady(own) ?? []);
+  const found = await infos.read(newest, signal);
   return new Map(
-    newest.flatMap(([revision, { metadata }]) => {
+    newest.flatMap(({ metadata }) => {
       const info = found.get(metadata.name);
-      return info === undefined ? [] : [[revision, info] as const];
+      return info === undefined ? [] : [[metadata.labels?.[labels.revision] ?? '', info] as const];
     }),
   );
 }

@@ -1,13 +1,13 @@
-import type { RolloutReport } from '../../revisions/index.ts';
+import { type RolloutReport, drainSecondsOf, revisionOf, isOpen } from '../../revisions/index.ts';
 import { isControlledBy } from '@agentfleet/kube';
 import { defaultLambda, type EnergyModel } from '@agentfleet/protocol/api';
 import { energyHeads } from '@agentfleet/protocol/inference';
 import { revisionRecordName, rolloutLedgerName, verifierName } from '../../pools/names.ts';
-import { drainSecondsOf, revisionOf, isOpen } from '../../revisions/index.ts';
 import { type ControllerRevision, identity, resources } from '../../runtime/resources.ts';
 import { ownedBy, type Manifest } from '../../operands/manifest.ts';
 import type { ModelArm, RecordedModel, ServedModel, ModelPlan, ModelSnapshot } from './snapshot.ts';
 import { rolledOut } from '../../serving/index.ts';
+import { lookMs, recordKeys, recordNumber } from '../expertpool/rolloutPlan.ts';
 
 /** Returns the served part of a spec; thresholds, demands and number of pods are policy, which holds for all revisions at once. Pure. */
 function servedOf({ artifact, lambda, heads, resources }: EnergyModel['spec']): ServedModel {
@@ -19,11 +19,6 @@ function servedOf({ artifact, lambda, heads, resources }: EnergyModel['spec']): 
     heads: energyHeads.map((name) => ({ name, lambda: own.get(name) ?? defaultLambda[name] })),
     ...(resources.container === undefined ? {} : { container: resources.container }),
   };
-}
-
-/** Name of the revision that serves this; another order in the spec is no other one. Pure. */
-function modelRevision(uid: string, served: ServedModel, image: string): string {
-  return revisionOf(uid, { served, image });
 }
 
 /** The model as one of its revisions has it, under the policy of now. Pure. */
@@ -54,21 +49,15 @@ export function modelRecord(model: EnergyModel, labels: Readonly<Record<string, 
 /** Reports whether an unfinished task is judged by a revision. */
 export type InUse = (revision: string) => boolean;
 
-/** Ms between two looks at a rollout that goes on, and at one that waits. */
-const lookMs = { open: 1_000, waiting: 5_000 } as const;
-
 /** The revision that the spec asks for. Pure. */
 export function desiredModel({ model, image, recorded }: Pick<ModelSnapshot, 'model' | 'image' | 'recorded'>): RecordedModel {
   const served = servedOf(model.spec);
-  const revision = modelRevision(model.metadata.uid ?? '', served, image);
-  const known = recorded?.get(revision);
-  const number = known?.number ?? 1 + Math.max(0, ...[...(recorded?.values() ?? [])].map((arm) => arm.number));
-  return { revision, served, image, number };
+  // Another order in the spec is no other revision.
+  const revision = revisionOf(model.metadata.uid ?? '', { served, image });
+  return { revision, served, image, number: recordNumber(recorded, revision) };
 }
 
 const plainDeployment = ({ metadata }: ModelSnapshot['model']): string => identity(resources.deployments, verifierName(metadata.name));
-const recordKey = ({ metadata }: ModelSnapshot['model'], revision: string): string =>
-  identity(resources.controllerRevisions, revisionRecordName(metadata.name, 'model', revision));
 const ledgerKey = ({ metadata }: ModelSnapshot['model']): string =>
   identity(resources.configMaps, rolloutLedgerName(metadata.name, 'model'));
 
@@ -89,7 +78,13 @@ export function modelPlan(snapshot: ModelSnapshot, status: RolloutReport, inUse:
   const rest = [...arms.values()].filter(
     (arm) => !serving.has(arm.revision) && (inUse(arm.revision) || (drains && hasPods(snapshot, arm))),
   );
-  const held = [...serving, ...rest.map(({ revision }) => revision), desired.revision, ...(status.lastGreen ?? []), status.canary ?? ''];
+  const held = [
+    ...serving,
+    ...rest.map(({ revision }) => revision),
+    desired.revision,
+    ...(status.lastGreen ?? []),
+    ...(status.canary === undefined ? [] : [status.canary]),
+  ];
   const isSettled = status.stable === desired.revision && rest.length === 0 && deployment === undefined;
   const fromBefore = status.stable === undefined && deployment !== undefined;
   return {
@@ -99,7 +94,7 @@ export function modelPlan(snapshot: ModelSnapshot, status: RolloutReport, inUse:
     record: recorded?.has(desired.revision) === true ? undefined : desired,
     plain: 'Keep',
     keep: [
-      ...held.map((revision) => recordKey(model, revision)),
+      ...recordKeys(model, 'model', held),
       ledgerKey(model),
       ...(status.stable === undefined || drains ? [plainDeployment(model)] : []),
     ],
@@ -126,7 +121,7 @@ export function leavingModel(snapshot: ModelSnapshot, inUse: InUse): ModelPlan |
     arms,
     record: undefined,
     plain: 'Make',
-    keep: [...recorded.keys()].map((revision) => recordKey(model, revision)),
+    keep: recordKeys(model, 'model', recorded.keys()),
     againMs: lookMs.waiting,
   };
 }

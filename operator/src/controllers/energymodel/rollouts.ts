@@ -15,7 +15,7 @@ import {
   type Seen,
 } from '../../revisions/index.ts';
 import { type Job, resources } from '../../runtime/resources.ts';
-import { verifierArms } from '../expertpool/manifests/brief.ts';
+import { demandsCalibration, verifierArms } from '../expertpool/manifests/brief.ts';
 import type { ModelSnapshot, ModelArm, ModelPlan } from './snapshot.ts';
 import { featureSet, type ModelCalibration } from '@agentfleet/protocol/inference';
 import { itemOf } from '../../placement/index.ts';
@@ -25,7 +25,7 @@ import { revisionIndex } from '../../runtime/taskCensus.ts';
 import { engineState, type ServerInfo } from '../../serving/index.ts';
 import { artifactFault, modelLabels } from './manifests.ts';
 import { modelNeedsGpu } from '../placement/owners.ts';
-import { judgeCalibration, type Judgement } from './calibration.ts';
+import { judgeCalibration } from './calibration.ts';
 import { desiredModel, leavingModel, modelPlan, type InUse } from './rolloutPlan.ts';
 
 /** Decides how the rollout of a model goes on, and what the model consists of meanwhile. */
@@ -88,11 +88,9 @@ function goldenSets(
 const itemsIn = (model: EnergyModel, { revision }: ModelArm): readonly string[] =>
   modelNeedsGpu(model) ? [itemOf(model.metadata.name, revision)] : [];
 
-const judged = (model: EnergyModel, info: ServerInfo | undefined, now: number): Judgement => judgeCalibration({ model, info }, now);
-
 /** Reports why a revision abstains from judging, although the spec asks for probabilities that count; undefined while that is unknown. */
 function abstaining(model: EnergyModel, info: ServerInfo | undefined, now: number): string | undefined {
-  const { conditionValue, demanded } = judged(model, info, now);
+  const { conditionValue, demanded } = judgeCalibration({ model, info }, now);
   if (!demanded || info === undefined || conditionValue.status === 'True') return undefined;
   return `its calibration is not in force (${conditionValue.reason}): ${conditionValue.message}`;
 }
@@ -104,7 +102,7 @@ function abstaining(model: EnergyModel, info: ServerInfo | undefined, now: numbe
 function uncalibrated({ model, infos }: ModelSnapshot, next: RolloutReport, now: number): RolloutReport | undefined {
   const before = rolloutReport(model.status);
   if (before === undefined || before.stable === undefined || next.stable === before.stable) return undefined;
-  const { conditionValue, demanded } = judged(model, infos?.get(next.stable ?? ''), now);
+  const { conditionValue, demanded } = judgeCalibration({ model, info: infos?.get(next.stable ?? '') }, now);
   if (!demanded || conditionValue.status === 'True') return undefined;
   const message = `its calibration is not known to be in force (${conditionValue.reason}): ${conditionValue.message}; it is not promoted before it is`;
   return { ...before, reason: 'Held', message: message.slice(0, 512) };
@@ -123,7 +121,7 @@ function enginesOf(
   const info = infos?.get(revision);
   const tried = model.status?.rollout;
   const silent = replicas > 0 && info === undefined && isOpen(tried) && tried?.phase === 'Loading';
-  return silent && judged(model, info, now).demanded ? 'Loading' : 'Ready';
+  return silent && demandsCalibration(model) ? 'Loading' : 'Ready';
 }
 
 /** The calibration that a verifier reports, or why it cannot count; undefined: it reports none. */

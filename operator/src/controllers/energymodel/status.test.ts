@@ -37,7 +37,7 @@ const refusing: Pod = {
 /** The status as it is decided; what kstatus makes of it comes along. */
 function look(spec: Readonly<Record<string, unknown>>, parts: Partial<ModelSnapshot>) {
   const snapshot = newModelSnapshot(spec, parts);
-  const status = modelStatus(snapshot, decideModel(snapshot), now);
+  const status = modelStatus(snapshot, decideModel(snapshot).obstacles, now);
   const object = { ...snapshot.model, status: { ...status, conditions: status.conditions as Condition[] } };
   expect(conditionFaults(object)).toEqual([]);
   const ready = status.conditions?.find(({ type }) => type === 'Ready');

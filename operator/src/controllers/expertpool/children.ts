@@ -122,6 +122,16 @@ export function childKinds(
   ];
 }
 
+/** Lists the objects of these kinds in a namespace that `isOne` holds for. */
+export function childrenIn(kinds: readonly ChildKind[], namespace: string, isOne: (object: KubeObject) => boolean): readonly Child[] {
+  return kinds.flatMap(({ resource, cache }) =>
+    cache.lister
+      .list({ namespace })
+      .filter(isOne)
+      .map((object) => ({ resource, object })),
+  );
+}
+
 /** Names that another owner has already, in words: two owners whose children run into each other. Pure. */
 export function takenNames(owner: KubeObject, wanted: readonly Manifest[], present: readonly Child[]): readonly string[] {
   const owners = new Map(present.map(({ resource, object }) => [identity(resource, object.metadata.name), object]));

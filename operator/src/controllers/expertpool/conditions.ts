@@ -1,7 +1,7 @@
 import { reportedRollout, type RolloutReport } from '../../revisions/index.ts';
-import type { ConditionValue } from '../../operands/conditions.ts';
+import { wholeConditions, type ConditionValue } from '../../operands/conditions.ts';
 import { conditionsFor, cut, type Condition, type NewCondition, mergeConditions } from '@agentfleet/kube';
-import type { EnergyModelStatus, ExpertPool, ExpertPoolStatus, Reason, ConditionType } from '@agentfleet/protocol/api';
+import type { ConditionType, EnergyModel, ExpertPool, Reason } from '@agentfleet/protocol/api';
 
 /** The parts of a pool: those that have to work for the whole to work, and what became of the others. */
 export interface Aspects {
@@ -46,11 +46,7 @@ function acceptedCondition(obstacles: readonly Obstacle[]): ConditionValue {
 
 /** All conditions of a pool, with the transition times of those that stay as they are. Pure. */
 export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], aspects: Aspects, now: number): readonly Condition[] {
-  const whole = wholeOf(obstacles, aspects);
-  const ready = whole.status === 'True';
-  const stalled = !ready && whole.stalled === true;
   const words: readonly (readonly [ConditionType<'ExpertPool'>, ConditionValue | undefined])[] = [
-    ['Ready', whole],
     ['Accepted', acceptedCondition(obstacles)],
     ['NamespacesGranted', aspects.grants],
     ['ArtifactsReady', aspects.artifacts],
@@ -61,26 +57,18 @@ export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], a
     ['EstimateDrift', aspects.drift],
     ['RolloutHealthy', aspects.rollout],
     ['ShadowHealthy', aspects.shadow],
-    ['Reconciling', ready || stalled ? undefined : { ...whole, status: 'True' }],
-    ['Stalled', stalled ? { ...whole, status: 'True' } : undefined],
   ];
-  return conditionsFor(pool, words, now);
-}
-
-/** A pool or a model: what has rollouts. */
-interface RolledOut<S> {
-  readonly metadata: ExpertPool['metadata'];
-  readonly status?: S;
+  return conditionsFor(pool, [...wholeConditions(wholeOf(obstacles, aspects)), ...words], now);
 }
 
 /** The status of an owner whose serving revision is lost: nothing is touched, and the status has the reason. Pure. */
-export function lostStatus<S extends ExpertPoolStatus | EnergyModelStatus>(pool: RolledOut<S>, rollout: RolloutReport, now: number): S {
+export function lostStatus<T extends ExpertPool | EnergyModel>(owner: T, rollout: RolloutReport, now: number): NonNullable<T['status']> {
   const { reason, message } = rollout;
-  const observedGeneration = pool.metadata.generation ?? 0;
+  const observedGeneration = owner.metadata.generation ?? 0;
   const conditionValue: NewCondition = { type: 'RolloutHealthy', status: 'False', reason, message: cut(message), observedGeneration };
-  const kept = (pool.status?.conditions ?? []).filter(({ type }) => type !== conditionValue.type);
-  const conditions = [...mergeConditions(pool.status?.conditions, [...kept, conditionValue] as NewCondition[], now)];
-  return { ...(pool.status as S), rollout: reportedRollout(rollout), conditions };
+  const kept = (owner.status?.conditions ?? []).filter(({ type }) => type !== conditionValue.type);
+  const conditions = [...mergeConditions(owner.status?.conditions, [...kept, conditionValue] as NewCondition[], now)];
+  return { ...owner.status, rollout: reportedRollout(rollout), conditions };
 }
 
 /** Something that stands in the way until an owner changes something. */

@@ -97,11 +97,10 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
   const follow = async (pool: ExpertPool, snapshot: PoolSnapshot, signal: AbortSignal): Promise<Outcome> => {
     const decision = decidePool(snapshot);
     if (makesAnew(decision.apply, snapshot.children) && (await isGone(pools, pool, signal))) return done;
-    const { deployments, refusal } = await executePool(decision, writer, signal);
+    const { deployments, obstacles, refusal } = await executePool(decision, writer, signal);
     const after = { ...snapshot, deployments: new Map([...snapshot.deployments, ...deployments]) };
-    const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];
-    const heldMs = await status.write(pool, poolStatus(after, { ...decision, obstacles }, clock.now()), signal);
-    if (refusal !== undefined) throw refusal.error;
+    const heldMs = await status.write(pool, poolStatus(after, obstacles, clock.now()), signal);
+    if (refusal !== undefined) throw refusal;
     return requeueAfter(nextLookMs(snapshot, heartbeats, heldMs));
   };
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {

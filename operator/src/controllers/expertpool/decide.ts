@@ -1,21 +1,9 @@
 import type { Obstacle } from './conditions.ts';
 import { imageOf, serverHash, weightsOf, needsGpu, shardsOf } from '../../operands/index.ts';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
-import { expertName, spendingName } from '../../pools/names.ts';
+import { expertName, gatewayName, spendingName } from '../../pools/names.ts';
 import { identity, resources, type Deployment } from '../../runtime/resources.ts';
-import {
-  gatewaysOf,
-  heldByGateways,
-  serverName,
-  serversOf,
-  type Server,
-  serverRevision,
-  gatewayDeployments,
-  gatewayManifests,
-  keptGateways,
-  armsOf,
-  recordOf,
-} from './servers.ts';
+import { gatewaysOf, heldByGateways, serverName, serversOf, type Server, serverRevision, armsOf, recordOf } from './servers.ts';
 import { type Child, surplus, takenNames, type ChildWriter } from './children.ts';
 import {
   guardedExperts,
@@ -30,6 +18,7 @@ import { briefConfigMap } from './manifests/brief.ts';
 import { hasNoPods } from './manifests/chat.ts';
 import { expertDeployment, expertService } from './manifests/experts.ts';
 import type { Manifest } from '../../operands/manifest.ts';
+import { gatewayDeployment, gatewayParts, type Gateway } from './manifests/gateway.ts';
 import { poolWalls } from './manifests/walls.ts';
 import { workersDeployment, workersBudget } from './manifests/workers.ts';
 import { reservedCondition, VllmArgumentError } from '../../serving/vllm/index.ts';
@@ -74,7 +63,7 @@ function deployment(snapshot: PoolSnapshot, server: Server): readonly Manifest[]
     weights,
     agentImage: snapshot.images.agent,
     ...baseOf(pool, server),
-    ...(revision === undefined ? {} : { revision }),
+    revision,
   });
   return seated(snapshot, seat, guardedExperts(snapshot.pool, snapshot.access, manifest));
 }
@@ -103,9 +92,9 @@ function refusedWeights({ weights = [] }: PoolSnapshot): readonly Obstacle[] {
   return weights.flatMap(({ item, fault }) => (fault === undefined ? [] : [{ ...fault, expert: item.expert }]));
 }
 
-function service({ pool }: PoolSnapshot, { expert, revision }: Server): Manifest {
-  return expertService({ pool, expert, ...(revision === undefined ? {} : { revision }) });
-}
+/** A gateway whose recordings are not all there is not made, and not changed when it is there. */
+const isWhole = ({ models, recordings }: Gateway): boolean =>
+  models.every(({ engine }) => engine.type !== 'Replay' || recordings.has(engine.replay.configMap.name));
 
 /** All objects of a pool in its own namespace. Pure. */
 export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
@@ -113,7 +102,8 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
   const { experts } = pool.spec;
   const served = experts.filter((expert) => imageOf(expert, images) !== undefined);
   const servers = serversOf(snapshot);
-  const reach = { egress, ...snapshot.reach, hasChat: gatewaysOf(snapshot).length > 0, hasResults: access.results !== undefined };
+  const gateways = gatewaysOf(snapshot);
+  const reach = { egress, ...snapshot.reach, hasChat: gateways.length > 0, hasResults: access.results !== undefined };
   return [
     ...workerAccess(pool),
     ...goldenAccess(pool),
@@ -123,11 +113,11 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
     ...artifactsVolume(pool),
     ...weightsParts(snapshot),
     ...poolWalls(pool, operatorNamespace, snapshot.prometheusNamespace, reach),
-    ...gatewayManifests(snapshot),
+    ...gateways.flatMap((gateway) => gatewayParts(gateway, snapshot)),
     ...recordOf(snapshot),
-    ...servers.map((server) => service(snapshot, server)),
+    ...servers.map((server) => expertService({ pool, ...server })),
     ...servers.flatMap((server) => deployment(snapshot, server)),
-    ...gatewayDeployments(snapshot),
+    ...gateways.filter(isWhole).map((gateway) => gatewayDeployment(gateway, snapshot)),
     ...workersBudget(pool),
     guardedWorkers(pool, access, workersDeployment(pool, images.agent, heldByGateways(snapshot))),
   ];
@@ -171,8 +161,8 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
     ...kept.map((expert) => identity(resources.deployments, serverName(snapshot, expert))),
     ...servers.map(({ expert, revision }) => identity(resources.deployments, expertName(name, expert.name, revision))),
     ...(snapshot.rollout?.keep ?? []),
-    identity(resources.configMaps, spendingName(pool.metadata.name)),
-    ...keptGateways(snapshot),
+    identity(resources.configMaps, spendingName(name)),
+    ...gatewaysOf(snapshot).map(({ revision }) => identity(resources.deployments, gatewayName(name, revision))),
   ];
   return {
     apply,
@@ -218,7 +208,7 @@ export function seated(snapshot: Pick<PoolSnapshot, 'deployments'>, seat: Seat, 
 function unseated(snapshot: PoolSnapshot): readonly Obstacle[] {
   return snapshot.pool.spec.experts.flatMap((expert): readonly Obstacle[] => {
     const revision = serverRevision(snapshot, expert);
-    const seat = seatOfExpert(snapshot, { expert, experts: snapshot.pool.spec.experts, ...(revision === undefined ? {} : { revision }) });
+    const seat = seatOfExpert(snapshot, { expert, experts: snapshot.pool.spec.experts, revision });
     if (seat.kind !== 'Unseated' || seat.reason === undefined) return [];
     return [{ reason: seat.reason, message: seat.message, expert: expert.name }];
   });
@@ -226,10 +216,12 @@ function unseated(snapshot: PoolSnapshot): readonly Obstacle[] {
 
 /** Result of a decision that was carried out. */
 interface Execution {
+  /** Those of the decision, and the refusal. */
+  readonly obstacles: readonly Obstacle[];
   /** Deployments as the server has them after the writes, by name: newer than what the cache shows. */
   readonly deployments: ReadonlyMap<string, Deployment>;
-  /** The first refusal of the server. */
-  readonly refusal: { readonly error: ApiError; readonly obstacle: Obstacle } | undefined;
+  /** The first refusal of the server, to be thrown once the status reports it. */
+  readonly refusal: ApiError | undefined;
 }
 
 function refused({ resource, object }: Manifest, error: ApiError): Obstacle {
@@ -245,9 +237,13 @@ const leaves: ReadonlySet<unknown> = new Set([resources.deployments, resources.j
  * on (access, walls, configuration) nothing more is written. An answer that will stay the same is a result, because the status has to
  * say it; anything else rejects, and the controller tries again.
  */
-export async function executePool({ apply, remove }: PoolDecision, writer: ChildWriter, signal: AbortSignal): Promise<Execution> {
+export async function executePool(
+  { apply, remove, obstacles }: PoolDecision,
+  writer: ChildWriter,
+  signal: AbortSignal,
+): Promise<Execution> {
   const deployments = new Map<string, Deployment>();
-  let refusal: Execution['refusal'];
+  let refusal: { readonly error: ApiError; readonly obstacle: Obstacle } | undefined;
   for (const manifest of apply) {
     try {
       const object: KubeObject | undefined = await writer.apply(manifest, signal);
@@ -255,10 +251,10 @@ export async function executePool({ apply, remove }: PoolDecision, writer: Child
     } catch (error) {
       if (!isApiError(error) || error.retryable) throw error;
       refusal ??= { error, obstacle: refused(manifest, error) };
-      if (!leaves.has(manifest.resource)) return { deployments, refusal };
+      if (!leaves.has(manifest.resource)) break;
     }
   }
-  if (refusal !== undefined) return { deployments, refusal };
+  if (refusal !== undefined) return { deployments, obstacles: [refusal.obstacle, ...obstacles], refusal: refusal.error };
   for (const child of remove) await writer.remove(child, signal);
-  return { deployments, refusal: undefined };
+  return { deployments, obstacles, refusal: undefined };
 }

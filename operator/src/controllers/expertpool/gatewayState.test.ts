@@ -16,7 +16,7 @@ describe('the status of a chat model', () => {
   function stateOf(parts: Partial<PoolSnapshot>) {
     const workers = { deployments: new Map([deployment('coding-workers', 1)]), pods: [worker('w')], alive: new Set(['w']) };
     const snapshot = snapshotOf({ ...readme, workers: { replicas: 1 } }, { ...workers, ...parts });
-    const { experts, conditions } = poolStatus(snapshot, decidePool(snapshot), 0);
+    const { experts, conditions } = poolStatus(snapshot, decidePool(snapshot).obstacles, 0);
     return { expert: experts?.[0], engines: conditions?.find(({ type }) => type === 'EnginesReady') };
   }
 

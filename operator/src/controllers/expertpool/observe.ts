@@ -8,7 +8,7 @@ import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import { Remembered } from '../../runtime/index.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { clusterAccess, newestReady, type AskInfo, type InfoReader, isPreparing } from '../../serving/index.ts';
-import { accessIndex, childKinds, type ChildCaches, type Child } from './children.ts';
+import { accessIndex, childKinds, childrenIn, type ChildCaches, type Child } from './children.ts';
 import { homeOf } from '../../operands/manifest.ts';
 import { type ReplayReader, countTasks, type PoolSnapshot } from './snapshot.ts';
 import { poolKey, Tenancy } from './tenancy.ts';
@@ -44,25 +44,18 @@ function servedNamespaces(children: ChildCaches, tenancy: Tenancy, pool: ExpertP
 }
 
 function childrenOf({ context, children }: PoolObserver, pool: ExpertPool): readonly Child[] {
-  const namespace = homeOf(pool);
-  return childKinds(context.caches, children).flatMap(({ resource, cache }) =>
-    cache.lister
-      .list({ namespace })
-      // Those of a model only to see that their names are taken: nothing but what the pool owns is ever removed.
-      .filter(({ metadata }) => metadata.labels?.[labels.pool] === pool.metadata.name || metadata.labels?.[labels.model] !== undefined)
-      .map((object) => ({ resource, object })),
-  );
+  return childrenIn(childKinds(context.caches, children), homeOf(pool), ({ metadata: { labels: own } }) => {
+    // Those of a model only to see that their names are taken: nothing but what the pool owns is ever removed.
+    return own?.[labels.pool] === pool.metadata.name || own?.[labels.model] !== undefined;
+  });
 }
 
 /** The pods to be asked what they are: one of each expert, in each of its revisions. */
 export function reportedBy(pool: ExpertPool, pods: readonly Pod[]): readonly Pod[] {
   return pool.spec.experts.flatMap(({ name }) => {
     const own = pods.filter(({ metadata }) => metadata.labels?.[labels.expert] === name);
-    const revisions = new Set(own.map(({ metadata }) => metadata.labels?.[labels.revision]));
-    return [...revisions].flatMap((revision) => {
-      const pod = newestReady(own.filter(({ metadata }) => metadata.labels?.[labels.revision] === revision));
-      return pod === undefined ? [] : [pod];
-    });
+    const byRevision = Map.groupBy(own, ({ metadata }) => metadata.labels?.[labels.revision]);
+    return [...byRevision.values()].flatMap((some) => newestReady(some) ?? []);
   });
 }
 

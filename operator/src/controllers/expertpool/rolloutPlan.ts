@@ -1,10 +1,9 @@
-import type { RolloutReport } from '../../revisions/index.ts';
+import { type RolloutReport, drainSecondsOf, isOpen, poolRevision } from '../../revisions/index.ts';
 import { type PoolArm, type RecordedArm, imageOf } from '../../operands/index.ts';
 import type { KubeObject } from '@agentfleet/kube';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { expertName, gatewayName, revisionRecordName, rolloutLedgerName } from '../../pools/names.ts';
-import { drainSecondsOf, isOpen, poolRevision } from '../../revisions/index.ts';
 import { type Deployment, identity, resources } from '../../runtime/resources.ts';
 import { rolledOut, wasSeated } from '../../serving/index.ts';
 import { deploymentsOf, partsOfPlainGateway } from './servers.ts';
@@ -19,16 +18,23 @@ export interface InUse {
 }
 
 /** Ms between two looks at a rollout that goes on, and at one that waits. */
-const lookMs = { open: 1_000, waiting: 5_000 } as const;
+export const lookMs = { open: 1_000, waiting: 5_000 } as const;
 
 /** The revision that the spec asks for. Pure. */
 export function desiredArm({ pool, images, recorded }: PoolSnapshot): RecordedArm {
   const { experts } = pool.spec;
   const revision = poolRevision(pool.metadata.uid ?? '', experts, (expert) => imageOf(expert, images));
-  const known = recorded?.get(revision);
-  const number = known?.number ?? 1 + Math.max(0, ...[...(recorded?.values() ?? [])].map((arm) => arm.number));
-  return { revision, experts, images, number };
+  return { revision, experts, images, number: recordNumber(recorded, revision) };
 }
+
+/** Returns the number of the record of a revision; the next one where it has none. Pure. */
+export function recordNumber(recorded: ReadonlyMap<string, { readonly number: number }> = new Map(), revision: string): number {
+  return recorded.get(revision)?.number ?? 1 + Math.max(0, ...[...recorded.values()].map(({ number }) => number));
+}
+
+/** Lists the records of revisions that stay, as `group/plural/name`. */
+export const recordKeys = (owner: KubeObject, kind: 'pool' | 'model', revisions: Iterable<string>): readonly string[] =>
+  [...new Set(revisions)].map((one) => identity(resources.controllerRevisions, revisionRecordName(owner.metadata.name, kind, one)));
 
 /**
  * Experts that still have pods from before there were revisions. Those on GPUs do not wait for the first revision: there may be
@@ -41,22 +47,10 @@ function plainExperts({ pool, deployments }: PoolSnapshot): ReadonlySet<string> 
   return new Set(pool.spec.experts.filter((expert) => waits(deployments.get(before(expert)))).map(({ name }) => name));
 }
 
-const namesOf = (pool: ExpertPool, arm: PoolArm): readonly string[] => deploymentsOf(pool, arm).map(({ name }) => name);
-
-const present = ({ deployments, pool }: PoolSnapshot, arm: PoolArm): boolean => namesOf(pool, arm).some((name) => deployments.has(name));
-
-function childrenNamed(names: readonly string[]): readonly string[] {
+/** The children of experts that are served by pods from before there were revisions. */
+function plainChildren({ metadata: { name: owner } }: ExpertPool, experts: ReadonlySet<string>): readonly string[] {
+  const names = [...experts].map((expert) => expertName(owner, expert));
   return names.flatMap((name) => [identity(resources.deployments, name), identity(resources.services, name)]);
-}
-
-/** Revisions that get no new tasks any more and that are still needed, or were until a moment ago. */
-function ending(
-  snapshot: PoolSnapshot,
-  serving: ReadonlySet<string>,
-  { inUse, drains }: { inUse: InUse; drains: boolean },
-): readonly PoolArm[] {
-  const others = [...(snapshot.recorded?.values() ?? [])].filter(({ revision }) => !serving.has(revision));
-  return others.filter((arm) => inUse.revision(arm.revision) || (drains && present(snapshot, arm)));
 }
 
 /** Plans the parts of a pool in a rollout: which revisions have pods, and what is kept. Pure. `now` is wall time in ms. */
@@ -69,14 +63,18 @@ export function planOf(snapshot: PoolSnapshot, status: RolloutReport, inUse: InU
   if (serving === undefined) return undefined;
   const wanted = [serving, ...(tried === undefined ? [] : [arms.get(tried)])].filter((arm) => arm !== undefined);
   const drains = now - Date.parse(status.since) < drainSecondsOf(snapshot.policy) * 1000;
-  const rest = ending(snapshot, new Set(wanted.map(({ revision }) => revision)), { inUse, drains });
+  const hasPods = (arm: PoolArm): boolean => deploymentsOf(pool, arm).some(({ name }) => snapshot.deployments.has(name));
+  // They get no new tasks any more, and are still needed, or were until a moment ago.
+  const rest = [...(recorded?.values() ?? [])].filter(
+    (arm) => !wanted.some(({ revision }) => revision === arm.revision) && (inUse.revision(arm.revision) || (drains && hasPods(arm))),
+  );
   const all = [...new Map([...wanted, ...rest].map((arm) => [arm.revision, arm])).values()];
-  const held = new Set([
+  const held = [
     ...all.map(({ revision }) => revision),
     desired.revision,
     ...(status.lastGreen ?? []),
     ...(status.canary === undefined ? [] : [status.canary]),
-  ]);
+  ];
   const plain = plainExperts(snapshot);
   const keepPlain = status.stable === undefined || drains || inUse.plain();
   return {
@@ -86,11 +84,9 @@ export function planOf(snapshot: PoolSnapshot, status: RolloutReport, inUse: InU
     arms: all,
     record: recorded?.has(desired.revision) === true ? undefined : desired,
     keep: [
-      ...[...held].map((revision) => identity(resources.controllerRevisions, revisionRecordName(pool.metadata.name, 'pool', revision))),
+      ...recordKeys(pool, 'pool', held),
       identity(resources.configMaps, rolloutLedgerName(pool.metadata.name, 'pool')),
-      ...(keepPlain
-        ? [...childrenNamed([...plain].map((name) => expertName(pool.metadata.name, name))), ...partsOfPlainGateway(pool)]
-        : []),
+      ...(keepPlain ? [...plainChildren(pool, plain), ...partsOfPlainGateway(pool)] : []),
     ],
     againMs: isOpen(status) ? lookMs.open : status.stable === desired.revision && rest.length === 0 ? Infinity : lookMs.waiting,
   };
@@ -115,12 +111,7 @@ export function leavingPlan(snapshot: PoolSnapshot, inUse: InUse): RolloutPlan |
     plain: new Set(),
     arms: [],
     record: undefined,
-    keep: [
-      ...left.map(({ resource, object }) => identity(resource, object.metadata.name)),
-      ...[...recorded.keys()].map((revision) =>
-        identity(resources.controllerRevisions, revisionRecordName(pool.metadata.name, 'pool', revision)),
-      ),
-    ],
+    keep: [...left.map(({ resource, object }) => identity(resource, object.metadata.name)), ...recordKeys(pool, 'pool', recorded.keys())],
     againMs: lookMs.waiting,
   };
 }

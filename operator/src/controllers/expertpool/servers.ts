@@ -5,7 +5,7 @@ import type { Images } from '../../runtime/context.ts';
 import { identity, resources, type Pod } from '../../runtime/resources.ts';
 import { hasNoPods, chatExperts } from './manifests/chat.ts';
 import type { ArmInput, BriefInput } from './manifests/brief.ts';
-import { gatewayReplicas, gatewayDeployment, gatewayParts, type Gateway } from './manifests/gateway.ts';
+import { gatewayReplicas, type Gateway } from './manifests/gateway.ts';
 import { owned, type Manifest } from '../../operands/manifest.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { labels } from '@agentfleet/protocol/pool';
@@ -19,21 +19,17 @@ export interface Server {
   /** All experts of its revision. */
   readonly experts: readonly Expert[];
   readonly images: Images;
-  readonly revision?: string;
+  readonly revision?: string | undefined;
 }
 
 /** All servers of a pool but its gateways. An expert that is the same in two revisions has one. Pure. */
-export function serversOf(snapshot: PoolSnapshot): readonly Server[] {
-  return allServers(snapshot).filter(({ expert }) => !hasNoPods(expert));
-}
-
-function allServers({ pool, images, rollout }: PoolSnapshot): readonly Server[] {
-  if (rollout?.status === undefined) {
-    const { experts } = pool.spec;
-    return experts.map((expert) => ({ expert, experts, images }));
-  }
-  const all = rollout.arms.flatMap((arm) =>
-    arm.experts.map((expert): Server => ({ expert, experts: arm.experts, images: arm.images, revision: serverHash(arm, expert) })),
+export function serversOf({ pool, images, rollout }: PoolSnapshot): readonly Server[] {
+  const isPlain = rollout?.status === undefined;
+  const arms = isPlain ? [{ experts: pool.spec.experts, images }] : rollout.arms;
+  const all = arms.flatMap(({ experts, images }) =>
+    experts
+      .filter((expert) => !hasNoPods(expert))
+      .map((expert): Server => ({ expert, experts, images, revision: isPlain ? undefined : serverHash({ experts, images }, expert) })),
   );
   return [...new Map(all.map((server) => [`${server.expert.name} ${server.revision ?? ''}`, server])).values()];
 }
@@ -104,13 +100,10 @@ function gatewayHash(arm: Pick<PoolArm, 'experts' | 'images'>): string | undefin
 
 /** The gateway that tasks without a revision are sent to; undefined: the only one. Pure. */
 export function gatewayRevision({ pool, rollout }: Pick<PoolSnapshot, 'pool' | 'rollout'>): string | undefined {
-  if (rollout?.status === undefined || isPlain(rollout.plain, pool.spec.experts)) return undefined;
-  return gatewayHash(rollout.serving);
+  if (rollout?.status === undefined) return undefined;
+  // The gateway may still be one from before there were revisions.
+  return chatExperts(pool.spec.experts).some(({ name }) => rollout.plain.has(name)) ? undefined : gatewayHash(rollout.serving);
 }
-
-/** Reports whether the gateway is still one from before there were revisions. */
-const isPlain = (plain: ReadonlySet<string>, experts: readonly Expert[]): boolean =>
-  chatExperts(experts).some(({ name }) => plain.has(name));
 
 /** Addresses of the pods of one server that answer. */
 function addresses(pods: readonly Pod[], expert: string, revision: string | undefined): readonly string[] {
@@ -133,36 +126,13 @@ function gatewayOf(
 /** All gateways of a pool: one of each revision that has other chat models. Pure. */
 export function gatewaysOf(snapshot: PoolSnapshot): readonly Gateway[] {
   const { pool, images, rollout } = snapshot;
-  if (rollout?.status === undefined) {
-    const only = { experts: pool.spec.experts, images };
-    return gatewayHash(only) === undefined ? [] : [gatewayOf(snapshot, only, undefined)];
-  }
-  const all = rollout.arms.flatMap((arm) => {
-    const revision = gatewayHash(arm);
-    return revision === undefined ? [] : [[revision, gatewayOf(snapshot, arm, revision)] as const];
+  const isPlain = rollout?.status === undefined;
+  const arms = isPlain ? [{ experts: pool.spec.experts, images }] : rollout.arms;
+  const all = arms.flatMap((arm) => {
+    const hash = gatewayHash(arm);
+    return hash === undefined ? [] : [[hash, gatewayOf(snapshot, arm, isPlain ? undefined : hash)] as const];
   });
   return [...new Map(all).values()];
-}
-
-/** The objects of all gateways, but for their Deployments. Pure. */
-export function gatewayManifests(snapshot: PoolSnapshot): readonly Manifest[] {
-  return gatewaysOf(snapshot).flatMap((gateway) => gatewayParts(gateway, snapshot));
-}
-
-/** One whose recordings are not all there is not made, and not changed when it is there. */
-const isWhole = ({ models, recordings }: Gateway): boolean =>
-  models.every(({ engine }) => engine.type !== 'Replay' || recordings.has(engine.replay.configMap.name));
-
-/** Their Deployments. Pure. */
-export function gatewayDeployments(snapshot: PoolSnapshot): readonly Manifest[] {
-  return gatewaysOf(snapshot)
-    .filter(isWhole)
-    .map((gateway) => gatewayDeployment(gateway, snapshot));
-}
-
-/** Deployments that stay although they are not to be made now, as `group/plural/name`. Pure. */
-export function keptGateways(snapshot: PoolSnapshot): readonly string[] {
-  return gatewaysOf(snapshot).map(({ pool, revision }) => identity(resources.deployments, gatewayName(pool.metadata.name, revision)));
 }
 
 /** All that a gateway from before there were revisions consists of, as `group/plural/name`. Pure. */

@@ -1,9 +1,8 @@
-import type { RolloutReport } from '../../revisions/index.ts';
+import type { RolloutReport, Latency, NamedPolicy, ShadowView } from '../../revisions/index.ts';
 import type { PoolArm, RecordedArm } from '../../operands/index.ts';
 import type { EnergyModel, ExpertPool, Reason } from '@agentfleet/protocol/api';
 import type { MissingGrant } from '../../pools/consent.ts';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
-import type { Latency, NamedPolicy, ShadowView } from '../../revisions/index.ts';
 import type { Images } from '../../runtime/context.ts';
 import { Remembered } from '../../runtime/index.ts';
 import { type Deployment, type PersistentVolumeClaim, type Pod, type ConfigMap, resources } from '../../runtime/resources.ts';
@@ -22,17 +21,14 @@ interface TaskCounts {
   readonly queued: number;
 }
 
-/** Result of a rollout for a pool: in a snapshot that has one, the pool's experts and images are those of `serving`. */
-export interface RolloutPlan {
-  /** Undefined: the pool has no rollout any more, and what is left of the last one ends. */
+/** Result of a rollout for a pool or a model. */
+export interface PlanOf<Arm, Recorded extends Arm> {
+  /** Undefined: the owner has no rollout any more, and what is left of the last one ends. */
   readonly status: RolloutReport | undefined;
-  readonly serving: PoolArm;
-  /** Experts that are still served by pods from before there were revisions. */
-  readonly plain: ReadonlySet<string>;
-  /** All revisions that have pods. */
-  readonly arms: readonly PoolArm[];
+  /** All revisions that have pods, that of stable first. */
+  readonly arms: readonly Arm[];
   /** The revision that is to be put on record; undefined when it is. */
-  readonly record: RecordedArm | undefined;
+  readonly record: Recorded | undefined;
   /** Children that stay although no desired state asks for them, as `group/plural/name`. */
   readonly keep: readonly string[];
   /** Ms after which time alone may change it. */
@@ -41,21 +37,41 @@ export interface RolloutPlan {
   readonly shadow?: ShadowView | undefined;
 }
 
-/** All that decisions about a pool are made from, as the caches showed it at one moment. */
-export interface PoolSnapshot {
-  readonly pool: ExpertPool;
-  readonly images: Images;
-  readonly egress: EgressBrief;
-  /** Namespace of the operator, which experts hear. */
+/** In a snapshot that has one, the pool's experts and images are those of `serving`. */
+export interface RolloutPlan extends PlanOf<PoolArm, RecordedArm> {
+  readonly serving: PoolArm;
+  /** Experts that are still served by pods from before there were revisions. */
+  readonly plain: ReadonlySet<string>;
+}
+
+/** Facts about a pool or a model, as the caches showed them at one moment. */
+export interface SnapshotOf<Recorded> {
+  /** Namespace of the operator, which servers hear. */
   readonly operatorNamespace: string;
   /** Data that servers check tokens by. */
   readonly access: ClusterAccess;
+  /** Of the Prometheus that servers let in. */
+  readonly prometheusNamespace?: string | undefined;
+  /** Everything in the namespace of the owner that has its label or a name that it wants. */
+  readonly children: readonly Child[];
+  readonly pods: readonly Pod[];
+  /** Events of the kubelet about pods that it prepares, by their names. */
+  readonly notes: ReadonlyMap<string, string>;
+  /** Revisions on record by their names. */
+  readonly recorded?: ReadonlyMap<string, Recorded>;
+  /** The policy that spec.rolloutPolicyRef names; undefined: pods are replaced at once. */
+  readonly policy?: NamedPolicy | undefined;
+}
+
+/** All that decisions about a pool are made from. */
+export interface PoolSnapshot extends SnapshotOf<RecordedArm> {
+  readonly pool: ExpertPool;
+  readonly images: Images;
+  readonly egress: EgressBrief;
   /** Destinations in the network that workers need besides those that the pool names. */
   readonly reach: Omit<WorkerReach, 'egress'>;
   /** Settings of the administrator for all operands; default: nothing. */
   readonly settings?: OperandSettings | undefined;
-  /** Of the Prometheus that servers let in. */
-  readonly prometheusNamespace?: string | undefined;
   /** The EnergyModel that the pool names; undefined when it names none, and when there is none of that name. */
   readonly energyModel: EnergyModel | undefined;
   /** Namespaces whose tasks the workers may read already, sorted. */
@@ -65,28 +81,19 @@ export interface PoolSnapshot {
   readonly counts: TaskCounts;
   /** Recordings by the names of their ConfigMaps. */
   readonly replays: ReadonlyMap<string, Replay>;
-  /** Everything in the namespace of the pool with its label. */
-  readonly children: readonly Child[];
   readonly deployments: ReadonlyMap<string, Deployment>;
   readonly claim: PersistentVolumeClaim | undefined;
-  readonly pods: readonly Pod[];
   /** Sandboxes that were made ahead, in any namespace; also those that tasks have taken. */
   readonly madeAhead: readonly Pod[];
   /** Pods whose Lease is fresh. */
   readonly alive: ReadonlySet<string>;
-  /** Events of the kubelet about pods that it prepares, by their names. */
-  readonly notes: ReadonlyMap<string, string>;
   /** Report of the newest ready pod of each expert on itself, by the names of the pods. */
   readonly infos: ReadonlyMap<string, ServerInfo>;
   /** Time that experts took to answer, by their names; undefined: they are not measured. */
   readonly latencies?: ReadonlyMap<string, Latency>;
   /** Facts that are known about weights, those of the spec first. */
   readonly weights?: readonly WeightsView[];
-  /** Revisions on record by their names. */
-  readonly recorded?: ReadonlyMap<string, RecordedArm>;
-  /** The policy that spec.rolloutPolicyRef names; undefined: pods are replaced at once. */
-  readonly policy?: NamedPolicy | undefined;
-  /** The same of the model. */
+  /** The policy that the model names. */
   readonly judgePolicy?: NamedPolicy | undefined;
   /** Undefined: the pool has no rollout. */
   readonly rollout?: RolloutPlan;

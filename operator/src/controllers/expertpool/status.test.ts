@@ -22,7 +22,7 @@ const good = {
 /** The status of a good pool with these changes; what kstatus makes of it comes along. */
 function look(parts: Partial<PoolSnapshot>, spec: object = {}, decision: PoolDecision = nothing) {
   const snapshot = newSnapshot(newPool({ ...spec }), { ...good, ...parts });
-  const status = poolStatus(snapshot, decision, now);
+  const status = poolStatus(snapshot, decision.obstacles, now);
   const object = { ...snapshot.pool, status: { ...status, conditions: status.conditions as Condition[] } };
   expect(conditionFaults(object)).toEqual([]);
   const said = Object.fromEntries((status.conditions ?? []).map(({ type, status, reason }) => [type, `${status} ${reason}`]));

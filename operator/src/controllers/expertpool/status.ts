@@ -1,4 +1,4 @@
-import { reportedRollout } from '../../revisions/index.ts';
+import { reportedRollout, shadowCondition } from '../../revisions/index.ts';
 import { cut } from '@agentfleet/kube';
 import { type ConditionValue, rolloutCondition } from '../../operands/conditions.ts';
 import { type Obstacle, type Aspects, conditionsOf } from './conditions.ts';
@@ -9,9 +9,7 @@ import type { Pod } from '../../runtime/resources.ts';
 import { grantSnippet } from '../../pools/consent.ts';
 import { artifactsClaim, workersName, gatewayName } from '../../pools/names.ts';
 import { isWorkerPod } from '../../pools/resolve.ts';
-import { shadowCondition } from '../../revisions/index.ts';
 import { warmCounts } from '../warmpool/decide.ts';
-import type { PoolDecision } from './decide.ts';
 import { gatewayRevision, serverName, serverRevision } from './servers.ts';
 import { type EngineSizes, bytesPerToken, kvCacheBytes } from './manifests/experts.ts';
 import { isBehindGateway, isChat } from './manifests/chat.ts';
@@ -54,7 +52,7 @@ function servingExpert(snapshot: PoolSnapshot, expert: Expert, pods: readonly Po
   return fault === undefined ? own : { ...own, phase: 'Degraded', fault };
 }
 
-function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expert): ExpertView {
+function expertView(snapshot: PoolSnapshot, obstacles: readonly Obstacle[], expert: Expert): ExpertView {
   const { pool, images, infos } = snapshot;
   const { name } = expert;
   const service = serverName(snapshot, expert);
@@ -63,7 +61,7 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
     ({ metadata }) => metadata.labels?.[labels.expert] === name && metadata.labels[labels.revision] === revision,
   );
   const pods = own.filter(withImage(imageOf(expert, images)));
-  const obstacle = decision.obstacles.find((known) => known.expert === name);
+  const obstacle = obstacles.find((known) => known.expert === name);
   const { phase, replicas, ready, fault } = servingExpert(snapshot, expert, pods, obstacle);
   const info = infos.get(newestReady(own)?.metadata.name ?? '');
   const shadow = info?.shadow == null ? undefined : `in shadow, so nobody acts upon it: ${info.shadow}`;
@@ -214,9 +212,9 @@ function storageCondition({ pool, claim }: PoolSnapshot): ConditionValue {
 }
 
 /** Status of a pool as it is after a decision. Pure. `now` is wall time in ms. */
-export function poolStatus(snapshot: PoolSnapshot, decision: PoolDecision, now: number): ExpertPoolStatus {
+export function poolStatus(snapshot: PoolSnapshot, obstacles: readonly Obstacle[], now: number): ExpertPoolStatus {
   const { pool, counts } = snapshot;
-  const views = pool.spec.experts.map((expert) => expertView(snapshot, decision, expert));
+  const views = pool.spec.experts.map((expert) => expertView(snapshot, obstacles, expert));
   const workers = workersState(snapshot);
   const aspects: Aspects = {
     engines: enginesCondition(snapshot, views),
@@ -230,7 +228,7 @@ export function poolStatus(snapshot: PoolSnapshot, decision: PoolDecision, now: 
     drift: driftCondition(views.map(({ state }) => state)),
   };
   const dispensable = new Set(views.filter(({ essential }) => !essential).map(({ state }) => state.name));
-  const blocking = decision.obstacles.filter(({ expert }) => expert === undefined || !dispensable.has(expert));
+  const blocking = obstacles.filter(({ expert }) => expert === undefined || !dispensable.has(expert));
   return {
     observedGeneration: pool.metadata.generation ?? 0,
     conditions: [...conditionsOf(pool, blocking, aspects, now)],

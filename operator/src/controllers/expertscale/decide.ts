@@ -1,6 +1,7 @@
-import { conditionsFor, type ConditionEntry } from '@agentfleet/kube';
+import { conditionsFor } from '@agentfleet/kube';
 import type { Expert, ExpertPool, ExpertScale, ExpertScaleStatus, Reason } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { wholeConditions, type ConditionValue } from '../../operands/conditions.ts';
 import { needsGpu } from '../../operands/index.ts';
 import { hasNoPods } from '../expertpool/index.ts';
 
@@ -15,14 +16,6 @@ export interface ScaleSnapshot {
   readonly held: () => number;
   /** Returns the reason why GPUs have no room for so many pods of the expert, beside all that is there; undefined: they have. */
   readonly lack: (replicas: number) => string | undefined;
-}
-
-interface Word {
-  readonly ready: boolean;
-  readonly reason: Reason;
-  readonly message: string;
-  /** Only a change from outside can help. */
-  readonly stalled?: true;
 }
 
 interface Grant {
@@ -61,21 +54,21 @@ function stateOf({ scale, pool }: ScaleSnapshot): {
   return { replicas, ready, message };
 }
 
-function wordOf(snapshot: ScaleSnapshot, { lack }: Grant): Word {
+function wordOf(snapshot: ScaleSnapshot, { lack }: Grant): ConditionValue {
   const { replicas: asked } = snapshot.scale.spec;
   const { ready, replicas, message } = stateOf(snapshot);
-  if (lack !== undefined) return { ready: false, reason: 'NoRoomOnGPU', message: lack, stalled: true };
-  if (asked === 0 && replicas === 0) return { ready: true, reason: 'ScaledToZero', message: 'spec.replicas is 0' };
-  if (ready === asked && replicas === asked) return { ready: true, reason: 'Ready', message: `${ready} pods answer` };
+  if (lack !== undefined) return { status: 'False', reason: 'NoRoomOnGPU', message: lack, stalled: true };
+  if (asked === 0 && replicas === 0) return { status: 'True', reason: 'ScaledToZero', message: 'spec.replicas is 0' };
+  if (ready === asked && replicas === asked) return { status: 'True', reason: 'Ready', message: `${ready} pods answer` };
   const more = message === undefined ? '' : `; ${message}`;
-  return { ready: false, reason: 'Progressing', message: `${ready} of ${asked} pods answer, ${replicas} exist${more}` };
+  return { status: 'False', reason: 'Progressing', message: `${ready} of ${asked} pods answer, ${replicas} exist${more}` };
 }
 
 /** Decides what is granted, and reports how that went; without a grant the expert cannot be scaled. */
-function judge(snapshot: ScaleSnapshot): { readonly word: Word; readonly grant?: Grant } {
+function judge(snapshot: ScaleSnapshot): { readonly word: ConditionValue; readonly grant?: Grant } {
   const { scale, pool, first } = snapshot;
   const { poolRef, expert: name } = scale.spec;
-  const no = (reason: Reason, message: string): { readonly word: Word } => ({ word: { ready: false, reason, message, stalled: true } });
+  const no = (reason: Reason, message: string) => ({ word: { status: 'False', reason, message, stalled: true } as const });
   if (pool === undefined)
     return no('PoolNotFound', `there is no ExpertPool ${poolRef.name} in the namespace; create it, or make this object again`);
   const expert = pool.spec.experts.find((one) => one.name === name);
@@ -97,18 +90,12 @@ function judge(snapshot: ScaleSnapshot): { readonly word: Word; readonly grant?:
 export function decideScale(snapshot: ScaleSnapshot, now: number): ExpertScaleStatus {
   const { scale } = snapshot;
   const { word, grant } = judge(snapshot);
-  const { ready: isReady, stalled = false, ...said } = word;
-  const conditions: readonly ConditionEntry[] = [
-    ['Ready', { ...said, status: isReady ? 'True' : 'False' }],
-    ['Stalled', stalled ? { ...said, status: 'True' } : undefined],
-    ['Reconciling', isReady || stalled ? undefined : { ...said, status: 'True' }],
-  ];
   const { replicas, ready } = grant === undefined ? { replicas: 0, ready: 0 } : stateOf(snapshot);
   const of = { [labels.component]: 'expert', [labels.pool]: scale.spec.poolRef.name, [labels.expert]: scale.spec.expert };
   const selector = Object.entries(of).map(([name, value]) => `${name}=${value}`);
   return {
     observedGeneration: scale.metadata.generation ?? 0,
-    conditions: conditionsFor(scale, conditions, now),
+    conditions: conditionsFor(scale, wholeConditions(word), now),
     ...(grant === undefined ? {} : { granted: grant.granted }),
     replicas,
     ready,

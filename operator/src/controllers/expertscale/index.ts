@@ -3,7 +3,6 @@
  * `scaledPool` of pools/scales. May import placement, which knows what fits, operands, pools and runtime.
  */
 import {
-  Applier,
   canonical,
   Consistency,
   Controller,
@@ -19,14 +18,12 @@ import {
   type Outcome,
   type ReconcileContext,
 } from '@agentfleet/kube';
-import type { ExpertPool, ExpertScale, ExpertScaleStatus } from '@agentfleet/protocol/api';
+import { fieldManagers, type ExpertPool, type ExpertScale, type ExpertScaleStatus } from '@agentfleet/protocol/api';
 import { scaledPool, scalesOf, withReplicas } from '../../pools/scales.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
 import { type ControllerRevision, resources } from '../../runtime/resources.ts';
 import { heldPods, lackOf, placeless, type GpuCaches } from '../placement/index.ts';
 import { decideScale } from './decide.ts';
-
-const fieldManager = 'agentfleet-operator';
 
 /** Time until an ExpertScale for which GPUs have no room is looked at again, ms: no event reports that memory came free. */
 const roomMs = 15_000;
@@ -73,14 +70,13 @@ export function createExpertScaleController(context: OperatorContext, gpus: GpuC
 class ScaleReconciler {
   readonly consistency: Consistency;
   readonly #sources: Sources;
-  readonly #statuses: Applier<ExpertScale>;
+  readonly #scales: ResourceClient<ExpertScale>;
 
   constructor(sources: Sources) {
-    const { transport, caches, clock } = sources.context;
+    const { transport, clock } = sources.context;
     this.#sources = sources;
     this.consistency = new Consistency({ clock, pollMs: 25 });
-    const client = new ResourceClient<ExpertScale>(transport, resources.expertScales);
-    this.#statuses = new Applier({ client, view: caches.expertScales, fieldManager, subresource: 'status', remember: false });
+    this.#scales = new ResourceClient(transport, resources.expertScales);
   }
 
   async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
@@ -117,11 +113,11 @@ class ScaleReconciler {
 
   /** False: it has changed since it was read. */
   async #write(scale: ExpertScale, status: ExpertScaleStatus, signal: AbortSignal): Promise<boolean> {
-    const { name, namespace, resourceVersion } = scale.metadata;
-    const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
-    const seen = (object: ExpertScale): void => this.consistency.wrote(keyOf(scale), this.#sources.context.caches.expertScales, object);
+    const { name, namespace = '', resourceVersion } = scale.metadata;
+    const options = { fieldManager: fieldManagers.operator, signal };
     try {
-      await this.#statuses.apply({ metadata, status }, signal, seen, resourceVersion);
+      const seen = await this.#scales.applyStatus({ metadata: { name, namespace, resourceVersion }, status }, options);
+      this.consistency.wrote(keyOf(scale), this.#sources.context.caches.expertScales, seen);
       return true;
     } catch (error) {
       if (!isConflict(error) && !isNotFound(error)) throw error;

@@ -1,5 +1,5 @@
 import type { ExpertPool, Reason } from '@agentfleet/protocol/api';
-import { isUnclaimed, warmEntry, poolLookup, mayWarm, isAccepted } from '../../pools/resolve.ts';
+import { isUnclaimed, warmEntry, poolLookup, mayWarm, isAccepted, poolChanged } from '../../pools/resolve.ts';
 import type { ReachConfig } from '../../pools/consent.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
 import { isTerminating, type ConfigMap, type Pod } from '../../runtime/resources.ts';
@@ -10,7 +10,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { recordComponent, recordKeys } from '../../pools/made.ts';
 import { jwksConfigMap } from '../agenttask/sandbox/pod.ts';
 import { capabilitiesOf, sameAbility } from '../agenttask/sandbox/capabilities.ts';
-import { TemplateHashes, type WarmSource } from '../agenttask/sandbox/template.ts';
+import { TemplateHashes, type TemplateSource } from '../agenttask/sandbox/template.ts';
 import { WarmExecutor, WarmRecords } from './execute.ts';
 import { warmIndex, warmPoolOf } from '../../runtime/caches.ts';
 
@@ -34,7 +34,7 @@ function placesOf(
       namespace: name,
       entry: allowed ? warmEntry(pool, name) : undefined,
       // A pool that cannot be carried out as it is gets nothing new.
-      prepared: allowed && isAccepted(pool) && preparations.has(pool, name),
+      prepared: allowed && isAccepted(pool) && preparations.of(pool)(name),
       pods: waiting.filter(({ metadata }) => metadata.namespace === name),
     };
   });
@@ -65,13 +65,7 @@ function sourcesOf({ caches }: OperatorContext): readonly Source[] {
     return pool === undefined ? [] : [`${namespace}/${pool}`];
   };
   return [
-    watches(pools, {
-      predicate: (change) =>
-        change.type !== 'update' ||
-        change.old.metadata.generation !== change.object.metadata.generation ||
-        isAccepted(change.old) !== isAccepted(change.object) ||
-        change.old.metadata.deletionTimestamp !== change.object.metadata.deletionTimestamp,
-    }),
+    watches(pools, { predicate: poolChanged }),
     watches(pods, {
       map: (pod) => {
         const pool = warmPoolOf(pod);
@@ -118,7 +112,7 @@ export function createWarmPoolController(context: OperatorContext, options: Warm
   const hashes = new TemplateHashes();
   const reconcile = async (key: string, { signal }: { readonly signal: AbortSignal }): Promise<Outcome> => {
     const pool = presentPool(context, key);
-    const source: WarmSource | undefined =
+    const source: TemplateSource | undefined =
       pool === undefined ? undefined : { pool, config, issuer: tokens.issuer(), capabilities: capabilitiesOf(caches) };
     const template = source === undefined ? '' : hashes.of(source, source.pool.spec.policy.minIsolation);
     const places = placesOf(caches, config, preparations, key, pool);

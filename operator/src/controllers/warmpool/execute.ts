@@ -4,7 +4,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { imagesOf, MadeSandboxes, recordComponent, recordKeys, recordName } from '../../pools/made.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { type ConfigMap, type Pod, resources } from '../../runtime/resources.ts';
-import { warmPod, type WarmSource } from '../agenttask/sandbox/template.ts';
+import { warmPod, type TemplateSource } from '../agenttask/sandbox/template.ts';
 import type { WarmAction } from './decide.ts';
 
 /** Lines of sandboxes that wait no more which a record may have before it is written without them. */
@@ -54,8 +54,7 @@ export class WarmRecords {
       [recordKeys.sandboxes]: [...all].map(([uid, digest]) => `${uid} ${digest}`).join('\n'),
     };
     const metadata = { name, namespace, labels: { [labels.component]: recordComponent } };
-    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data };
-    const written = await this.#maps.apply(object, { fieldManager: fieldManagers.operator, force: true, signal });
+    const written = await this.#maps.apply({ metadata, data }, { fieldManager: fieldManagers.operator, signal });
     this.#consistency.wrote(pool, this.#context.caches.configMaps, written);
     for (const uid of fresh?.keys() ?? []) if (all.has(uid)) fresh?.delete(uid);
     if (fresh?.size === 0) this.#fresh.delete(pool);
@@ -100,7 +99,7 @@ export class WarmExecutor {
   async run(
     key: string,
     actions: readonly WarmAction[],
-    source: WarmSource | undefined,
+    source: TemplateSource | undefined,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, string>> {
     const refusals = new Map<string, string>();
@@ -131,7 +130,7 @@ export class WarmExecutor {
 
   async #create(
     key: string,
-    source: WarmSource,
+    source: TemplateSource,
     { namespace, count }: Extract<WarmAction, { type: 'create' }>,
     signal: AbortSignal,
   ): Promise<string | undefined> {

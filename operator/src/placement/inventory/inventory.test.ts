@@ -194,8 +194,11 @@ describe('quantities', () => {
   test('are bytes, rounded up', () => {
     expect(bytesOf('40Gi')).toBe(42_949_672_960);
     expect(bytesOf('39.5Gi')).toBe(39.5 * 2 ** 30);
-    expect(bytesOf('1.0000000001k')).toBeUndefined();
-    expect(bytesOf('0.5')).toBe(1);
+    expect(['0.5', '1500m', '1.5Ki'].map(bytesOf)).toEqual([1, 2, 1536]);
+    // All that the schema of a budget lets through.
+    expect(['1.0000000001k', '5368709120000m', '0.0005E', '0.0005Ei'].map(bytesOf)).toEqual([
+      1001, 5_368_709_120, 5e14, 576_460_752_303_424,
+    ]);
     expect(bytesOf('42949672960')).toBe(42_949_672_960);
     for (const bad of ['', '-1', '1e3', 'Gi', '40gi', '99999999999999P', undefined]) expect(bytesOf(bad)).toBeUndefined();
   });

@@ -7,7 +7,6 @@ import {
   type AgentTaskSpec,
   type AgentTaskStatus,
   type FailureClass,
-  type Run,
   type Usage,
   type Reason,
 } from '@agentfleet/protocol/api';
@@ -72,7 +71,8 @@ export interface Closing {
 export function closeAttempt(status: AgentTaskStatus, spec: AgentTaskSpec, ending: Ending, { now, started }: Closing): Books {
   const { assignment, attempts = [], totals } = status;
   if (assignment === undefined) return { attempts, totals };
-  const usage = usageOf(status.run, assignment.attempt);
+  // An attempt may go through several epochs; its worker reports the use of all of them.
+  const usage = status.run?.attempt === assignment.attempt ? status.run.usage : undefined;
   const entry: Attempt = {
     number: assignment.attempt,
     startedAt: assignment.since,
@@ -88,11 +88,6 @@ export function closeAttempt(status: AgentTaskStatus, spec: AgentTaskSpec, endin
 
 function spentOf({ tokensIn, tokensOut, cost, toolCalls }: Usage): NonNullable<Attempt['usage']> {
   return { tokensIn, tokensOut, ...(cost === undefined ? {} : { cost }), toolCalls };
-}
-
-/** An attempt may go through several epochs; its worker reports the use of all of them. */
-function usageOf(run: Run | undefined, attempt: number): Usage | undefined {
-  return run?.attempt === attempt ? run.usage : undefined;
 }
 
 /** Failures without a break that count alike, the newest one included. */

@@ -1,4 +1,4 @@
-import { type NewEvent, findCondition, isControlledBy } from '@agentfleet/kube';
+import { type Condition, type NewEvent, findCondition, isControlledBy } from '@agentfleet/kube';
 import {
   type AgentTask,
   type AgentTaskOrder,
@@ -18,7 +18,6 @@ import type { ClusterCapabilities } from '../sandbox/capabilities.ts';
 import { type Opening, lossOf, sandboxState, usablePods, type SandboxState } from '../sandbox/state.ts';
 import type { QueueView } from '../queue/poolQueue.ts';
 import type { HeldIn, SpendingView } from '../queue/spending.ts';
-import type { Attempt } from './attempts.ts';
 import { gateOf, type Gate, type Holding, type QuotaAction, type QuotaView } from '../queue/quota.ts';
 
 /** A worker of a pool as the caches show it. */
@@ -128,6 +127,19 @@ export interface Refusal {
   /** Nothing but a change by its owner or the platform's can help. */
   readonly stalled: boolean;
 }
+
+/** One sentence of state for programs and people: a condition without its type. */
+export interface ConditionValue {
+  readonly status: Condition['status'];
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+export const conditionValue = (status: ConditionValue['status'], reason: Reason, message: string): ConditionValue => ({
+  status,
+  reason,
+  message,
+});
 
 /** Final result of the task. */
 export interface Verdict {
@@ -258,8 +270,8 @@ export function factsOf(snapshot: Snapshot, now: number): Facts {
     status,
     assignment,
     run,
-    open: assignment !== undefined && lastAttempt(status)?.number !== assignment.attempt,
-    atRest: assignment?.directive === 'Quiesce' && currentRun(status)?.quiescedAt !== undefined,
+    open: isOpen(status),
+    atRest: assignment?.directive === 'Quiesce' && run?.quiescedAt !== undefined,
     cancel: cancelMode(snapshot),
     gate: snapshot.quota === undefined ? undefined : gateOf(snapshot.quota),
     sandbox,
@@ -290,8 +302,8 @@ export function holdingOf(facts: Facts, transition: Transition, open: boolean): 
   };
 }
 
-function lastAttempt(status: AgentTaskStatus): Attempt | undefined {
-  return status.attempts?.at(-1);
+function isOpen({ assignment, attempts }: AgentTaskStatus): boolean {
+  return assignment !== undefined && attempts?.at(-1)?.number !== assignment.attempt;
 }
 
 function currentRun({ run, assignment }: AgentTaskStatus): Run | undefined {
@@ -310,7 +322,7 @@ export function deadlineSecondsOf({ task, resolution: { pool } }: Pick<Snapshot,
 }
 
 /** Ms until the deadline; Infinity before the clock starts and while it stands still. */
-export function remainingMs(snapshot: Pick<Snapshot, 'task' | 'resolution'>, now: number): number {
+function remainingMs(snapshot: Pick<Snapshot, 'task' | 'resolution'>, now: number): number {
   const { clock } = snapshot.task.status ?? {};
   if (clock === undefined || clock.pausedAt !== undefined) return Infinity;
   return Date.parse(clock.startedAt) + (clock.pausedSeconds + deadlineSecondsOf(snapshot)) * 1000 - now;
@@ -319,11 +331,6 @@ export function remainingMs(snapshot: Pick<Snapshot, 'task' | 'resolution'>, now
 /** Returns the end of the longest wait of a task for its turn, ms since the epoch; Infinity for one that works or may wait. Pure. */
 export function queuedUntil({ queue }: AgentTaskStatus, { task, resolution: { pool } }: Pick<Snapshot, 'task' | 'resolution'>): number {
   const seconds = pool?.spec.limits?.queueTimeoutSeconds;
-  if (seconds === undefined || queue?.since === undefined || isHeld(task)) return Infinity;
+  if (seconds === undefined || queue?.since === undefined || task.spec.suspend || isOpen(task.status ?? {})) return Infinity;
   return Date.parse(queue.since) + seconds * 1000;
-}
-
-function isHeld({ spec, status }: AgentTask): boolean {
-  const { assignment, attempts } = status ?? {};
-  return spec.suspend || (assignment !== undefined && attempts?.at(-1)?.number !== assignment.attempt);
 }

@@ -4,6 +4,17 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 /** Negative when the first is served before the second, 0 only when they are the same. */
 export type Order<T> = (a: T, b: T) => number;
 
+/** Returns the number of elements at the beginning of a sorted list that `isBefore` holds for. */
+function countBefore<T>(list: readonly T[], isBefore: (element: T) => boolean): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isBefore(list[middle] as T)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /** Elements of one run; a longer one is split, a run and its neighbour that fit into half of it are joined. */
 const longestRun = 512;
 
@@ -79,26 +90,12 @@ export class TurnQueue<K, T extends K = K> {
 
   /** The first run whose last element is not before it. */
   #runOf(element: K): number {
-    let [low, high] = [0, this.#runs.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const last = this.#runs[middle]?.at(-1);
-      if (last !== undefined && this.#order(last, element) < 0) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return countBefore(this.#runs, (run) => this.#order(run.at(-1) as T, element) < 0);
   }
 
   /** Returns the number of elements of a run that are before it. */
   #before(run: readonly T[], element: K): number {
-    let [low, high] = [0, run.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const found = run[middle];
-      if (found !== undefined && this.#order(found, element) < 0) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return countBefore(run, (found) => this.#order(found, element) < 0);
   }
 
   #join(at: number): void {
@@ -276,14 +273,11 @@ export class PoolQueue {
     const next = rest.next();
     if (next.done === true) return;
     const head: Head = { place: next.value, level, rest, room };
-    let [low, high] = [0, heads.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const other = heads[middle];
-      if (other !== undefined && byShare(other, head) < 0) low = middle + 1;
-      else high = middle;
-    }
-    heads.splice(low, 0, head);
+    heads.splice(
+      countBefore(heads, (other) => byShare(other, head) < 0),
+      0,
+      head,
+    );
   }
 
   /** Counts the tasks of another namespace that get a slot before `own`, which gets its own when its namespace holds `level`. */

@@ -1,4 +1,4 @@
-import { keyOf } from '@agentfleet/kube';
+import { keyOf, labelsChanged } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
 import { poolLookup, resolvePool, type PoolLookup } from '../../../pools/resolve.ts';
 import type { ReachConfig } from '../../../pools/consent.ts';
@@ -87,7 +87,7 @@ export class Queues {
     poolGrants.addHandler({ onAdd: consented, onUpdate: (_, grant) => consented(grant), onDelete: consented });
     namespaces.addHandler({
       onAdd: moved,
-      onUpdate: (old, namespace) => (sameLabels(old, namespace) ? undefined : moved(namespace)),
+      onUpdate: (old, namespace) => (labelsChanged({ type: 'update', old, object: namespace }) ? moved(namespace) : undefined),
       onDelete: moved,
     });
   }
@@ -151,11 +151,6 @@ function same(a: Found, b: Found): boolean {
 /** Reports whether tasks that name no pool find it as before. */
 function sameChoice(a: ExpertPool, b: ExpertPool): boolean {
   return a.metadata.generation === b.metadata.generation && a.metadata.deletionTimestamp === b.metadata.deletionTimestamp;
-}
-
-function sameLabels({ metadata: { labels: a = {} } }: Namespace, { metadata: { labels: b = {} } }: Namespace): boolean {
-  const keys = Object.keys(a);
-  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
 }
 
 /** A decision that the cache does not show yet; `invalid`: it never will, as the status does not fit. */

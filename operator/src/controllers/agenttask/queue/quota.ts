@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { V1Pod } from '@kubernetes/client-node';
 import {
-  canonical,
   controllerReference,
   findCondition,
   isAlreadyExists,
@@ -19,6 +17,7 @@ import {
 } from '@agentfleet/kube';
 import { fieldManagers, type AgentTask, type ExpertPool, type Reason, type SandboxTemplate } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { shortHash } from '../../../revisions/arm.ts';
 import type { Caches } from '../../../runtime/context.ts';
 import { resources, type ResourceFlavor, type Workload } from '../../../runtime/resources.ts';
 
@@ -151,7 +150,7 @@ export function podSetOf({ spec }: V1Pod): PodSet {
   return { name: 'main', count: 1, template: { spec: { restartPolicy: 'Never', ...said, containers: asks } } };
 }
 
-const digest = (value: unknown): string => createHash('sha256').update(canonical(value)).digest('hex').slice(0, 16);
+const digest = (value: unknown): string => shortHash(value, 16);
 
 /** Of one task, not of one name: a task that is made again asks again. */
 function workloadName({ metadata: { name, uid = '' } }: AgentTask): string {

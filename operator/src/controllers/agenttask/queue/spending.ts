@@ -118,11 +118,6 @@ export class SpendingBooks {
     return this.#entries(key).length > 0;
   }
 
-  /** The book of a pool as far as it is known to be written; null: it cannot be read. */
-  read(pool: ExpertPool): SpendingBook | null {
-    return this.#book(placeOf(pool));
-  }
-
   /** Sets aside what an attempt may spend. False: it does not fit any more, or another writer was faster. */
   async setAside(pool: ExpertPool, held: Held, signal: AbortSignal): Promise<boolean> {
     const { spending } = pool.spec.limits ?? {};

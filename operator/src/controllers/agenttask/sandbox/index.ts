@@ -5,4 +5,5 @@
  */
 export { keeperPort } from '@agentfleet/protocol/keeper';
 export { labels } from '@agentfleet/protocol/pool';
-export { jwksConfigMap, linkSecret, sandboxNetworkPolicy, sandboxPod, type SandboxPodInput, sandboxUid } from './pod.ts';
+export { jwksConfigMap, linkSecret, sandboxNetworkPolicy, sandboxPod, type SandboxPodInput } from './pod.ts';
+export { podUid as sandboxUid } from '../../../runtime/pod.ts';

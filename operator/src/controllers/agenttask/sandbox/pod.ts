@@ -5,7 +5,6 @@ import type {
   V1Pod,
   V1PodSpec,
   V1ResourceRequirements,
-  V1SecurityContext,
   V1Volume,
   V1VolumeMount,
   V1NetworkPolicy,
@@ -17,6 +16,7 @@ import type { OwnerReference } from '@agentfleet/kube';
 import type { SandboxTemplate } from '@agentfleet/protocol/api';
 import { homeDir, keeperPort, workspaceDir } from '@agentfleet/protocol/keeper';
 import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
+import { containerSecurity, podSecurity } from '../../../runtime/pod.ts';
 import { podWith, type OperandSettings } from '../../../runtime/settings.ts';
 import type { NodeChoice } from './capabilities.ts';
 
@@ -26,15 +26,12 @@ export const linkSecret = { name: 'agentfleet-link', key: 'key' } as const;
 /** ConfigMap with the cluster's token signing keys, in every namespace with sandboxes. */
 export const jwksConfigMap = 'agentfleet-jwks';
 
-/** Uid and gid of both containers: one owner for all files, so that the keeper reads a 0600 file too. */
-export const sandboxUid = 10_001;
-
 /** Folder of the runner and its link inside the user's container. */
 const hiddenDir = '/.agentfleet';
 
 /** Path at which the keeper sees /tmp of the user's container, to measure it. */
 const scratchDir = '/mnt/tmp';
-export const storeDir = '/var/lib/agentfleet';
+const storeDir = '/var/lib/agentfleet';
 
 /** Inputs that decide a sandbox pod. Sizes are in bytes. */
 export interface SandboxPodInput {
@@ -92,26 +89,19 @@ const gib = 1024 ** 3;
  */
 const slack = 2;
 
-const locked: V1SecurityContext = {
-  allowPrivilegeEscalation: false,
-  readOnlyRootFilesystem: true,
-  capabilities: { drop: ['ALL'] },
-};
-
 /**
  * The pod of one sandbox: an init container that brings the runner into the user's container,
  * the keeper, and the user's container itself. It satisfies the Pod Security level *restricted*.
  * Pure: equal inputs give equal pods.
  */
 export function sandboxPod(input: SandboxPodInput): V1Pod {
-  const pod = plainPod(input);
-  if (input.layered !== true) return pod;
-  const bytes = slack * ((input.workspaceBytes ?? 2 * gib) + (input.storeBytes ?? 4 * gib));
-  return withLayers(pod, { bytes, mount: (name, path) => kept(input, name, path) });
+  const spec = podWith(podSpec(input), input.settings ?? {});
+  return { apiVersion: 'v1', kind: 'Pod', metadata: metadata(input), spec: input.layered === true ? withLayers(spec, input) : spec };
 }
 
-function plainPod(input: SandboxPodInput): V1Pod {
-  return { apiVersion: 'v1', kind: 'Pod', metadata: metadata(input), spec: podWith(podSpec(input), input.settings ?? {}) };
+/** Bytes of the tree and of the store. */
+function sizesOf({ workspaceBytes = 2 * gib, storeBytes = 4 * gib }: SandboxPodInput) {
+  return { workspaceBytes, storeBytes };
 }
 
 function podSpec(input: SandboxPodInput): V1PodSpec {
@@ -123,14 +113,8 @@ function podSpec(input: SandboxPodInput): V1PodSpec {
     dnsConfig: { nameservers: ['127.0.0.1'] }, // the API demands one; nothing listens there
     terminationGracePeriodSeconds: 10,
     ...placement(input),
-    securityContext: {
-      runAsNonRoot: true,
-      runAsUser: sandboxUid,
-      runAsGroup: sandboxUid,
-      fsGroup: sandboxUid,
-      fsGroupChangePolicy: 'OnRootMismatch',
-      seccompProfile: { type: 'RuntimeDefault' },
-    },
+    // One owner for all files of both containers, so that the keeper reads a 0600 file too.
+    securityContext: podSecurity,
     ...(input.runnerVolume === true ? {} : { initContainers: [installRunner(input)] }),
     containers: [keeper(input), tools(input)],
     volumes: volumes(input),
@@ -171,7 +155,7 @@ function installRunner(input: SandboxPodInput): V1Container {
     name: 'install-runner',
     image: input.sandboxImage,
     command: ['/opt/agentfleet/runner', 'install', `${hiddenDir}/bin`],
-    securityContext: locked,
+    securityContext: containerSecurity,
     resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { memory: '64Mi' } },
     volumeMounts: [{ name: 'bin', mountPath: `${hiddenDir}/bin` }],
   };
@@ -181,7 +165,7 @@ function keeper(input: SandboxPodInput): V1Container {
   return {
     name: 'keeper',
     image: input.sandboxImage,
-    securityContext: locked,
+    securityContext: containerSecurity,
     ports: [{ name: 'http', containerPort: keeperPort }],
     env: keeperEnv(input),
     // A restore holds two trees of the largest size that the keeper lets in (`defaultEntries`).
@@ -202,6 +186,7 @@ function keeper(input: SandboxPodInput): V1Container {
 }
 
 function keeperEnv(input: SandboxPodInput): V1EnvVar[] {
+  const { workspaceBytes, storeBytes } = sizesOf(input);
   const fixed: Record<string, string> = {
     AGENTFLEET_LISTEN: `0.0.0.0:${keeperPort}`,
     AGENTFLEET_LINK: `${hiddenDir}/link/keeper.sock`,
@@ -211,9 +196,9 @@ function keeperEnv(input: SandboxPodInput): V1EnvVar[] {
     AGENTFLEET_ISSUER: input.issuer,
     AGENTFLEET_CLIENT: input.clients.join(','),
     AGENTFLEET_RUNNER: '/opt/agentfleet/runner',
-    AGENTFLEET_WORKSPACE_LIMIT_BYTES: String(input.workspaceBytes ?? 2 * gib),
+    AGENTFLEET_WORKSPACE_LIMIT_BYTES: String(workspaceBytes),
     AGENTFLEET_SCRATCH: scratchDir,
-    AGENTFLEET_STORE_LIMIT_BYTES: String(input.storeBytes ?? 4 * gib),
+    AGENTFLEET_STORE_LIMIT_BYTES: String(storeBytes),
     ...(input.allowUnenforcedNetwork === true ? { AGENTFLEET_ALLOW_UNENFORCED_NETWORK: 'true' } : {}),
     ...((input.resolvers ?? []).length === 0 ? {} : { AGENTFLEET_PROBE_DNS: (input.resolvers ?? []).join(',') }),
     ...(input.sentinel === undefined ? {} : { AGENTFLEET_PROBE_SENTINEL: `sentinel=${input.sentinel}` }),
@@ -235,7 +220,7 @@ function tools(input: SandboxPodInput): V1Container {
     name: 'tools',
     image: input.toolsImage,
     command: [`${hiddenDir}/bin/runner`, 'serve'],
-    securityContext: locked,
+    securityContext: containerSecurity,
     env: [{ name: 'AGENTFLEET_LINK', value: `${hiddenDir}/link/keeper.sock` }, linkKey],
     // A quantity may be a number too; the type of client-node does not know it.
     resources: (input.toolsResources as V1ResourceRequirements | undefined) ?? {
@@ -262,6 +247,7 @@ function kept({ claim }: SandboxPodInput, name: string, mountPath: string): V1Vo
 }
 
 function volumes(input: SandboxPodInput): V1Volume[] {
+  const { workspaceBytes, storeBytes } = sizesOf(input);
   const scratch = (name: 'workspace' | 'home' | 'tmp' | 'store', bytes: number): V1Volume => {
     const memory = input.memoryBacked?.some((backed) => backed === name) === true;
     return { name, emptyDir: { ...(memory ? { medium: 'Memory' } : {}), sizeLimit: String(memory ? bytes : slack * bytes) } };
@@ -271,13 +257,9 @@ function volumes(input: SandboxPodInput): V1Volume[] {
       ? { name: 'bin', image: { reference: input.sandboxImage, pullPolicy: input.settings?.imagePullPolicy ?? 'IfNotPresent' } }
       : { name: 'bin', emptyDir: { sizeLimit: '64Mi' } },
     { name: 'link', emptyDir: { sizeLimit: '1Mi' } },
-    scratch('tmp', input.workspaceBytes ?? 2 * gib),
+    scratch('tmp', workspaceBytes),
     ...(input.claim === undefined
-      ? [
-          scratch('workspace', input.workspaceBytes ?? 2 * gib),
-          scratch('home', input.workspaceBytes ?? 2 * gib),
-          scratch('store', input.storeBytes ?? 4 * gib),
-        ]
+      ? [scratch('workspace', workspaceBytes), scratch('home', workspaceBytes), scratch('store', storeBytes)]
       : [{ name: claimVolume, persistentVolumeClaim: { claimName: input.claim } }]),
     { name: 'jwks', configMap: { name: jwksConfigMap } },
   ];
@@ -324,7 +306,7 @@ export function sandboxNetworkPolicy(namespace: string, workerNamespaces: readon
 }
 
 /** Folder of the layers, in the keeper's container only. */
-export const layersDir = '/var/lib/agentfleet-layers';
+const layersDir = '/var/lib/agentfleet-layers';
 
 /** The image's entry point: `runner mount` starts it, and keeps the right to mount to itself. */
 const keeperProgram = [
@@ -342,21 +324,15 @@ const keeperProgram = [
  * may put mounts that it is handed in place. What either starts has no capability. No Pod Security level but *privileged*
  * lets such a pod in. Pure.
  */
-function withLayers(
-  { spec, ...pod }: V1Pod,
-  layers: { readonly bytes: number; readonly mount: (name: string, path: string) => V1VolumeMount },
-): V1Pod {
-  if (spec === undefined) return pod;
-  const mount = layers.mount('layers', layersDir);
-  const own = mount.name === 'layers' ? [{ name: 'layers', emptyDir: { sizeLimit: String(layers.bytes) } }] : [];
+function withLayers(spec: V1PodSpec, input: SandboxPodInput): V1PodSpec {
+  const mount = kept(input, 'layers', layersDir);
+  const { workspaceBytes, storeBytes } = sizesOf(input);
+  const own = input.claim === undefined ? [{ name: 'layers', emptyDir: { sizeLimit: String(slack * (workspaceBytes + storeBytes)) } }] : [];
   const containers = spec.containers.map((container) =>
     container.name === 'keeper' ? layeredKeeper(container, mount) : layeredTools(container),
   );
   const securityContext = Object.assign({}, spec.securityContext, rootOfPod);
-  return {
-    ...pod,
-    spec: Object.assign({}, spec, { hostUsers: false, securityContext, containers, volumes: [...(spec.volumes ?? []), ...own] }),
-  };
+  return Object.assign({}, spec, { hostUsers: false, securityContext, containers, volumes: [...(spec.volumes ?? []), ...own] });
 }
 
 const rootOfPod: V1PodSecurityContext = { runAsNonRoot: false, runAsUser: 0, runAsGroup: 0, fsGroup: 0 };

@@ -57,6 +57,8 @@ export function usablePods(task: AgentTask, pods: readonly Pod[]): readonly Pod[
     .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
+const notReady = (reason: Reason, message: string, invalid = false): SandboxState => ({ ready: false, invalid, reason, message });
+
 /** Reasons of waiting containers that mean trouble rather than a start under way. */
 const troubles: ReadonlySet<string> = new Set<Reason | 'ErrImagePull'>([
   'CrashLoopBackOff',
@@ -83,9 +85,8 @@ export function sandboxState(pod: Pod, wasReady: boolean): SandboxState {
   }
   const trouble = containerTrouble(pod, wasReady) ?? placeTrouble(pod);
   if (trouble !== undefined) return trouble;
-  return wasReady
-    ? { ready: false, invalid: false, reason: 'KeeperNotReady', message: `the keeper of pod ${name} does not answer; it is restarted` }
-    : { ready: false, invalid: false, reason: 'Starting', message: `pod ${name} starts` };
+  if (!wasReady) return notReady('Starting', `pod ${name} starts`);
+  return notReady('KeeperNotReady', `the keeper of pod ${name} does not answer; it is restarted`);
 }
 
 function containerTrouble(pod: Pod, wasReady: boolean): SandboxState | undefined {
@@ -95,19 +96,15 @@ function containerTrouble(pod: Pod, wasReady: boolean): SandboxState | undefined
   const reason = waiting === 'ErrImagePull' ? 'ImagePullBackOff' : waiting;
   // The image of the tools is the user's; every other one is the administrator's, who can mend it.
   const invalid = reason === 'InvalidImageName' && bad.name === 'tools';
-  return {
-    ready: false,
-    invalid,
-    reason: passedOn(reason),
-    message: `container ${bad.name} of pod ${pod.metadata.name}: ${bad.state?.waiting?.message || reason}`,
-  };
+  const message = `container ${bad.name} of pod ${pod.metadata.name}: ${bad.state?.waiting?.message || reason}`;
+  return notReady(passedOn(reason), message, invalid);
 }
 
 function placeTrouble({ metadata, status }: Pod): SandboxState | undefined {
   const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status !== 'False') return undefined;
   const message = `pod ${metadata.name} has no node: ${scheduled.message ?? 'no reason given'}`;
-  return { ready: false, invalid: false, reason: passedOn(scheduled.reason ?? 'Unschedulable'), message };
+  return notReady(passedOn(scheduled.reason ?? 'Unschedulable'), message);
 }
 
 /** Reason of a task whose wall a NetworkPolicy of another owner opens, and the type of its condition. */
@@ -177,11 +174,7 @@ export class Preparations {
     this.#configMaps = configMaps;
   }
 
-  has(pool: ExpertPool, namespace: string): boolean {
-    return this.of(pool)(namespace);
-  }
-
-  /** Reports it for many namespaces at one moment. */
+  /** Returns what reports it for namespaces at one moment. */
   of(pool: ExpertPool): (namespace: string) => boolean {
     const { lister } = this.#configMaps;
     const brief = lister.get(`${pool.metadata.namespace ?? ''}/${briefName(pool.metadata.name)}`);

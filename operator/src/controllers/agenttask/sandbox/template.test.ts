@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { sandboxPod } from './pod.ts';
 import type { Node } from '../../../runtime/resources.ts';
 import type { ClusterCapabilities } from './capabilities.ts';
-import { bytesOf, sandboxInput, sandboxName } from './template.ts';
+import { sandboxInput, sandboxName } from './template.ts';
 import { newPool, newTask } from '../testing/objects.ts';
 
 const config = {
@@ -96,10 +96,5 @@ describe('the sandbox of a task', () => {
     expect(sandboxName(long, 1)).toHaveLength(63);
     expect(new Set([sandboxName(long, 1), sandboxName(long, 2_147_483_647), sandboxName(`${long.slice(1)}x`, 1)]).size).toBe(3);
     expect(sandboxName(long, 2_147_483_647)).toMatch(/^t+-[0-9a-f]{8}-2147483647$/);
-  });
-
-  test('reads quantities as Kubernetes does', () => {
-    expect(['1Mi', '2G', '1.5Ki', '7', '1500m'].map(bytesOf)).toEqual([1_048_576, 2e9, 1536, 7, 2]);
-    expect(() => bytesOf('two')).toThrow(/2Gi/);
   });
 });

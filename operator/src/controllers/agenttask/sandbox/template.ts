@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
-import { controllerReference, canonical, type KubeObject } from '@agentfleet/kube';
+import { controllerReference, type KubeObject } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool, Sandbox, SandboxTemplate } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
+import { bytesOf } from '../../../placement/index.ts';
 import { workerServiceAccount, childName } from '../../../pools/names.ts';
+import { shortHash } from '../../../revisions/arm.ts';
 import type { OperatorConfig } from '../../../runtime/context.ts';
 import {
   isolationFloor,
@@ -30,31 +32,15 @@ export function sandboxName(task: string, epoch: number): string {
   return `${task.slice(0, longest - tail.length).replace(/[-.]+$/, '')}${tail}`;
 }
 
-const units: Readonly<Record<string, number>> = {
-  m: 1e-3,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  P: 1e15,
-  E: 1e18,
-  Ki: 1024,
-  Mi: 1024 ** 2,
-  Gi: 1024 ** 3,
-  Ti: 1024 ** 4,
-  Pi: 1024 ** 5,
-  Ei: 1024 ** 6,
-};
-
-/** Bytes of a quantity such as `2Gi`, rounded up. Throws a RangeError when it is none: the schema lets none through. */
-export function bytesOf(quantity: string): number {
-  const [, digits, unit = ''] = /^([0-9]+(?:\.[0-9]+)?)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$/.exec(quantity) ?? [];
-  if (digits === undefined) throw new RangeError(`${quantity} is no amount of bytes; write one such as 2Gi`);
-  return Math.ceil(Number(digits) * (units[unit] ?? 1));
+/** @throws RangeError for what is no amount of bytes: the schema lets none through */
+function bytes(quantity: string): number {
+  const found = bytesOf(quantity);
+  if (found === undefined) throw new RangeError(`${quantity} is no amount of bytes; write one such as 2Gi`);
+  return found;
 }
 
 /** Source of the sandboxes of a pool. */
-interface TemplateSource {
+export interface TemplateSource {
   readonly pool: ExpertPool;
   readonly config: OperatorConfig;
   readonly issuer: string;
@@ -83,14 +69,14 @@ function poolTemplate(
     ...(hasOwnUsers(userMode(spec.sandbox), floor, capabilities, rest) ? { hostUsers: false } : {}),
     ...(spec.sandbox.snapshotEngine === 'Overlay' ? { layered: true } : {}),
     ...(resources === undefined ? {} : { toolsResources: resources }),
-    ...(workspaceSizeLimit === undefined ? {} : { workspaceBytes: bytesOf(workspaceSizeLimit) }),
-    ...(storage === undefined ? {} : shares(bytesOf(storage.size), workspaceSizeLimit)),
+    ...(workspaceSizeLimit === undefined ? {} : { workspaceBytes: bytes(workspaceSizeLimit) }),
+    ...(storage === undefined ? {} : shares(bytes(storage.size), workspaceSizeLimit)),
   };
 }
 
 /** The keeper's bounds on a volume: a third for the tree unless the task sets it, the rest for what the keeper stores. */
 function shares(size: number, limit: string | undefined): Pick<SandboxPodInput, 'workspaceBytes' | 'storeBytes'> {
-  const workspaceBytes = limit === undefined ? Math.floor(size / 3) : bytesOf(limit);
+  const workspaceBytes = limit === undefined ? Math.floor(size / 3) : bytes(limit);
   return { workspaceBytes, storeBytes: size - workspaceBytes };
 }
 
@@ -133,9 +119,6 @@ function placedOn<T extends SandboxTemplate>(
   };
 }
 
-/** Input that all sandboxes of a pool are made from. */
-export type WarmSource = TemplateSource;
-
 type Input = Omit<SandboxPodInput, 'name' | 'namespace'>;
 
 /** A sandbox without a task, and without anything that makes one differ from another. */
@@ -143,7 +126,7 @@ function manifest(input: Input, namespace: string): Pod {
   return sandboxPod({ ...input, name: '', namespace }) as unknown as Pod;
 }
 
-function inputOf(source: WarmSource, floor: IsolationLevel): Input {
+function inputOf(source: TemplateSource, floor: IsolationLevel): Input {
   return poolTemplate(source.pool.spec.sandbox.template ?? {}, floor, source);
 }
 
@@ -152,16 +135,13 @@ function inputOf(source: WarmSource, floor: IsolationLevel): Input {
  * been made from the same. On which nodes it may run, and how it gets its runner, does not count: one node that comes would
  * turn all of them over. Pure.
  */
-export function templateHash(source: WarmSource, floor: IsolationLevel): string {
-  return createHash('sha256')
-    .update(canonical(manifest(inputOf(source, floor), '')))
-    .digest('hex')
-    .slice(0, 16);
+export function templateHash(source: TemplateSource, floor: IsolationLevel): string {
+  return shortHash(manifest(inputOf(source, floor), ''), 16);
 }
 
 /** A sandbox to be made ahead: it names its pool and no task, and the server gives it its name. Pure. */
 export function warmPod(
-  source: WarmSource,
+  source: TemplateSource,
   namespace: string,
 ): Omit<Pod, 'metadata'> & { readonly metadata: Partial<KubeObject['metadata']> } {
   const { pool } = source;
@@ -185,7 +165,7 @@ export function warmPod(
 export class TemplateHashes {
   readonly #known = new WeakMap<ExpertPool, Map<string, string>>();
 
-  of(source: WarmSource, floor: IsolationLevel): string {
+  of(source: TemplateSource, floor: IsolationLevel): string {
     const known = this.#known.get(source.pool) ?? new Map<string, string>();
     this.#known.set(source.pool, known);
     const { userNamespace, template = {} } = source.pool.spec.sandbox;

@@ -1,7 +1,16 @@
 import type { AgentTaskStatus, SandboxStorage, Reason } from '@agentfleet/protocol/api';
 import { findCondition } from '@agentfleet/kube';
 import type { PersistentVolumeClaim, VolumeSnapshot } from '../../../runtime/resources.ts';
-import type { ClaimChoice, Transition, Action, StorageView, DesiredStatus, Facts } from '../facts/snapshot.ts';
+import {
+  conditionValue as say,
+  type ClaimChoice,
+  type ConditionValue,
+  type Transition,
+  type Action,
+  type StorageView,
+  type DesiredStatus,
+  type Facts,
+} from '../facts/snapshot.ts';
 import { sandboxName } from '../sandbox/template.ts';
 
 /** Ms after which a volume that is not bound, or a snapshot that is not ready, is reported with a cure. */
@@ -10,25 +19,17 @@ const storageTimeoutMs = { bind: 60_000, snapshot: 120_000 } as const;
 /** Ms after which a snapshot that cannot be taken is tried again. Changes of volumes and snapshots wake the task. */
 const retryMs = 30_000;
 
-/** The value of the condition StorageReady. */
-interface StorageCondition {
-  readonly status: 'True' | 'False';
-  readonly reason: Reason;
-  readonly message: string;
-}
-
 /** Plan for the volume of a task. */
 export interface StoragePlan {
   readonly held: AgentTaskStatus['storage'];
-  /** Undefined: the condition stays as it is. */
-  readonly conditionValue: StorageCondition | undefined;
+  /** The condition StorageReady; undefined: it stays as it is. */
+  readonly conditionValue: ConditionValue | undefined;
   readonly actions: readonly Action[];
   /** Ms after which it is looked at again. */
   readonly againMs: number | undefined;
 }
 
 const nothing: StoragePlan = { held: undefined, conditionValue: undefined, actions: [], againMs: undefined };
-const say = (status: StorageCondition['status'], reason: Reason, message: string): StorageCondition => ({ status, reason, message });
 
 /** Volumes that can be worked on, the oldest first. */
 function usable({ claims }: StorageView): readonly PersistentVolumeClaim[] {
@@ -180,7 +181,7 @@ function snapshots(facts: Facts, claim: PersistentVolumeClaim, view: StorageView
 }
 
 /** Returns the reason why a snapshot is not ready, with a cure; undefined while it may become so. */
-function snapshotTrouble(taken: VolumeSnapshot, now: number): Pick<StorageCondition, 'reason' | 'message'> | undefined {
+function snapshotTrouble(taken: VolumeSnapshot, now: number): Pick<ConditionValue, 'reason' | 'message'> | undefined {
   const { metadata, status } = taken;
   const look = `look at VolumeSnapshot ${metadata.name} and its class`;
   if (status?.error !== undefined) {

@@ -1,12 +1,20 @@
-import type { V1PolicyRule, V1DeploymentSpec } from '@kubernetes/client-node';
+import type { V1PolicyRule, V1DeploymentSpec, V1Volume, V1VolumeMount, V1VolumeProjection } from '@kubernetes/client-node';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { workerPort } from '@agentfleet/protocol/pool';
 import { briefName, workerServiceAccount, artifactsClaim, goldenServiceAccount, poolKeysName, workersName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { homeOf, owned, poolLabels, type Manifest, kept } from '../../../operands/manifest.ts';
+import { homeOf, owned, serviceOf, type Manifest, kept } from '../../../operands/manifest.ts';
 import { resultsAudience } from '@agentfleet/protocol/results';
 import { serviceAccountSubject } from '@agentfleet/protocol/tokens';
-import { callerToken, keysData, withAccess, withMounted, type ClusterAccess, type ServerAccess } from '../../../serving/index.ts';
+import {
+  callerToken,
+  keysData,
+  withAccess,
+  withMounted,
+  type ClusterAccess,
+  type Mounted,
+  type ServerAccess,
+} from '../../../serving/index.ts';
 
 const rbacGroup = 'rbac.authorization.k8s.io';
 
@@ -52,14 +60,30 @@ export function artifactsVolume(pool: ExpertPool): readonly Manifest[] {
 /** Returns the Service by which the results server finds the workers; they have no address else. Pure. */
 export function workersService(pool: ExpertPool, { results }: ClusterAccess): readonly Manifest[] {
   if (results === undefined) return [];
-  const ports = [{ name: 'http', port: workerPort, protocol: 'TCP', targetPort: 'http' }];
-  const spec = { type: 'ClusterIP', selector: poolLabels(pool, 'worker'), ports };
-  return [owned(pool, resources.services, { name: workersName(pool.metadata.name), component: 'worker' }, { spec })];
+  return [serviceOf(pool, { name: workersName(pool.metadata.name), component: 'worker' }, workerPort)];
 }
 
 /** The signing keys in the namespace of a pool; they are not those of sandboxes, which go with the last of them. Pure. */
 export function poolKeys(pool: ExpertPool, { jwks }: ClusterAccess): Manifest {
   return owned(pool, resources.configMaps, { name: poolKeysName(pool.metadata.name), component: 'worker' }, { data: keysData(jwks) });
+}
+
+/** A volume at a path, read-only unless `more` says otherwise. */
+export function mounted(volume: V1Volume, mountPath: string, more: Pick<V1VolumeMount, 'readOnly'> = { readOnly: true }): Mounted {
+  return { volume, mount: { name: volume.name, mountPath, ...more }, env: [] };
+}
+
+/** A folder of files from several objects; nothing where there is none. One that is missing keeps the pods from starting, and they say so. */
+export function filesFrom(name: string, sources: V1VolumeProjection[], folder: string): readonly Mounted[] {
+  return sources.length === 0 ? [] : [mounted({ name, projected: { defaultMode: 0o440, sources } }, folder)];
+}
+
+/** One file for each of these credentials of a pool, named like it. */
+export function credentialFiles(pool: ExpertPool, has: (name: string) => boolean, folder: string): readonly Mounted[] {
+  const sources = (pool.spec.credentials ?? [])
+    .filter(({ name }) => has(name))
+    .map(({ name, secretRef }) => ({ secret: { name: secretRef.name, items: [{ key: secretRef.key, path: name }] } }));
+  return filesFrom('credentials', sources, folder);
 }
 
 /** Reports whether golden sets may ask experts of a pool too: where it has rollouts. */

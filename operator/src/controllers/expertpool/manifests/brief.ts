@@ -9,7 +9,6 @@ import {
 } from '@agentfleet/protocol/api';
 import { gatewayAudience } from '@agentfleet/protocol/gateway';
 import { egressPort } from '@agentfleet/protocol/keeper';
-import type { EnergyHead } from '@agentfleet/protocol/inference';
 import {
   ablationAnnotations,
   ablationNames,
@@ -85,9 +84,13 @@ export function verifier(model: EnergyModel): VerifierEndpoint {
   const [stable] = status?.arms ?? [];
   if (stable !== undefined) return endpointOf(model, stable);
   const endpoint = serverUrl(verifierName(metadata.name), metadata.namespace ?? '');
-  const { calibration, gates, thresholds } = spec;
-  const demanded = calibration !== undefined || gates !== undefined || thresholds.source === 'Calibration';
-  return endpointOf(model, { endpoint, thresholdsInForce: thresholds, ...(demanded && { calibration: { abstains: 'NotReported' } }) });
+  const calibration = demandsCalibration(model) ? { calibration: { abstains: 'NotReported' } } : {};
+  return endpointOf(model, { endpoint, thresholdsInForce: spec.thresholds, ...calibration });
+}
+
+/** Reports whether only calibrated probabilities of a model count. Those of one that needs no calibration count as they are. */
+export function demandsCalibration({ spec }: EnergyModel): boolean {
+  return spec.calibration !== undefined || spec.gates !== undefined || spec.thresholds.source === 'Calibration';
 }
 
 /** Acts of one request to a verifier, and after how long it counts as unavailable. */
@@ -96,15 +99,14 @@ const scoring = { batchMax: 16, timeoutMillis: 800 } as const;
 type ModelArm = NonNullable<NonNullable<EnergyModel['status']>['arms']>[number];
 
 function endpointOf({ metadata, spec }: EnergyModel, { endpoint, thresholdsInForce, calibration }: ModelArm): VerifierEndpoint {
-  const { vetoBelowProbability, warnBelowProbability, heads } = thresholdsInForce;
+  const { heads } = thresholdsInForce;
   return {
     name: metadata.name,
     url: endpoint,
     ...scoring,
-    vetoBelowProbability: Number(vetoBelowProbability),
-    warnBelowProbability: Number(warnBelowProbability),
+    ...bounds(thresholdsInForce),
     whenUnavailable: spec.thresholds.whenUnavailable,
-    ...(heads !== undefined && { heads: heads.map(headThresholds) }),
+    ...(heads !== undefined && { heads: heads.map((head) => ({ head: head.name, ...bounds(head) })) }),
     ...(calibration !== undefined && { calibration: { ...calibration, abstains: calibration.abstains ?? null } }),
   };
 }
@@ -118,15 +120,8 @@ export function verifierArms(model: EnergyModel | undefined): Pick<PoolBrief, 'v
   };
 }
 
-function headThresholds({
-  name,
-  ...head
-}: { readonly name: EnergyHead } & Record<'vetoBelowProbability' | 'warnBelowProbability', string>) {
-  return {
-    head: name,
-    vetoBelowProbability: Number(head.vetoBelowProbability),
-    warnBelowProbability: Number(head.warnBelowProbability),
-  };
+function bounds({ vetoBelowProbability: veto, warnBelowProbability: warn }: Omit<ModelArm['thresholdsInForce'], 'heads'>) {
+  return { vetoBelowProbability: Number(veto), warnBelowProbability: Number(warn) };
 }
 
 function numbers({ entropyFastNats, margin, kBase, kMax }: Compute): ComputeBrief {

@@ -15,20 +15,21 @@ const replayDir = '/etc/agentfleet/replay';
 /** Annotation of the pod template: another recording, another template, so that the pods are replaced. */
 const replayHashAnnotation = 'agentfleet.dev/replay-hash';
 
-/** `replayHash` names the content of the recording; undefined for an engine without one. */
+/** Input that the pods of an expert are made from. */
 interface ExpertInput {
   readonly pool: ExpertPool;
   readonly expert: Expert;
   readonly image: string;
+  /** Names the content of the recording; undefined for an engine without one. */
   readonly replayHash: string | undefined;
   /** Facts that are known about the weights of the pool. */
   readonly weights?: readonly WeightsView[];
-  /** Image of the jobs that read weights. */
+  /** Image of the jobs that read weights; default: `image`. */
   readonly agentImage?: string;
   /** Name of the server of an adapter's base. */
   readonly baseServer?: string;
   /** Hash that distinguishes servers of the same expert, see `expertHash`; undefined: there is one only. */
-  readonly revision?: string;
+  readonly revision?: string | undefined;
 }
 
 /** Returns the resources of an expert's pods where its spec sets nothing. Limits leave room above what was measured at work. */
@@ -44,29 +45,23 @@ export function defaultResources({ engine, role }: Expert): V1ResourceRequiremen
   return { requests: { cpu: '50m', memory: '192Mi' }, limits: { memory: '1Gi' } };
 }
 
-function environment(expert: Expert, language: LanguageInput): Readonly<Record<string, string>> {
-  const { engine } = expert;
-  const plain = plainEnvironment(expert, replayDir);
-  return engine.type === 'VLLM' || engine.type === 'Adapter' ? { ...plain, ...languageEnvironment(language) } : plain;
-}
-
-/** Returns the environment of the server of an engine without weights of its own; `folder` is that of its recording. */
-function plainEnvironment({ engine, role }: Expert, folder: string): Readonly<Record<string, string>> {
+function environment(input: ExpertInput): Readonly<Record<string, string>> {
+  const { engine, role } = input.expert;
   const common = { AGENTFLEET_ENGINE: engine.type === 'Adapter' ? 'VLLM' : engine.type, AGENTFLEET_ROLES: role };
-  if (engine.type === 'Replay') return { ...common, AGENTFLEET_REPLAY: folder };
-  if (engine.type !== 'Llama') return common;
+  if (engine.type === 'Replay') return { ...common, AGENTFLEET_REPLAY: replayDir };
+  if (engine.type !== 'Llama') return { ...common, ...languageEnvironment(input) };
   const { threads, contextTokens } = engine.llama;
   return { ...common, AGENTFLEET_THREADS: String(threads), AGENTFLEET_CONTEXT_TOKENS: String(contextTokens) };
 }
 
-/** Returns the mount that a server needs to read the recording of its expert in a folder. */
-export function recording({ engine }: Expert, folder: string = replayDir): Pick<ServerPods, 'mounted'> {
+/** Returns the mount that a server needs to read the recording of its expert. */
+function recording({ engine }: Expert): Pick<ServerPods, 'mounted'> {
   if (engine.type !== 'Replay') return {};
-  return { mounted: { volume: { name: 'replay', configMap: { name: engine.replay.configMap.name } }, path: folder } };
+  return { mounted: { volume: { name: 'replay', configMap: { name: engine.replay.configMap.name } }, path: replayDir } };
 }
 
 /** Returns the resources that an expert asks for besides a GPU; undefined when it only names one. */
-export function amountsOf({ resources }: Expert): Expert['resources'] {
+function amountsOf({ resources }: Expert): Expert['resources'] {
   if (resources?.slot === undefined && resources?.memory === undefined) return resources;
   const { requests, limits } = resources;
   if (requests === undefined && limits === undefined) return undefined;
@@ -75,21 +70,20 @@ export function amountsOf({ resources }: Expert): Expert['resources'] {
 
 /** The pods that serve one expert. Pure. */
 export function expertDeployment(input: ExpertInput): Manifest {
-  const { pool, expert, image, replayHash, weights = [], agentImage = image, baseServer } = input;
-  const language: LanguageInput = { pool, expert, weights, agentImage, baseServer };
+  const { pool, expert, image, replayHash } = input;
   const wanted = amountsOf(expert);
   const spec = serverDeployment({
     labels: serverLabels(input),
     ...(replayHash === undefined ? {} : { annotations: { [replayHashAnnotation]: replayHash } }),
     image,
     replicas: expert.replicas,
-    environment: environment(expert, language),
+    environment: environment(input),
     // The resources asked for are for the engine, where there is one beside the server.
     resources: expert.engine.type === 'VLLM' ? undefined : wanted,
     fallback: defaultResources(expert),
     ...recording(expert),
   });
-  return owned(pool, resources.deployments, expertIdentity(input), { spec: withLanguageModel(language, spec, wanted) });
+  return owned(pool, resources.deployments, expertIdentity(input), { spec: withLanguageModel(input, spec, wanted) });
 }
 
 /** The address of one expert. Pure. */
@@ -108,18 +102,7 @@ function serverLabels({ pool, expert, revision }: Server): Record<string, string
 function expertIdentity(server: Server) {
   const { pool, expert, revision } = server;
   const name = expertName(pool.metadata.name, expert.name, revision);
-  return { name, component: 'expert', expert: expert.name, ...(revision === undefined ? {} : { revision }) } as const;
-}
-
-/** Beside the expert: what its language model is made from. */
-interface LanguageInput {
-  readonly pool: ExpertPool;
-  readonly expert: Expert;
-  /** Image of the job that reads weights. */
-  readonly agentImage: string;
-  readonly weights: readonly WeightsView[];
-  /** Name of the server of an adapter's base. */
-  readonly baseServer: string | undefined;
+  return { name, component: 'expert', expert: expert.name, revision } as const;
 }
 
 /** Bytes of an element of keys and values: engines keep them in 16 bit. */
@@ -131,7 +114,7 @@ const itemOf = (pool: ExpertPool, expert: Expert, name: string): WeightsItem | u
   weightsOf(pool, [expert]).find((item) => item.name === name);
 
 /** Returns the known state of an expert's weights, or of its draft's. */
-function stateOf({ pool, expert, weights }: LanguageInput, name = expert.name): WeightsView['state'] | undefined {
+function stateOf({ pool, expert, weights = [] }: ExpertInput, name = expert.name): WeightsView['state'] | undefined {
   const item = itemOf(pool, expert, name);
   return item === undefined ? undefined : viewOfItem(weights, item)?.state;
 }
@@ -164,7 +147,7 @@ const engineDrainSeconds = 120;
 /** Reports whether the engine of an expert may be put to sleep. */
 const sleeps = ({ residency = 'Always' }: Expert): boolean => residency !== 'Always';
 
-function demandOf(input: LanguageInput, folder: string): VllmDemand {
+function demandOf(input: ExpertInput, folder: string): VllmDemand {
   const { pool, expert } = input;
   const { engine, name, speculative } = expert;
   if (engine.type !== 'VLLM') throw new RangeError(`expert ${name} has no engine of vLLM`);
@@ -192,7 +175,7 @@ function demandOf(input: LanguageInput, folder: string): VllmDemand {
 const sleepAfterSeconds = 600;
 
 /** Environment of our server in front of a language model. Pure. */
-function languageEnvironment(input: LanguageInput): Readonly<Record<string, string>> {
+function languageEnvironment(input: ExpertInput): Readonly<Record<string, string>> {
   const { pool, expert, baseServer } = input;
   const { engine, name } = expert;
   const named = (which: string): string => servedNames({ pool: pool.metadata.name, expert: which, digest: '' })[0] ?? which;
@@ -225,15 +208,15 @@ function languageEnvironment(input: LanguageInput): Readonly<Record<string, stri
 }
 
 /** Memory of the host when the spec sets nothing: weights that sleep are there. */
-function hostMemory(input: LanguageInput): string {
+function hostMemory(input: ExpertInput): string {
   const { expert } = input;
   const bytes = sleeps(expert) ? [expert.name, draftOf(expert.name)].map((name) => stateOf(input, name)?.weightBytes ?? 0) : [];
   return `${8 + Math.ceil(bytes.reduce((sum, more) => sum + more, 0) / gibibyte)}Gi`;
 }
 
 /** The Deployment of our server with the engine beside it, for an expert that has one. Pure. */
-function withLanguageModel(input: LanguageInput, spec: V1DeploymentSpec, wanted: Expert['resources']): V1DeploymentSpec {
-  const { pool, expert, agentImage, weights } = input;
+function withLanguageModel(input: ExpertInput, spec: V1DeploymentSpec, wanted: Expert['resources']): V1DeploymentSpec {
+  const { pool, expert, image, agentImage = image, weights = [] } = input;
   const { engine, name, warmup } = expert;
   const own = weightsOf(pool, [expert]);
   const [model] = own;

@@ -1,4 +1,3 @@
-import type { V1Volume } from '@kubernetes/client-node';
 import { contentHash } from '@agentfleet/kube';
 import type { ExpertPool, Gateway as GatewaySpec } from '@agentfleet/protocol/api';
 import { gatewayAudience, gatewayFiles, gatewayPort, gatewayWord } from '@agentfleet/protocol/gateway';
@@ -20,7 +19,8 @@ import {
 } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
 import { authorityFile, gatewayModels, proxyOf, type ChatModels } from './chat.ts';
-import { homeOf, owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
+import { credentialFiles, filesFrom, mounted } from './access.ts';
+import { disruptionBudget, homeOf, owned, poolLabels, serviceOf, type Manifest } from '../../../operands/manifest.ts';
 import { hostOf, nameServers, onlyHost } from './walls.ts';
 
 /** Annotation of the pod template: other models or recordings, another template, so that the pods are replaced. */
@@ -65,35 +65,16 @@ export function gatewayUrl(pool: ExpertPool, revision: string | undefined): stri
 const labelsOf = ({ pool, revision }: Gateway): Record<string, string> => poolLabels(pool, 'gateway', undefined, revision);
 
 const identityOf = ({ pool, revision }: Gateway) =>
-  ({ name: gatewayName(pool.metadata.name, revision), component: 'gateway', ...(revision !== undefined && { revision }) }) as const;
+  ({ name: gatewayName(pool.metadata.name, revision), component: 'gateway', revision }) as const;
 
 const modelsText = (gateway: Gateway): string => `${JSON.stringify(gatewayModels(gateway), undefined, 2)}\n`;
-
-const mounted = (volume: V1Volume, mountPath: string): Mounted => ({
-  volume,
-  mount: { name: volume.name, mountPath, readOnly: true },
-  env: [],
-});
-
-/** One file for each key that the models name. A Secret that is missing keeps the pods from starting, and they say so. */
-function credentials({ pool, models }: Gateway): readonly Mounted[] {
-  const names = gatewayCredentials(models);
-  const sources = (pool.spec.credentials ?? [])
-    .filter(({ name }) => names.has(name))
-    .map(({ name, secretRef }) => ({ secret: { name: secretRef.name, items: [{ key: secretRef.key, path: name }] } }));
-  return sources.length === 0
-    ? []
-    : [mounted({ name: 'credentials', projected: { defaultMode: 0o440, sources } }, gatewayFiles.credentials)];
-}
 
 function authorities({ models }: Gateway): readonly Mounted[] {
   const sources = models.flatMap((expert) => {
     const bundle = endpointOf(expert)?.caBundleRef;
     return bundle === undefined ? [] : [{ configMap: { name: bundle.name, items: [{ key: bundle.key, path: authorityFile(expert) }] } }];
   });
-  return sources.length === 0
-    ? []
-    : [mounted({ name: 'authorities', projected: { defaultMode: 0o440, sources } }, gatewayFiles.authorities)];
+  return filesFrom('authorities', sources, gatewayFiles.authorities);
 }
 
 /** A folder for each recording; volumes have numbers, as names of experts may be longer than theirs. */
@@ -137,7 +118,9 @@ export function gatewayDeployment(gateway: Gateway, { access }: GatewaySite): Ma
     fallback: fallbackResources,
   });
   const models = mounted({ name: 'models', configMap: { name: identityOf(gateway).name } }, dirname(gatewayFiles.models));
-  const parts = [models, ...credentials(gateway), ...authorities(gateway), ...recordings(gateway)];
+  const keys = gatewayCredentials(gateway.models);
+  const credentials = credentialFiles(pool, (name) => keys.has(name), gatewayFiles.credentials);
+  const parts = [models, ...credentials, ...authorities(gateway), ...recordings(gateway)];
   const spec = parts.reduce((before, part) => withMounted(before, ['inference'], part), server);
   const guarded = withAccess(spec, 'inference', {
     ...access,
@@ -184,27 +167,15 @@ function wall(gateway: Gateway, { egress, operatorNamespace, prometheusNamespace
   return owned(gateway.pool, resources.networkPolicies, identityOf(gateway), { spec });
 }
 
-function service(gateway: Gateway): Manifest {
-  const ports = [{ name: 'http', port: gatewayPort, protocol: 'TCP', targetPort: 'http' }];
-  return owned(gateway.pool, resources.services, identityOf(gateway), {
-    spec: { type: 'ClusterIP', selector: labelsOf(gateway), ports },
-  });
-}
-
-/** Keeps a drain of nodes from ending all pods at once; a single one would only block the drain. */
-function budget(gateway: Gateway): readonly Manifest[] {
-  if (gatewayReplicas(gateway.pool) < 2) return [];
-  const spec = { maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow', selector: { matchLabels: labelsOf(gateway) } };
-  return [owned(gateway.pool, resources.podDisruptionBudgets, identityOf(gateway), { spec })];
-}
-
 /** The objects of a gateway, but for its Deployment: they are there before it. Pure. */
 export function gatewayParts(gateway: Gateway, site: GatewaySite): readonly Manifest[] {
   const data = { [basename(gatewayFiles.models)]: modelsText(gateway) };
+  const { pool } = gateway;
+  const identity = identityOf(gateway);
   return [
-    owned(gateway.pool, resources.configMaps, identityOf(gateway), { data }),
+    owned(pool, resources.configMaps, identity, { data }),
     wall(gateway, site),
-    service(gateway),
-    ...budget(gateway),
+    serviceOf(pool, identity, gatewayPort),
+    ...disruptionBudget(pool, identity, gatewayReplicas(pool)),
   ];
 }

@@ -1,10 +1,10 @@
-import { holderComponent } from '../../../operands/index.ts';
+import { holdersWall } from '../../../operands/index.ts';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { labels, workerPort, expertPort, type EgressBrief } from '@agentfleet/protocol/pool';
 import { expertsName, holdersName, workersName } from '../../../pools/names.ts';
 import { heardByGolden } from '../../../revisions/index.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { closedWall, heardBy, heardByPrometheus, peer, resultsLabels, serverWall, tcp, type ServerWall } from '../../../serving/index.ts';
+import { heardBy, heardByPrometheus, peer, resultsLabels, serverWall, tcp, type ServerWall } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
 import { isBehindGateway, isChat } from './chat.ts';
 import { owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
@@ -55,13 +55,6 @@ function workersWall(pool: ExpertPool, egress: readonly object[], prometheus: st
   return owned(pool, resources.networkPolicies, { name: workersName(pool.metadata.name), component: 'worker' }, { spec });
 }
 
-/** Of the pods that hold GPUs of a device plugin for this pool, and for its neighbours in the namespace. */
-function holdersWall(pool: ExpertPool): readonly Manifest[] {
-  if (pool.status?.plan?.mode !== 'Reservation') return [];
-  const spec = closedWall({ [labels.component]: holderComponent });
-  return [owned(pool, resources.networkPolicies, { name: holdersName(pool.metadata.name, 'pool'), component: 'expert' }, { spec })];
-}
-
 /** The network policies of a pool; `prometheus` is the namespace of who scrapes, `reach` what workers need. Pure. */
 export function poolWalls(
   pool: ExpertPool,
@@ -70,7 +63,8 @@ export function poolWalls(
   reach: WorkerReach = noReach,
 ): readonly Manifest[] {
   const workers = workersWall(pool, workersEgress(pool, reach), prometheus, reach.hasResults === true ? operatorNamespace : undefined);
-  return [expertsWall(pool, operatorNamespace, prometheus), workers, ...holdersWall(pool)];
+  const holders = { name: holdersName(pool.metadata.name, 'pool'), labels: poolLabels(pool, 'expert') };
+  return [expertsWall(pool, operatorNamespace, prometheus), workers, ...holdersWall(pool, holders)];
 }
 
 /** Destinations in the network that the workers of a pool need besides its own parts. */

@@ -62,7 +62,7 @@ function decided(pool: ExpertPool, pods: readonly Pod[], more: Facts = {}) {
   const weights = views(pool, { pods, ...more });
   const snapshot = newSnapshot(pool, { pods, weights });
   const decision = decidePool(snapshot);
-  const status = poolStatus(snapshot, decision, 0);
+  const status = poolStatus(snapshot, decision.obstacles, 0);
   const named = (kind: string) => decision.apply.filter(({ object }) => object.kind === kind).map(({ object }) => object);
   return { decision, status, named, conditionValue: artifactsCondition(weights), weights };
 }

@@ -1,4 +1,4 @@
-import type { V1Container, V1DeploymentSpec, V1EnvVar, V1PodSpec, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
+import type { V1Container, V1DeploymentSpec, V1EnvVar, V1PodSpec } from '@kubernetes/client-node';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import {
   artifactsDir,
@@ -11,8 +11,9 @@ import {
 import { dirname } from 'node:path';
 import { artifactsClaim, briefName, workerServiceAccount, workersName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
-import { containerSecurity, podSecurity, probes, resourcesOf } from '../../../serving/index.ts';
+import { disruptionBudget, owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
+import { containerSecurity, podSecurity, probes, resourcesOf, type Mounted } from '../../../serving/index.ts';
+import { credentialFiles, mounted } from './access.ts';
 
 /** Seconds in which a worker ends its step, checkpoints and hands its tasks over. */
 const graceSeconds = 60;
@@ -22,46 +23,17 @@ const scratchGiBPerTask = 1;
 
 const defaultResources = { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '1Gi' } };
 
-interface Mounted {
-  readonly volume: V1Volume;
-  readonly mount: V1VolumeMount;
-}
-
 function scratch(pool: ExpertPool): Mounted {
   const gib = Math.max(2, pool.spec.workers.concurrency * scratchGiBPerTask);
-  return { volume: { name: 'tmp', emptyDir: { sizeLimit: `${gib}Gi` } }, mount: { name: 'tmp', mountPath: '/tmp' } };
+  return mounted({ name: 'tmp', emptyDir: { sizeLimit: `${gib}Gi` } }, '/tmp', {});
 }
 
-/**
- * One file for each credential, named like it, but for those that are withheld. A Secret that is missing keeps the pods from
- * starting, and they say so.
- */
-function credentials(pool: ExpertPool, withheld: ReadonlySet<string>): readonly Mounted[] {
-  const all = (pool.spec.credentials ?? []).filter(({ name }) => !withheld.has(name));
-  if (all.length === 0) return [];
-  const sources = all.map(({ name, secretRef }) => ({ secret: { name: secretRef.name, items: [{ key: secretRef.key, path: name }] } }));
-  return [
-    {
-      volume: { name: 'credentials', projected: { defaultMode: 0o440, sources } },
-      mount: { name: 'credentials', mountPath: credentialsDir, readOnly: true },
-    },
-  ];
-}
-
-const authorities: Mounted = {
-  volume: { name: 'authorities', configMap: { name: authoritiesConfigMap, optional: true } },
-  mount: { name: 'authorities', mountPath: dirname(authoritiesFile), readOnly: true },
-};
+const authorities = mounted({ name: 'authorities', configMap: { name: authoritiesConfigMap, optional: true } }, dirname(authoritiesFile));
 
 function artifacts(pool: ExpertPool): readonly Mounted[] {
   if (pool.spec.storage !== undefined) return [];
   const claimName = artifactsClaim(pool.metadata.name);
-  return [
-    {
-      volume: { name: 'artifacts', persistentVolumeClaim: { claimName } },
-      mount: { name: 'artifacts', mountPath: artifactsDir },
-    },
-  ];
+  return [mounted({ name: 'artifacts', persistentVolumeClaim: { claimName } }, artifactsDir, {})];
 }
 
 function environment(pool: ExpertPool): V1EnvVar[] {
@@ -76,7 +48,7 @@ function environment(pool: ExpertPool): V1EnvVar[] {
   ];
 }
 
-function worker(pool: ExpertPool, image: string, mounted: readonly Mounted[]): V1Container {
+function worker(pool: ExpertPool, image: string, parts: readonly Mounted[]): V1Container {
   return {
     name: 'worker',
     image,
@@ -85,7 +57,7 @@ function worker(pool: ExpertPool, image: string, mounted: readonly Mounted[]): V
     ...probes('http'),
     resources: resourcesOf(pool.spec.workers.resources, defaultResources),
     securityContext: containerSecurity,
-    volumeMounts: mounted.map(({ mount }) => mount),
+    volumeMounts: parts.map(({ mount }) => mount),
   };
 }
 
@@ -106,9 +78,10 @@ function scheduling(pool: ExpertPool): Pick<V1PodSpec, 'affinity' | 'topologySpr
  * The pods that run the tasks of a pool; `withheld` are credentials that they do not get. Nothing of the brief is in here: they
  * watch it, so a change replaces no pod. Pure.
  */
-export function workersDeployment(pool: ExpertPool, image: string, withheld: ReadonlySet<string> = new Set()): Manifest {
+export function workersDeployment(pool: ExpertPool, image: string, withheld: ReadonlySet<string>): Manifest {
   const own = poolLabels(pool, 'worker');
-  const mounted = [scratch(pool), ...credentials(pool, withheld), authorities, ...artifacts(pool)];
+  const credentials = credentialFiles(pool, (name) => !withheld.has(name), credentialsDir);
+  const parts = [scratch(pool), ...credentials, authorities, ...artifacts(pool)];
   const spec: V1DeploymentSpec = {
     replicas: pool.spec.workers.replicas,
     revisionHistoryLimit: 2,
@@ -122,21 +95,15 @@ export function workersDeployment(pool: ExpertPool, image: string, withheld: Rea
         terminationGracePeriodSeconds: graceSeconds,
         ...scheduling(pool),
         securityContext: podSecurity,
-        containers: [worker(pool, image, mounted)],
-        volumes: mounted.map(({ volume }) => volume),
+        containers: [worker(pool, image, parts)],
+        volumes: parts.map(({ volume }) => volume),
       },
     },
   };
   return owned(pool, resources.deployments, { name: workersName(pool.metadata.name), component: 'worker' }, { spec });
 }
 
-/** Keeps a drain of nodes from ending all workers at once; a single one would only block the drain. Pure. */
+/** The PodDisruptionBudget of the workers. Pure. */
 export function workersBudget(pool: ExpertPool): readonly Manifest[] {
-  if (pool.spec.workers.replicas < 2) return [];
-  const spec = {
-    maxUnavailable: 1,
-    unhealthyPodEvictionPolicy: 'AlwaysAllow',
-    selector: { matchLabels: poolLabels(pool, 'worker') },
-  };
-  return [owned(pool, resources.podDisruptionBudgets, { name: workersName(pool.metadata.name), component: 'worker' }, { spec })];
+  return disruptionBudget(pool, { name: workersName(pool.metadata.name), component: 'worker' }, pool.spec.workers.replicas);
 }

@@ -4,9 +4,9 @@ import {
   Controller,
   done,
   keyOf,
+  labelsChanged,
   sourceOf,
   watches,
-  type Change,
   type KubeObject,
   type Outcome,
   type Predicate,
@@ -19,7 +19,7 @@ import {
 } from '@agentfleet/kube';
 import { type AgentTask, type ExpertPool, fieldManagers } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { isAccepted } from '../../../pools/resolve.ts';
+import { poolChanged } from '../../../pools/resolve.ts';
 import type { Caches, OperatorContext } from '../../../runtime/context.ts';
 import { changeSource } from '../../../runtime/heartbeats.ts';
 import { resources, type Namespace } from '../../../runtime/resources.ts';
@@ -55,20 +55,10 @@ const tenancyChanged: Predicate<AgentTask> = (change) => {
   return a?.finished !== b?.finished || a?.assignment?.worker !== b?.assignment?.worker;
 };
 
-const presence = (change: Change<KubeObject>): boolean => change.type !== 'update';
+const presence: Predicate<KubeObject> = (change) => change.type !== 'update';
 
-const labelsOrLife: Predicate<KubeObject> = (change) =>
-  change.type !== 'update' ||
-  change.old.metadata.deletionTimestamp !== change.object.metadata.deletionTimestamp ||
-  JSON.stringify(change.old.metadata.labels) !== JSON.stringify(change.object.metadata.labels);
-
-const specOrLife: Predicate<KubeObject> = (change) =>
-  change.type !== 'update' ||
-  change.old.metadata.generation !== change.object.metadata.generation ||
-  change.old.metadata.deletionTimestamp !== change.object.metadata.deletionTimestamp;
-
-/** A pool is carried out from now on, or no more. */
-const acceptance: Predicate<ExpertPool> = (change) => change.type !== 'update' || isAccepted(change.old) !== isAccepted(change.object);
+const goes: Predicate<KubeObject> = (change) =>
+  change.type !== 'update' || change.old.metadata.deletionTimestamp !== change.object.metadata.deletionTimestamp;
 
 /** Namespaces that a pool serves, served, or may serve now. */
 function reachOf(context: OperatorContext, children: ChildCaches): (pool: ExpertPool) => readonly string[] {
@@ -89,9 +79,9 @@ function sourcesOf(context: OperatorContext, children: ChildCaches): readonly So
   return [
     watches(tasks, { map: own, predicate: tenancyChanged }),
     watches(pods, { map: (pod) => (pod.metadata.labels?.[labels.component] === 'sandbox' ? own(pod) : []), predicate: presence }),
-    watches(pools, { map: reachOf(context, children), predicate: anyOf<ExpertPool>(specOrLife, acceptance) }),
+    watches(pools, { map: reachOf(context, children), predicate: poolChanged }),
     watches(poolGrants, { map: own }),
-    watches(namespaces, { predicate: labelsOrLife }),
+    watches(namespaces, { predicate: anyOf(labelsChanged, goes) }),
     watches(children.roles, { map: (object) => (accessOf(object).length > 0 ? own(object) : []) }),
     watches(children.roleBindings, { map: (object) => (accessOf(object).length > 0 ? own(object) : []) }),
     watches(children.networkPolicies, { map: (object) => (object.metadata.name === wallName ? own(object) : []) }),
@@ -201,16 +191,8 @@ class LinkKeys {
   /** Resolves when the namespace has a key. */
   async ensure({ metadata: { name: namespace, uid } }: Namespace, signal: AbortSignal): Promise<void> {
     if (this.#known.has(namespace) && this.#known.get(namespace) === uid) return;
-    const { apiVersion, kind } = resources.secrets;
     const metadata = { name: linkSecret.name, namespace, labels: { [labels.component]: 'sandbox' } };
-    const secret: LinkSecret = {
-      apiVersion,
-      kind,
-      metadata,
-      type: 'Opaque',
-      immutable: true,
-      stringData: { [linkSecret.key]: this.#newKey() },
-    };
+    const secret: LinkSecret = { metadata, type: 'Opaque', immutable: true, stringData: { [linkSecret.key]: this.#newKey() } };
     try {
       await this.#secrets.create(secret, { fieldManager: fieldManagers.operator, signal });
     } catch (error) {
