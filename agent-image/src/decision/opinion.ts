@@ -101,7 +101,7 @@ function veto(given: PartOpinions, unsafeBound: number): string | null {
   return pSuccess === null ? null : warning(given, pSuccess);
 }
 
-/** An act that the Verifier half believes in passes only when Policy is sure of it. */
+/** An act to which the Verifier gives a middling probability passes only when Policy is sure of it. */
 function warning({ policy, warnBelowProbability }: PartOpinions, pSuccess: number): string | null {
   const judged = numbersOf(policy);
   if (pSuccess >= warnBelowProbability || (judged !== null && isSure(judged))) return null;

@@ -53,7 +53,7 @@ const storeRounds = 3;
 /** Number of checkpoints kept for a task. */
 const kept = 2;
 /** Time for which marks on packs of others are not read again, ms; far less than a sweep waits. */
-const believedMs = 10_000;
+const freshMs = 10_000;
 
 /** Writes the checkpoints of one task under one epoch. Not two calls at a time. */
 export class CheckpointWriter {
@@ -202,8 +202,8 @@ export class CheckpointWriter {
   async #storeContents(contents: readonly Content[], signal: AbortSignal): Promise<void> {
     const { clock, keeper, shelf } = this.#options;
     const lacking = (): readonly Content[] => contents.filter(({ sha256 }) => shelf.holders(sha256) === undefined);
-    if (lacking().length === 0 && clock.monotonic() - this.#refreshedAt < believedMs) return;
-    if (clock.monotonic() - this.#refreshedAt >= believedMs) {
+    if (lacking().length === 0 && clock.monotonic() - this.#refreshedAt < freshMs) return;
+    if (clock.monotonic() - this.#refreshedAt >= freshMs) {
       await shelf.refresh(signal);
       this.#refreshedAt = clock.monotonic();
     }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import type { Clock, Transport } from '@agentfleet/kube';
 import { resultsApi } from '@agentfleet/protocol/results';
-import { Remembered } from '../runtime/index.ts';
+import { TtlCache } from '../runtime/index.ts';
 
 /** The caller, as the API server knows it. */
 export interface Caller {
@@ -91,7 +91,7 @@ function unescaped(text: string): string {
 }
 
 /** Time for which an answer of the API server counts, ms. */
-const believedMs = 10_000;
+const ttlMs = 10_000;
 
 interface TokenAnswer {
   readonly status?: {
@@ -120,13 +120,13 @@ export interface Verdict {
 /** Asks the API server who has a token, and who may read what. */
 export class Delegation {
   readonly #transport: Transport;
-  readonly #tokens: Remembered<Caller | undefined>;
-  readonly #reviews: Remembered<Verdict>;
+  readonly #tokens: TtlCache<Caller | undefined>;
+  readonly #reviews: TtlCache<Verdict>;
 
   constructor(transport: Transport, clock: Clock) {
     this.#transport = transport;
-    this.#tokens = new Remembered(clock, () => believedMs);
-    this.#reviews = new Remembered(clock, () => believedMs);
+    this.#tokens = new TtlCache(clock, () => ttlMs);
+    this.#reviews = new TtlCache(clock, () => ttlMs);
   }
 
   /** Returns the caller that has this token; undefined: none, or none any more. */

@@ -1,6 +1,6 @@
 import { asError, deadline } from '@agentfleet/kube';
 import type { ArmEvidence, Cumulative } from '../rollout/index.ts';
-import { Remembered } from '../runtime/index.ts';
+import { TtlCache } from '../runtime/index.ts';
 import type { Pod } from '../runtime/resources.ts';
 import { boundedText, originOf, type BearerFor, type ReaderOptions } from '../serving/index.ts';
 import type { RolloutPolicySpec } from '@agentfleet/protocol/api';
@@ -33,11 +33,11 @@ interface Looks {
 export class EngineReader {
   readonly #options: ReaderOptions<AskMetrics>;
   /** By rollout and uid of the pod. */
-  readonly #known: Remembered<Looks>;
+  readonly #known: TtlCache<Looks>;
 
   constructor(options: ReaderOptions<AskMetrics>) {
     this.#options = options;
-    this.#known = new Remembered(options.clock, () => freshMs);
+    this.#known = new TtlCache(options.clock, () => freshMs);
   }
 
   /** Sums over the pods; what a pod does not report is missing. Takes two seconds at most and never rejects. */

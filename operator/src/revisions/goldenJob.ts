@@ -1,5 +1,5 @@
 import { asError, ResourceClient, type Clock, type Log, type Transport, controllerReference, type KubeObject } from '@agentfleet/kube';
-import { Remembered } from '../runtime/index.ts';
+import { TtlCache } from '../runtime/index.ts';
 import { type PodTemplate, type Job, type TemplateContainer, resources } from '../runtime/resources.ts';
 import { shortHash } from './arm.ts';
 import { goldenEnvironment, type GoldenArm } from '@agentfleet/protocol/golden';
@@ -43,12 +43,12 @@ export function templateOf(name: string, object: PodTemplate | undefined): Found
 export class TemplateReader {
   readonly #client: ResourceClient<PodTemplate>;
   readonly #log: Log;
-  readonly #known: Remembered<FoundTemplate>;
+  readonly #known: TtlCache<FoundTemplate>;
 
   constructor({ transport, clock, log }: { readonly transport: Transport; readonly clock: Clock; readonly log: Log }) {
     this.#client = new ResourceClient(transport, resources.podTemplates);
     this.#log = log;
-    this.#known = new Remembered(clock, () => freshMs);
+    this.#known = new TtlCache(clock, () => freshMs);
   }
 
   /** Rejects with the signal's reason and nothing else. */

@@ -1,7 +1,7 @@
 import { asError, deadline } from '@agentfleet/kube';
 import type { RolloutPolicySpec } from '@agentfleet/protocol/api';
 import type { QueryAnswer } from '../rollout/index.ts';
-import { Remembered } from '../runtime/index.ts';
+import { TtlCache } from '../runtime/index.ts';
 import { boundedText, type ReaderOptions } from '../serving/index.ts';
 
 /** Asks for a URL; the text of the answer. Rejects when there is none. */
@@ -43,11 +43,11 @@ export function numberOf(text: string): number {
 /** Answers of the gates of type Query. What is not answered in time, or is not one number, is missing. */
 export class QueryReader {
   readonly #options: ReaderOptions<AskText>;
-  readonly #known: Remembered<QueryAnswer>;
+  readonly #known: TtlCache<QueryAnswer>;
 
   constructor(options: ReaderOptions<AskText>) {
     this.#options = options;
-    this.#known = new Remembered(options.clock, () => freshMs);
+    this.#known = new TtlCache(options.clock, () => freshMs);
   }
 
   /** By the names of the gates. Never rejects. */

@@ -18,7 +18,7 @@ import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, ExpertScale, P
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Tracing } from '@agentfleet/protocol/tracing';
 import type { Registry } from 'prom-client';
-import { keepNewest } from './remembered.ts';
+import { keepNewest } from './ttlCache.ts';
 import type { OperandSettings } from './settings.ts';
 import type { TaskCensus } from './taskCensus.ts';
 import type {

@@ -1,7 +1,7 @@
 import { energyHeads, maxKnots, type CalibrationKnot, type HeadCalibration, type ModelCalibration } from '@agentfleet/protocol/inference';
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import { expertPort } from '@agentfleet/protocol/pool';
-import { Remembered } from '../runtime/index.ts';
+import { TtlCache } from '../runtime/index.ts';
 import type { Pod } from '../runtime/resources.ts';
 import { boundedText } from './boundedText.ts';
 
@@ -149,11 +149,11 @@ export interface ReaderOptions<Ask> {
 export class InfoReader {
   readonly #options: ReaderOptions<AskInfo>;
   /** By uid of the pod. */
-  readonly #known: Remembered<ServerInfo | undefined>;
+  readonly #known: TtlCache<ServerInfo | undefined>;
 
   constructor(options: ReaderOptions<AskInfo>) {
     this.#options = options;
-    this.#known = new Remembered(options.clock, (info) => (info === undefined ? infoRetryMs : Infinity));
+    this.#known = new TtlCache(options.clock, (info) => (info === undefined ? infoRetryMs : Infinity));
   }
 
   /** Answers by the names of pods, which are of one namespace. Takes two seconds at most and never rejects: without an answer statuses only say less. */

@@ -5,7 +5,7 @@ import { artifactsClaim } from '../../pools/names.ts';
 import { type LatencyReader, namedPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
-import { Remembered } from '../../runtime/index.ts';
+import { TtlCache } from '../../runtime/index.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { clusterAccess, newestReady, type AskInfo, type InfoReader, isPreparing } from '../../serving/index.ts';
 import { accessIndex, childKinds, childrenIn, type ChildCaches, type Child } from './children.ts';
@@ -158,13 +158,13 @@ export class NoteReader {
   readonly #client: ResourceClient<KubeEvent>;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #known: Remembered<string | undefined>;
+  readonly #known: TtlCache<string | undefined>;
 
   constructor(options: { readonly transport: Transport; readonly clock: Clock; readonly log: Log }) {
     this.#client = new ResourceClient(options.transport, events);
     this.#clock = options.clock;
     this.#log = options.log;
-    this.#known = new Remembered(options.clock, () => notePollMs);
+    this.#known = new TtlCache(options.clock, () => notePollMs);
   }
 
   /** Notes by the names of pods. Never rejects: without them the status only has less. */

@@ -4,7 +4,7 @@ import type { EnergyModel, ExpertPool, Reason } from '@agentfleet/protocol/api';
 import type { MissingGrant } from '../../pools/consent.ts';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Images } from '../../runtime/context.ts';
-import { Remembered } from '../../runtime/index.ts';
+import { TtlCache } from '../../runtime/index.ts';
 import { type Deployment, type PersistentVolumeClaim, type Pod, type ConfigMap, resources } from '../../runtime/resources.ts';
 import type { OperandSettings } from '../../runtime/settings.ts';
 import type { TaskGroup, TaskTraits } from '../../runtime/taskCensus.ts';
@@ -145,11 +145,11 @@ function replayOf(name: string, configMap: ConfigMap | undefined): Replay {
  */
 export class ReplayReader {
   readonly #client: ResourceClient<ConfigMap>;
-  readonly #known: Remembered<Replay>;
+  readonly #known: TtlCache<Replay>;
 
   constructor(transport: Transport, clock: Clock) {
     this.#client = new ResourceClient(transport, resources.configMaps);
-    this.#known = new Remembered(clock, ({ hash }) => (hash === undefined ? replayPollMs.missing : replayPollMs.present));
+    this.#known = new TtlCache(clock, ({ hash }) => (hash === undefined ? replayPollMs.missing : replayPollMs.present));
   }
 
   /** The recordings that a pool names, by the names of their ConfigMaps. */

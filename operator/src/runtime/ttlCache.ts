@@ -18,23 +18,23 @@ interface Known<T> {
 }
 
 /** Answers that are trusted for a while, by their subject; of too many the one that was asked for longest ago gives way. */
-export class Remembered<T> {
+export class TtlCache<T> {
   readonly #clock: Clock;
-  readonly #believedMs: (value: T) => number;
+  readonly #ttlMs: (value: T) => number;
   readonly #known = new Map<string, Known<T>>();
 
-  /** `believedMs`: how long an answer counts. */
-  constructor(clock: Clock, believedMs: (value: T) => number) {
+  /** `ttlMs`: how long an answer counts. */
+  constructor(clock: Clock, ttlMs: (value: T) => number) {
     this.#clock = clock;
-    this.#believedMs = believedMs;
+    this.#ttlMs = ttlMs;
   }
 
   /** Returns the trusted answer, or else a new one; `before` is the expired one. Rejects as `ask` does, and then remembers nothing. */
   async of(key: string, ask: (before: T | undefined) => Promise<T>): Promise<T> {
     const known = this.#known.get(key);
-    const isBelieved = known !== undefined && this.#clock.monotonic() - known.at < this.#believedMs(known.value);
-    const value = isBelieved ? known.value : await ask(known?.value);
-    keepNewest(this.#known, key, { value, at: isBelieved ? known.at : this.#clock.monotonic() }, most);
+    const isFresh = known !== undefined && this.#clock.monotonic() - known.at < this.#ttlMs(known.value);
+    const value = isFresh ? known.value : await ask(known?.value);
+    keepNewest(this.#known, key, { value, at: isFresh ? known.at : this.#clock.monotonic() }, most);
     return value;
   }
 }
