@@ -15,10 +15,9 @@ import {
   type Policy,
   type Rails,
   type Risk,
-  type SourceChange,
   type Verdict,
 } from '../rails/index.ts';
-import type { Rewrite } from '../features/index.ts';
+import { sourceOf, type Rewrite } from '../features/index.ts';
 import { AttemptFailure } from '../base/failure.ts';
 
 /** A command line, and the text that it reads from its standard input. */
@@ -197,11 +196,11 @@ function forged({ path, before, after }: Rewrite, { spec }: AgentTask, writing?:
 
 function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
   const { rails, policy, absolute, openTests } = judging;
-  const findings = [...newFindings(rewrite, judging), ...(openTests(rewrite.path) ? [] : rails.judgeChange(textOf(rewrite)))];
+  const findings = [...newFindings(rewrite, judging), ...(openTests(rewrite.path) ? [] : rails.judgeChange(sourceOf(rewrite)))];
   const added = addedLines(rewrite);
   const content = findings.length === 0 ? added : rewrite.after.toString('utf8');
   const judged = rails.judge({ tool: 'FileWrite', path: absolute(rewrite.path), content }, policy);
-  const allowlisted = findings.length === 0 && (judged.allowlisted || rails.changesOnlyComments(textOf(rewrite)));
+  const allowlisted = findings.length === 0 && (judged.allowlisted || rails.changesOnlyComments(sourceOf(rewrite)));
   return {
     ...reported(findings, policy, 'Reversible'),
     commands: [],
@@ -212,12 +211,6 @@ function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
     content,
   };
 }
-
-const textOf = ({ path, before, after }: Rewrite): SourceChange => ({
-  path,
-  before: before?.toString('utf8') ?? null,
-  after: after.toString('utf8'),
-});
 
 /** Lines of the new content that the old one has nowhere: an edit does not answer for the rest of its file. */
 function addedLines({ before, after }: Rewrite): string {

@@ -9,11 +9,13 @@ import {
   type Verdict,
   type Act,
   type Policy,
+  type SourceChange,
   type Span,
 } from './verdict/types.ts';
 import { posix } from 'node:path';
 import { changesOnlyComments } from './comments.ts';
-import { newOverrides, type Override } from './overrides.ts';
+import { newOverrides } from './overrides.ts';
+import type { Override } from './overrides/override.ts';
 import { tampersBy } from './rail/testTampering.ts';
 import { forgedRecords } from './rail/forgedRecords.ts';
 import { isSecret } from './rail/secrets.ts';
@@ -79,15 +81,6 @@ export interface Rails {
   judgeChange(change: SourceChange): readonly Finding[];
   /** Reports whether it changes comments that no tool obeys, and nothing else. */
   changesOnlyComments(change: SourceChange): boolean;
-}
-
-/** A source file before and after a change. */
-export interface SourceChange {
-  /** Relative to the workspace, with `/`. */
-  readonly path: string;
-  /** Null for a new file. */
-  readonly before: string | null;
-  readonly after: string;
 }
 
 const maxCommand = 65_536;

@@ -12,6 +12,15 @@ export type Act =
   | { readonly tool: 'ExecCode'; readonly argv: readonly string[]; readonly cwd?: string }
   | { readonly tool: 'FileWrite'; readonly path: string; readonly content?: string };
 
+/** A source file before and after a change. */
+export interface SourceChange {
+  /** Relative to the workspace, with `/`. */
+  readonly path: string;
+  /** Null for a new file. */
+  readonly before: string | null;
+  readonly after: string;
+}
+
 export const profiles = ['Strict', 'Default', 'Permissive', 'Privileged'] as const;
 export type Profile = (typeof profiles)[number];
 
