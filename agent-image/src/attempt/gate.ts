@@ -5,6 +5,7 @@ import { resultTampering, judgeChanges, type ProtectedSet, type Writing } from '
 import {
   decisions,
   decisionTable,
+  highest,
   isTest,
   rails as allRails,
   risks,
@@ -328,10 +329,10 @@ function reported(
   risk: Risk,
   text = '',
 ): Omit<Part, 'tool' | 'subject' | 'allowlisted' | 'structure' | 'commands'> {
-  const rank = ({ severity }: Finding): number => decisions.indexOf(decisionTable[severity][profile]);
-  const byRank = findings.toSorted((a, b) => rank(b) - rank(a));
+  const decide = ({ severity }: Finding): Decision => decisionTable[severity][profile];
+  const byRank = findings.toSorted((a, b) => decisions.indexOf(decide(b)) - decisions.indexOf(decide(a)));
   return {
-    decision: decisions[Math.max(0, ...findings.map(rank))] ?? 'Allow',
+    decision: highest(decisions, findings.map(decide)),
     risk,
     findings: byRank.map(({ rail, reason }) => `${rail}: ${reason}`),
     cure: byRank[0]?.cure ?? '',
@@ -350,8 +351,14 @@ function kindsOf(findings: readonly Finding[], risk: Risk): readonly ApprovalKin
 }
 
 function verdictOf(parts: readonly Part[], { spec }: AgentTask): GateVerdict {
-  const decision = decisions[Math.max(0, ...parts.map((one) => decisions.indexOf(one.decision)))] ?? 'Allow';
-  const risk = risks[Math.max(0, ...parts.map((one) => risks.indexOf(one.risk)))] ?? 'ReadOnly';
+  const decision = highest(
+    decisions,
+    parts.map((one) => one.decision),
+  );
+  const risk = highest(
+    risks,
+    parts.map((one) => one.risk),
+  );
   const { approvals } = spec.policy;
   const demanded = (part: Part): boolean => part.kinds.some((kind) => approvals?.require.includes(kind) === true);
   const refusing: readonly Decision[] = approvals === undefined ? ['NeedsApproval', 'Deny'] : ['Deny'];

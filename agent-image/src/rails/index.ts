@@ -6,5 +6,4 @@ export { createRails, type Rails, decisionTable } from './rails.ts';
 export { installedGrammars, loadGrammars, type GrammarFiles, type Grammars } from './syntax/node.ts';
 export { rails } from './rail/index.ts';
 export { isTest } from './rail/testTampering.ts';
-export { railsPage } from './page.ts';
 export * from './verdict/types.ts';

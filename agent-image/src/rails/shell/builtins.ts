@@ -1,8 +1,7 @@
 import { child, joinTouching, named, type Node } from '../syntax/node.ts';
 import { concat, dynamic, fixed, isFixed, type Value, args, operands, type Command, lookup } from './command.ts';
 import { absolute } from './places.ts';
-import type { Run, Site } from './run.ts';
-import type { Alternatives, Scope } from './prepare.ts';
+import type { Alternatives, Run, Scope, Site } from './run.ts';
 import { single } from './words.ts';
 import { hasHole, hole, plain } from './marks.ts';
 

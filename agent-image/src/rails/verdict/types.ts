@@ -42,6 +42,11 @@ export type Decision = (typeof decisions)[number];
 export const risks = ['ReadOnly', 'Reversible', 'Unknown', 'External', 'Destructive'] as const;
 export type Risk = (typeof risks)[number];
 
+/** The last of some values in their order; the first of the order where there are none. */
+export function highest<T>(order: readonly T[], values: readonly T[]): T {
+  return order[Math.max(0, ...values.map((value) => order.indexOf(value)))] as T;
+}
+
 /** Certainty of a rail that an agent has no business there; the profile turns it into a decision. */
 export const severities = ['Notice', 'Reversible', 'Suspicious', 'Unknown', 'High', 'Critical'] as const;
 export type Severity = (typeof severities)[number];

@@ -1,6 +1,6 @@
-import { rails } from './rail/index.ts';
-import { profiles, severities } from './verdict/types.ts';
-import { decisionTable } from './rails.ts';
+import { rails } from '../rail/index.ts';
+import { profiles, severities } from '../verdict/types.ts';
+import { decisionTable } from '../rails.ts';
 
 /** The text of README.md, from the tables that decide; a test compares them. */
 export function railsPage(): string {
