@@ -1,10 +1,9 @@
 import { differ, mayVary, runAgain } from './checkRun.ts';
-import { isCommandCheck, type Check, type ArtifactCheck, isArtifactCheck, type CommandCheck } from '@agentfleet/protocol/api';
+import { isCommandCheck, type Check, type ArtifactCheck, isArtifactCheck, type CommandCheck, type Protect } from '@agentfleet/protocol/api';
 import {
   wholeRun,
   protectedPaths,
   type CheckCommand,
-  type Protect,
   type ProtectedSet,
   badEnd,
   countTests,
@@ -118,8 +117,7 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   const { task } = context;
   progress.begin('baseline', 'running the checks at snapshot 0');
   const tree = await listTree(scope, empty.id, initial.id);
-  const protect = { mode: task.spec.protect.mode, paths: task.spec.protect.paths ?? [] };
-  const { checks: all, whenAlreadyTrue } = task.spec;
+  const { checks: all, whenAlreadyTrue, protect } = task.spec;
   const [commands, artifacts] = [all.filter(isCommandCheck), all.filter(isArtifactCheck)];
   for (const check of artifacts) assertSchema(check);
   const found = await protection(tree, commands, protect, (path) => session.read(path));

@@ -101,9 +101,8 @@ export async function runCheck(
   if (!isCommandCheck(check)) throw new TypeError(`check ${check.name} is of type ${check.type}, which nothing runs; report this fault`);
   const own = [...new Set([...reportFiles(check.command), ...reports])].filter((path) => !path.startsWith('/'));
   await session.remove(own);
-  const env = namingEnvironment({});
   const timeoutSeconds = Math.min(timeoutOf(check, task), withinSeconds);
-  const { stdout, stderr, end } = await session.exec({ argv: check.command, env, timeoutSeconds, reach, redaction: 'Raw' });
+  const { stdout, stderr, end } = await session.exec({ argv: check.command, env: namingEnvironment, timeoutSeconds, reach, redaction: 'Raw' });
   const files: { readonly path: string; readonly bytes: Uint8Array }[] = [];
   for (const path of own) {
     const bytes = await session.read(path);
