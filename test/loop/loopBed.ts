@@ -16,7 +16,7 @@ import {
   createAttemptEngine,
   type AttemptContext,
   type AttemptEngine,
-  type CollectCoverage,
+  type EngineOptions,
   type Report,
 } from '../../agent-image/src/attempt/index.ts';
 import { createRails, installedGrammars, loadGrammars } from '../../agent-image/src/rails/index.ts';
@@ -57,7 +57,7 @@ export class LoopBed implements AsyncDisposable {
   }
 
   /** @param covers how coverage is found; by itself as in the worker */
-  static async open(covers: CollectCoverage = collectCoverage): Promise<LoopBed> {
+  static async open(covers: EngineOptions['collectCoverage'] = collectCoverage): Promise<LoopBed> {
     const folder = await mkdtemp(join(tmpdir(), 'loop-bed-'));
     await mkdir(join(folder, 'artifacts'));
     const place = { type: 'Volume', path: join(folder, 'artifacts'), claim: 'artifacts' } as const;

@@ -108,22 +108,6 @@ interface Judging {
   readonly openTests: (path: string) => boolean;
 }
 
-interface Guarding extends Pick<GateOptions, 'task'> {
-  readonly protectedSet: ProtectedSet | null;
-  readonly addable: (path: string) => boolean;
-  readonly writing: Parameters<typeof forged>[2];
-}
-
-/** Returns the reason why the first change that may not stand is refused; undefined where all may. */
-function tamperingOf(rewrites: Parameters<Gate['judge']>[0]['rewrites'], { protectedSet, addable, task, writing }: Guarding) {
-  if (protectedSet === null) return undefined;
-  for (const one of rewrites) {
-    const why = addable(one.path) ? null : (guarded(one, protectedSet) ?? forged(one, task, writing));
-    if (why !== null) return why;
-  }
-  return undefined;
-}
-
 /** Creates gate 1. It keeps acts of the agent away from what decides about success; `protectedSet` is null before snapshot 0 is known. */
 export function createGate({ rails, task, roots, absolute, writing }: GateOptions, protectedSet: ProtectedSet | null): Gate {
   const workspace = absolute('').replace(/\/$/, '');
@@ -139,11 +123,13 @@ export function createGate({ rails, task, roots, absolute, writing }: GateOption
     protectedPaths: (path) =>
       protectedSet !== null && (protectedSet.why(relative(path))?.kind ?? 'Settings') !== 'Settings' && !addable(relative(path)),
   };
+  const tampering = (one: Rewrite): string | null =>
+    protectedSet === null || addable(one.path) ? null : (guarded(one, protectedSet) ?? forged(one, task, writing));
   const openTests = (path: string): boolean => addable(path) || (task.spec.protect?.mode === 'None' && isTest(path));
   const judging: Judging = { rails, policy, absolute, workspace, openTests };
   return {
     judge: ({ rewrites, acts, outside = [] }) => {
-      const refused = tamperingOf(rewrites, { protectedSet, addable, task, writing });
+      const [refused] = rewrites.flatMap((one) => tampering(one) ?? []);
       if (refused !== undefined) return denied(refused);
       const parts = [
         ...rewrites.map((one) => judgeRewrite(one, judging)),
@@ -156,9 +142,9 @@ export function createGate({ rails, task, roots, absolute, writing }: GateOption
     admit: (step, field) => {
       const reaches = step.network !== undefined && step.network !== 'None';
       const own = reaches ? { ...policy, network: 'Allowed' as const } : policy;
-      const verdict = rails.judge({ tool: 'ExecCode', argv: step.command, cwd: workspace }, own);
-      if (verdict.decision !== 'Deny') return verdict.decision;
-      const worst = verdict.findings.find(({ severity }) => decisionTable[severity][profile] === 'Deny');
+      const { decision, findings } = rails.judge({ tool: 'ExecCode', argv: step.command, cwd: workspace }, own);
+      if (decision !== 'Deny') return decision;
+      const worst = findings.find(({ severity }) => decisionTable[severity][profile] === 'Deny');
       const what = worst === undefined ? 'the policy' : `the rail ${worst.rail}: ${worst.reason}`;
       throw new AttemptFailure('InvalidInput', 'PolicyRefused', `${field} ${step.name} is refused by ${what}. ${worst?.cure ?? ''}`.trim());
     },
