@@ -182,16 +182,11 @@ function unhex(text: string, command: Command): string | null {
 
 function translate(text: string, command: Command): string | null {
   const [from, to] = operands(command).map((set) => characters(plain(set)));
-  if (args(command).some((one) => /^-\w*d/.test(one)))
-    return from === undefined
-      ? null
-      : Array.from(text)
-          .filter((one) => !from.includes(one))
-          .join('');
-  if (from === undefined || to === undefined || to.length === 0) return null;
-  return Array.from(text)
-    .map((one) => (from.includes(one) ? (to[Math.min(from.lastIndexOf(one), to.length - 1)] as string) : one))
-    .join('');
+  if (from === undefined) return null;
+  const letters = Array.from(text);
+  if (args(command).some((one) => /^-\w*d/.test(one))) return letters.filter((one) => !from.includes(one)).join('');
+  if (to === undefined || to.length === 0) return null;
+  return letters.map((one) => (from.includes(one) ? (to[Math.min(from.lastIndexOf(one), to.length - 1)] as string) : one)).join('');
 }
 
 function characters(set: string): readonly string[] {

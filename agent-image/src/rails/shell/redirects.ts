@@ -72,7 +72,7 @@ export function write(redirects: readonly Redirect[], output: Value, run: Run, s
       const before = operator.includes('>>') ? run.files.get(path) : undefined;
       run.files.set(path, before === undefined ? output : concat([before, output]));
     }
-    left = { text: '', from: [] };
+    left = fixed('');
   }
   return left;
 }

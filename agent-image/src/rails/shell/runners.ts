@@ -133,8 +133,14 @@ const trap: Unwrapper = (command) => {
   return action === undefined || command.argv.length < 3 || action.text === '' ? [] : [shell(action)];
 };
 
-const alias: Unwrapper = (command) =>
-  command.argv.slice(1).flatMap(({ text, from }) => (text.includes('=') ? [shell({ text: text.slice(text.indexOf('=') + 1), from })] : []));
+/** Shell code that arguments hold, as the group of a pattern. */
+const inArguments =
+  (pattern: RegExp): Unwrapper =>
+  (command) =>
+    command.argv.slice(1).flatMap(({ text, from }) => {
+      const code = pattern.exec(text)?.[1];
+      return code === undefined ? [] : [shell({ text: code, from })];
+    });
 
 const tar: Unwrapper = (command) =>
   command.argv.slice(1).flatMap(({ text, from }, i) => {
@@ -161,17 +167,7 @@ const sed: Unwrapper = (command) =>
     return replaced === null ? [] : [shell({ text: replaced[2] as string, from })];
   });
 
-const vim: Unwrapper = (command) =>
-  command.argv.slice(1).flatMap(({ text, from }) => {
-    const [, code] = /(?:^|[:+|])\s*!\s*([^]+)$/.exec(text) ?? [];
-    return code === undefined ? [] : [shell({ text: code, from })];
-  });
-
-const gdb: Unwrapper = (command) =>
-  command.argv.flatMap(({ text, from }) => {
-    const [, code] = /^(?:shell|!)\s*([^]+)$/.exec(text) ?? [];
-    return code === undefined ? [] : [shell({ text: code, from })];
-  });
+const vim = inArguments(/(?:^|[:+|])\s*!\s*([^]+)$/);
 
 /** `--eval`, and the recipes of a makefile that this act wrote. */
 const make: Unwrapper = (command, run) => {
@@ -209,7 +205,7 @@ export const runners: Readonly<Record<string, Unwrapper>> = {
   '.': source,
   git,
   trap,
-  alias,
+  alias: inArguments(/^[^=]*=([^]*)$/),
   tar,
   bsdtar: tar,
   awk,
@@ -224,7 +220,7 @@ export const runners: Readonly<Record<string, Unwrapper>> = {
   ex: vim,
   ed: (command) =>
     command.stdin === null ? [] : [...command.stdin.text.matchAll(/^!(.+)$/gm)].map((one) => shell(fixed(one[1] as string))),
-  gdb,
+  gdb: inArguments(/^(?:shell|!)\s*([^]+)$/),
   make,
   gmake: make,
   docker: container,

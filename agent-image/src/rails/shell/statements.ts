@@ -192,16 +192,8 @@ function conditional(node: Node, site: Site, stdin: Value | null, run: Run): Val
   inOrder(conditions, site, stdin, run);
   const rest = named(node).filter((one) => one.field !== 'condition');
   const clauses = rest.filter((one) => one.type === 'elif_clause' || one.type === 'else_clause');
-  const outputs = [
-    branch(
-      rest.filter((one) => !clauses.includes(one)),
-      site,
-      stdin,
-      run,
-    ),
-  ];
-  for (const clause of clauses) outputs.push(branch(named(clause), site, stdin, run));
-  return concat(outputs);
+  const bodies = [rest.filter((one) => !clauses.includes(one)), ...clauses.map(named)];
+  return concat(bodies.map((body) => branch(body, site, stdin, run)));
 }
 
 function loop(body: readonly Node[], site: Site, stdin: Value | null, run: Run): Value {
