@@ -32,8 +32,8 @@ export function railsPage(): string {
     ]),
     '',
     '`overrides/` looks at what a change of a source file adds (`judgeChange`).',
-    '`syntax/` holds the parsers, `shell/` walks a command line to simple commands, `language/` turns calls of other',
-    'languages into such commands, `rail/` judges them. `node agent-image/src/rails/rails.bench.ts` measures.',
+    '`syntax/` holds the parsers, `shell/` walks a command line to simple commands and turns calls of other languages',
+    'into such commands, `rail/` judges them. `node agent-image/src/rails/rails.bench.ts` measures.',
     '',
   ];
   return lines.join('\n');
