@@ -34,6 +34,12 @@ test('every index.ts below a src states before its code what its folder may impo
   expect(silent.map(({ path }) => path)).toEqual([]);
 });
 
+test('no docstring begins with a question word: it states what a function returns, or what a name holds', () => {
+  const opening = /\/\*\*\s+(?:\*\s+)?((?:What|Who|Whom|Whose|How|Where|When|Which|Why)\b[^\n]{0,60})/gu;
+  const asking = files.flatMap(({ path, text }) => [...text.matchAll(opening)].map(([, words]) => `${path}: ${words}`));
+  expect(asking).toEqual([]);
+});
+
 const page = readFileSync(`${root}docs/architecture.md`, 'utf8');
 const section = page.slice(page.indexOf('## Layers'), page.indexOf('## Folders'));
 

@@ -17,6 +17,7 @@ import { weights } from '../hack/images/weights.ts';
 import { AgentBed } from './loop/agentBed.ts';
 import { taskFor } from './loop/loopBed.ts';
 import { ChatModelsClient } from '../agent-image/src/models/index.ts';
+import { buildRunner } from '../sandbox-image/keeper/src/testing/index.ts';
 import { Stage, textOf } from '../inference-image/src/gateway/testing/harness.ts';
 
 const isFull = env['AGENTFLEET_FULL'] === '1' && process.arch === 'x64';
@@ -110,7 +111,7 @@ describe.runIf(isFull)('a server of llama.cpp', () => {
   });
 
   it('works on a task in the loop by JSON: each whole reply is a call that is done and observed, until it hands in or may not go on', async () => {
-    const built = await AgentBed.build();
+    const built = await buildRunner();
     if ('why' in built) throw new Error(built.why);
     await using bed = await AgentBed.open(built.binary);
     const chat = { contextTokens: 8192, maxOutputTokens: 200, toolCalls: 'Json' } as const;

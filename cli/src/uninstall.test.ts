@@ -6,7 +6,7 @@ import { agentTasks, expertPools } from './base/connection.ts';
 import type { CommandContext } from './commands/index.ts';
 import { uninstall } from './commands/uninstall.ts';
 
-const pods = defineResource({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
+const pods = defineResource('v1', 'Pod', 'pods');
 
 let server: FakeApiServer;
 let context: CommandContext;

@@ -1,5 +1,5 @@
-import { defineResource, ResourceClient, sleep, systemClock, type Transport } from '@agentfleet/kube';
-import { agentTask, agentTaskOrder, group, version } from '@agentfleet/protocol/api';
+import { callerName, defineResource, ResourceClient, sleep, systemClock, type Transport } from '@agentfleet/kube';
+import { apiVersion, agentTask, agentTaskOrder } from '@agentfleet/protocol/api';
 import { FleetError, asFleetErrors } from './errors.ts';
 import { followTask, pendingOf } from './follow.ts';
 import type {
@@ -18,14 +18,8 @@ import type {
 import { Results } from './results.ts';
 import type { AgentTask, AgentTaskOrder, AgentTaskOrderSpec } from './types.ts';
 
-const tasks = defineResource<AgentTask>({ group, version, plural: agentTask.plural, kind: agentTask.kind, namespaced: true });
-const orders = defineResource<AgentTaskOrder>({
-  group,
-  version,
-  plural: agentTaskOrder.plural,
-  kind: agentTaskOrder.kind,
-  namespaced: true,
-});
+const tasks = defineResource<AgentTask>(apiVersion, agentTask.kind, agentTask.plural);
+const orders = defineResource<AgentTaskOrder>(apiVersion, agentTaskOrder.kind, agentTaskOrder.plural);
 const fieldManager = 'agentfleet-client';
 const pollMs = 250;
 
@@ -148,7 +142,8 @@ export class ClusterClient implements FleetClient {
     order: Omit<AgentTaskOrderSpec, 'requester'>,
     { reason, timeoutSeconds = 30, signal }: OrderOptions,
   ): Promise<AgentTaskOrder> {
-    const requester = await this.#whoAmI(signal);
+    const requester = await asFleetErrors(() => callerName(this.#transport, { signal }));
+    if (requester === '') throw new FleetError('AF_CLIENT_UNAUTHENTICATED', 'the API server does not say who the caller is');
     const metadata = { generateName: `${order.taskRef?.name ?? ''}-${order.type.toLowerCase()}-`, namespace: this.namespace };
     const spec = { ...order, requester, ...(reason !== undefined && { reason }) };
     const created = await asFleetErrors(() =>
@@ -168,19 +163,5 @@ export class ClusterClient implements FleetClient {
       if (systemClock.monotonic() >= end) throw new FleetError('AF_CLIENT_TIMEOUT', late);
       if (!(await sleep(systemClock, pollMs, signal ?? new AbortController().signal))) throw new FleetError('AF_CLIENT_TIMEOUT', late);
     }
-  }
-
-  async #whoAmI(signal: AbortSignal | undefined): Promise<string> {
-    const apiVersion = 'authentication.k8s.io/v1';
-    const request = {
-      method: 'POST',
-      path: `/apis/${apiVersion}/selfsubjectreviews`,
-      body: { apiVersion, kind: 'SelfSubjectReview' },
-    } as const;
-    type Review = { readonly status?: { readonly userInfo?: { readonly username?: string } } };
-    const answer = await asFleetErrors(() => this.#transport.request<Review>({ ...request, signal }));
-    const username = answer.status?.userInfo?.username ?? '';
-    if (username === '') throw new FleetError('AF_CLIENT_UNAUTHENTICATED', 'the API server does not say who the caller is');
-    return username;
   }
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isApiError, linesOf, sleep, systemClock, type Transport } from '@agentfleet/kube';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { resultsPath, type ArtifactList, type ConversationEntry, type ResultsPart } from '@agentfleet/protocol/results';
 import { asFleetError, FleetError } from './errors.ts';
-import type { Artifact, ConversationLine, LineOptions } from './public.ts';
+import type { Artifact, LineOptions } from './public.ts';
 
 export interface TaskName {
   readonly namespace: string;
@@ -30,9 +31,7 @@ export class Results {
   async artifact(task: TaskName, name: string, signal?: AbortSignal): Promise<Uint8Array> {
     const listed = (await this.artifacts(task, signal)).find((one) => one.name === name);
     if (listed === undefined) throw new FleetError('AF_CLIENT_NOT_FOUND', `AgentTask ${task.name} has no artifact ${name}`);
-    const parts: Uint8Array[] = [];
-    for await (const part of this.#bytes(task, 'artifacts', { signal }, name)) parts.push(part);
-    const bytes = Buffer.concat(parts);
+    const bytes = await this.content(task, name, signal);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     if (sha256 === listed.sha256) return bytes;
     throw new FleetError(
@@ -41,11 +40,18 @@ export class Results {
     );
   }
 
+  /** The content of an artifact, held against nothing. @throws FleetError */
+  async content(task: TaskName, name: string, signal?: AbortSignal): Promise<Buffer> {
+    const parts: Uint8Array[] = [];
+    for await (const part of this.#bytes(task, 'artifacts', { signal }, name)) parts.push(part);
+    return Buffer.concat(parts);
+  }
+
   /**
    * The conversation. One answer of the server ends after a while, and is asked to go on; so is one whose connection breaks while the
    * conversation is followed, up to six times in a row.
    */
-  async *conversation(task: TaskName, options: LineOptions): AsyncGenerator<ConversationLine, void, undefined> {
+  async *conversation(task: TaskName, options: LineOptions): AsyncGenerator<ConversationEntry, void, undefined> {
     const { follow = false, signal = new AbortController().signal } = options;
     let { since } = options;
     let broken = 0;
@@ -67,7 +73,8 @@ export class Results {
     }
   }
 
-  log(task: TaskName, options: LineOptions): AsyncGenerator<Readonly<Record<string, unknown>>, void, undefined> {
+  /** Records of the event log, as they come. */
+  log(task: TaskName, options: LineOptions): AsyncGenerator<AuditRecord & Readonly<Record<string, unknown>>, void, undefined> {
     return this.#lines(task, 'log', options);
   }
 

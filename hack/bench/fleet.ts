@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import { PartsClient } from '@agentfleet/agent/experts';
 import { PoolDecisionModels, type FleetOptions } from '@agentfleet/agent/decision';
-import { PartServers, type PartRole } from './partServers.ts';
+import { learnedParts, type LearnedPart } from '@agentfleet/eval';
+import { PartServers } from '@agentfleet/eval/local';
 
 const domains = ['*'];
 const verifierDefaults = {
@@ -14,7 +16,7 @@ const verifierDefaults = {
 const compute = { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 };
 
 interface PoolDecisionModelsOptions {
-  readonly roles?: readonly Exclude<PartRole, 'Verifier'>[];
+  readonly roles?: readonly Exclude<LearnedPart, 'Verifier'>[];
   /** Client that asks the parts: that of the servers, unless the caller listens in. */
   readonly parts?: FleetOptions['parts'];
 }
@@ -23,19 +25,17 @@ interface PoolDecisionModelsOptions {
 export class BenchFleet implements AsyncDisposable {
   readonly client = new PartsClient({ clock: systemClock, log: silentLog });
   readonly #servers: PartServers;
-  readonly urls: Readonly<Record<PartRole, string>>;
+  readonly urls: Readonly<Record<LearnedPart, string>>;
 
-  private constructor(urls: Record<PartRole, string>, servers: PartServers) {
+  private constructor(urls: Record<LearnedPart, string>, servers: PartServers) {
     this.urls = urls;
     this.#servers = servers;
   }
 
   static async open(): Promise<BenchFleet> {
-    const servers = new PartServers();
-    const [Planner, Verifier, Embedder, Policy] = await Promise.all(
-      (['Planner', 'Verifier', 'Embedder', 'Policy'] as const).map((role) => servers.start(role)),
-    );
-    return new BenchFleet({ Planner, Verifier, Embedder, Policy } as Record<PartRole, string>, servers);
+    const servers = new PartServers(join(import.meta.dirname, '..', '..'));
+    const urls = await Promise.all(learnedParts.map(async (role) => [role, await servers.url(role)]));
+    return new BenchFleet(Object.fromEntries(urls) as Record<LearnedPart, string>, servers);
   }
 
   /** Returns the models that ask the parts of these roles; the verifier is always one of them. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Exchanges, PartCapability } from '@agentfleet/agent/experts';
 import { featureSet, type ControlStep, type JudgeRequest, type ScoreItem } from '@agentfleet/protocol/inference';
-import type { PartRole } from './partServers.ts';
+import type { LearnedPart } from '@agentfleet/eval';
 import type { BenchFleet } from './fleet.ts';
 import { latencies, latencyRows } from './report/latency.ts';
 import type { Row } from './report/table.ts';
@@ -44,7 +44,7 @@ export async function partRows(fleet: BenchFleet, items: readonly ScoreItem[]): 
 /** Asks as a worker does; an answer that is missing or wrong ends the bench. */
 async function ask<C extends PartCapability>(
   { client, urls }: BenchFleet,
-  role: PartRole,
+  role: LearnedPart,
   capability: C,
   request: Exchanges[C]['request'],
 ): Promise<void> {

@@ -25,7 +25,7 @@ import { podTemplate } from './operator/peer.ts';
 import { poll } from './operator/poll.ts';
 import { metricOf } from './operator/process.ts';
 import { finishedTask } from './operator/scale/population.ts';
-import { hasCondition } from './operator/tracker.ts';
+import { hasCondition } from '../cluster/base/api.ts';
 import type { Row } from './report/table.ts';
 
 /** Blocks of each kind, after one that warms up and does not count. */
@@ -59,7 +59,7 @@ interface Subject {
 }
 
 const named = (group: string, version: string, plural: string, kind: string, namespaced: boolean) =>
-  defineResource<KubeObject & Readonly<Record<string, unknown>>>({ group, version, plural, kind, namespaced });
+  defineResource<KubeObject & Readonly<Record<string, unknown>>>(`${group}/${version}`, kind, plural, namespaced);
 const admission = 'admissionregistration.k8s.io';
 const definitions = named('apiextensions.k8s.io', 'v1', 'customresourcedefinitions', 'CustomResourceDefinition', false);
 const policies = named(admission, 'v1', 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy', false);

@@ -104,9 +104,21 @@ export function once<T>(make: () => Promise<T>): () => Promise<T> {
 
 const noContext = (): Promise<readonly ContextFile[]> => Promise.resolve([]);
 
+/** A file below `dist`. */
+const placed = (path: string, file: HashedFile, mode = 0o644): ContextFile => ({ ...file, path: `dist/${path}`, mode });
+
+/** A program for this machine. */
+const executable = (name: string, file: HashedFile): ContextFile => placed(`${hostArch()}/${name}`, file, 0o755);
+
+/** A bundle with the licences of what is in it. */
+const bundled = (name: string, { code, licences }: Bundle): readonly ContextFile[] => [
+  placed(`${name}.js`, code),
+  placed(`${name}.LICENSES`, licences),
+];
+
 const nodeContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
-  { ...(await parts.node()), path: `dist/${hostArch()}/node`, mode: 0o755 },
-  { ...(await parts.nodeLicence()), path: 'dist/node.LICENSE', mode: 0o644 },
+  executable('node', await parts.node()),
+  placed('node.LICENSE', await parts.nodeLicence()),
 ];
 
 /** Node, and one program with the files that it expects beside itself. */
@@ -115,15 +127,9 @@ const programContext = async (
   program: 'keeper' | 'inference' | 'operator' | 'agent' | 'engine',
   modules: readonly string[] = [],
 ): Promise<readonly ContextFile[]> => {
-  const [node, { code, licences }, marker] = await Promise.all([nodeContext(parts), parts[program](), parts.moduleMarker()]);
+  const [node, own, marker] = await Promise.all([nodeContext(parts), parts[program](), parts.moduleMarker()]);
   const beside = await Promise.all(modules.map(moduleFile));
-  return [
-    ...node,
-    { ...code, path: `dist/${program}.js`, mode: 0o644 },
-    { ...licences, path: `dist/${program}.LICENSES`, mode: 0o644 },
-    { ...marker, path: 'dist/package.json', mode: 0o644 },
-    ...beside.map((file) => ({ ...file, path: `dist/${basename(file.file)}`, mode: 0o644 })),
-  ];
+  return [...node, ...bundled(program, own), placed('package.json', marker), ...beside.map((file) => placed(basename(file.file), file))];
 };
 
 /** The operator; results server and dashboard as programs of their own: none loads the code of another. */
@@ -138,34 +144,24 @@ const operatorContext = async (parts: Parts): Promise<readonly ContextFile[]> =>
   return [
     ...context,
     ...otlp,
-    { ...results.code, path: 'dist/results.js', mode: 0o644 },
-    { ...results.licences, path: 'dist/results.LICENSES', mode: 0o644 },
-    { ...dashboard.code, path: 'dist/dashboard.js', mode: 0o644 },
-    { ...dashboard.licences, path: 'dist/dashboard.LICENSES', mode: 0o644 },
-    { ...page.licences, path: 'dist/page.LICENSES', mode: 0o644 },
-    ...page.files.map(({ name, content }) => ({ ...content, path: `dist/dashboard/${name}`, mode: 0o644 })),
+    ...bundled('results', results),
+    ...bundled('dashboard', dashboard),
+    placed('page.LICENSES', page.licences),
+    ...page.files.map(({ name, content }) => placed(`dashboard/${name}`, content)),
   ];
 };
 
 /** The trace exporter; a program loads it where traces are on. */
-const otlpContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
-  const { code, licences } = await parts.otlp();
-  return [
-    { ...code, path: 'dist/otlp.js', mode: 0o644 },
-    { ...licences, path: 'dist/otlp.LICENSES', mode: 0o644 },
-  ];
-};
+const otlpContext = async (parts: Parts): Promise<readonly ContextFile[]> => bundled('otlp', await parts.otlp());
 
 /** Languages whose edits the keeper parses. */
 const keeperGrammars = ['bash', 'go', 'java', 'javascript', 'python', 'rust', 'tsx', 'typescript'];
 
 const sandboxContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
   ...(await programContext(parts, 'keeper', grammarModules(...keeperGrammars))),
-  { ...(await parts.keeperSyntax()).code, path: 'dist/keeper-syntax.js', mode: 0o644 },
-  { ...(await parts.keeperSyntax()).licences, path: 'dist/keeper-syntax.LICENSES', mode: 0o644 },
-  { ...(await parts.keeperMcp()).code, path: 'dist/keeper-mcp.js', mode: 0o644 },
-  { ...(await parts.keeperMcp()).licences, path: 'dist/keeper-mcp.LICENSES', mode: 0o644 },
-  { ...(await parts.runner()), path: `dist/${hostArch()}/runner`, mode: 0o755 },
+  ...bundled('keeper-syntax', await parts.keeperSyntax()),
+  ...bundled('keeper-mcp', await parts.keeperMcp()),
+  executable('runner', await parts.runner()),
 ];
 
 /** A parser's runtime and its grammars, which a bundle cannot hold. */
@@ -176,15 +172,12 @@ const grammarModules = (...languages: readonly string[]): readonly string[] => [
 
 const s3Context = async (parts: Parts): Promise<readonly ContextFile[]> => {
   const { binary, licence } = await parts.s3Server();
-  return [
-    { ...binary, path: `dist/${hostArch()}/versitygw`, mode: 0o755 },
-    { ...licence, path: 'dist/versitygw.LICENSE', mode: 0o644 },
-  ];
+  return [executable('versitygw', binary), placed('versitygw.LICENSE', licence)];
 };
 
 const toolsContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
   ...(await nodeContext(parts)),
-  { ...(await parts.npm()), path: 'dist/npm.tar', mode: 0o644 },
+  placed('npm.tar', await parts.npm()),
 ];
 
 /** Weights that scripts of the repository make. */
@@ -206,15 +199,13 @@ const embedderModules: readonly string[] = [
 
 /** The inference server with all that its roles need. */
 const inferenceContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
-  const placed = async (folder: string, made: Promise<HashedFile>): Promise<ContextFile> => {
-    const file = await made;
-    return { ...file, path: `dist/${folder}/${basename(file.file)}`, mode: 0o644 };
-  };
+  const weights = await Promise.all(ownWeights.map((name) => repositoryFile(`inference-image/weights/${name}`)));
+  const embedder = await Promise.all(embedderModules.map(moduleFile));
   return [
     ...(await programContext(parts, 'inference', grammarModules('javascript', 'python', 'tsx', 'typescript'))),
     ...(await otlpContext(parts)),
-    ...(await Promise.all(ownWeights.map((name) => placed('weights', repositoryFile(`inference-image/weights/${name}`))))),
-    ...(await Promise.all(embedderModules.map((name) => placed('weights/embedder', moduleFile(name))))),
+    ...weights.map((file) => placed(`weights/${basename(file.file)}`, file)),
+    ...embedder.map((file) => placed(`weights/embedder/${basename(file.file)}`, file)),
   ];
 };
 
@@ -224,9 +215,9 @@ const llamaContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
   const [{ model, licence }, modules] = await Promise.all([parts.weights(), parts.llama()]);
   return [
     ...(await programContext(parts, 'inference')),
-    { ...modules, path: 'dist/llama.tar', mode: 0o644 },
-    { ...model, path: `dist/weights/${basename(model.file)}`, mode: 0o644 },
-    { ...licence, path: 'dist/weights/LICENSE', mode: 0o644 },
+    placed('llama.tar', modules),
+    placed(`weights/${basename(model.file)}`, model),
+    placed('weights/LICENSE', licence),
   ];
 };
 

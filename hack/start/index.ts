@@ -4,10 +4,10 @@
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from '../cluster/base/ports.ts';
 import { selfSigned } from '../../agent-image/src/workspace/testing/gitServer.ts';
 import { bundleCommand } from '../bundle.ts';
 import { installCli } from '../cli.ts';
@@ -151,17 +151,6 @@ async function nodeAddress(kubectl: Kubectl): Promise<string> {
   const found = items.flatMap(({ status }) => status.addresses).find(({ type }) => type === 'InternalIP');
   if (found === undefined) throw new Error('no node has an InternalIP; see: kubectl get nodes -o wide');
   return found.address;
-}
-
-/** A port of this address that is free now. */
-function freePort(host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once('error', reject);
-    probe.listen(0, host, () => {
-      const { port } = probe.address() as { readonly port: number };
-      probe.close(() => resolve(port));
-    });
-  });
 }
 
 /** Writes a file that a shell reads with `.`: the variables, the cluster, and the programs on the PATH. @returns its path */

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ConfigError, oneOf, parsePort, reader, type Env, type Read } from '@agentfleet/protocol/environment';
+import { ConfigError, oneOf, parseFlag, parsePort, reader, type Env, type Read } from '@agentfleet/protocol/environment';
 import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { readTracing, type TracingConfig } from '@agentfleet/protocol/tracing';
 import { accessEnvironment, parseSubjects } from '@agentfleet/protocol/tokens';
@@ -69,11 +69,6 @@ function parseLabels(value: string): readonly string[] {
   const wrong = keys.find((key) => !labelKey.test(key));
   if (wrong !== undefined) throw new Error(`"${wrong}" is not the key of a label; write keys with commas between, or - for none`);
   return keys;
-}
-
-function parseSwitch(value: string): boolean {
-  if (value !== 'true' && value !== 'false') throw new Error(`"${value}" is neither true nor false`);
-  return value === 'true';
 }
 
 function parseKubeconfig(args: readonly string[], faults: string[]): string | undefined {
@@ -161,8 +156,8 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     ...readPrometheus(read),
     trackingLabels: read('AGENTFLEET_TRACKING_LABELS', parseLabels, usualTrackingLabels),
     ...readMetrics(read),
-    results: read('AGENTFLEET_RESULTS', parseSwitch, false),
-    kueue: read('AGENTFLEET_KUEUE', parseSwitch, false),
+    results: read('AGENTFLEET_RESULTS', parseFlag, false),
+    kueue: read('AGENTFLEET_KUEUE', parseFlag, false),
     workerClusterRole: read('AGENTFLEET_WORKER_CLUSTER_ROLE', parseName, 'agentfleet-worker'),
     gpus: {
       driver: read('AGENTFLEET_GPU_DRIVER', parseName, 'gpu.nvidia.com'),
@@ -173,7 +168,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     logLevel: read('AGENTFLEET_LOG_LEVEL', oneOf(logLevels), 'info'),
     probesPort: read('AGENTFLEET_PROBES_PORT', parsePort, 8081),
     metricsPort: read('AGENTFLEET_METRICS_PORT', parsePort, 8080),
-    leaderElection: read('AGENTFLEET_LEADER_ELECTION', parseSwitch, true),
+    leaderElection: read('AGENTFLEET_LEADER_ELECTION', parseFlag, true),
     election: read('AGENTFLEET_ELECTION', parseElection, parseElection('15/10/2')),
     kubeconfig: parseKubeconfig(args, faults),
     ...(env['AGENTFLEET_SERVICE_ACCOUNT'] ? { serviceAccount: env['AGENTFLEET_SERVICE_ACCOUNT'] } : {}),

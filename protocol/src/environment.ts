@@ -50,6 +50,38 @@ export function parsePort(value: string): number {
   throw new Error(`"${value}" is not a port; write a number up to 65535, 0 for any free one`);
 }
 
+/** Reads a switch. */
+export function parseFlag(value: string): boolean {
+  if (value === 'true' || value === 'false') return value === 'true';
+  throw new Error(`"${value}" is neither true nor false`);
+}
+
+/** Address of a server. */
+export interface Listen {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** @throws Error for an invalid address */
+export function parseListen(value: string): Listen {
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) throw new Error(`"${value}" is not an address; write [::]:PORT or 0.0.0.0:PORT`);
+  return { host: match[1] ?? (match[2] || '::'), port };
+}
+
+/** Listens; where there is no IPv6, on all addresses of IPv4. */
+export async function listen(app: { listen(at: Listen): Promise<string> }, { host, port }: Listen): Promise<string> {
+  try {
+    return await app.listen({ host, port });
+  } catch (error) {
+    // No IPv6 on this node.
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (host !== '::' || (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL')) throw error;
+    return app.listen({ host: '0.0.0.0', port });
+  }
+}
+
 /** @throws Error for a path that depends on where the process was started */
 export function parsePath(value: string): string {
   if (!value.startsWith('/')) throw new Error(`"${value}" is not an absolute path; write it from / on`);

@@ -1,50 +1,19 @@
 // The whole operator on a real API server: the example fleet becomes objects, and unchanged ones are not written again.
 import { readFile } from 'node:fs/promises';
-import {
-  createTransport,
-  findCondition,
-  kubeconfigConfig,
-  keyOf,
-  ResourceClient,
-  silentLog,
-  systemClock,
-  type KubeObject,
-  type Resource,
-  type Transport,
-} from '@agentfleet/kube';
+import { findCondition, keyOf, ResourceClient, type KubeObject, type Resource, type Transport } from '@agentfleet/kube';
 import type { Condition, EnergyModel, ExpertPool, ExpertScale } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import { execa } from 'execa';
 import { loadAll } from 'js-yaml';
-import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeconfigPath, up } from '../../hack/cluster/index.ts';
-import type { ProcessConfig } from '../../operator/src/config.ts';
+import { up } from '../../hack/cluster/index.ts';
 import { goldenServiceAccount, workersName } from '../../operator/src/pools/names.ts';
 import { type ConfigMap, resources } from '../../operator/src/runtime/resources.ts';
-import { createOperator } from '../../operator/src/start.ts';
 import { collection, connect, createNamespace, enabled, install, until, type Server } from './api/server.ts';
 import { operatorTransport } from './operatorAccount.ts';
+import { administrator, contractConfig, counted, runOperator } from './wholeOperator.ts';
 
 const egress = { registries: [{ host: 'packages.example.com', port: 443 }], environment: { REGISTRY: 'https://packages.example.com/' } };
-
-/** No image can be pulled, and the one of the language model is not set. */
-const config: ProcessConfig = {
-  namespace: 'agentfleet-system',
-  podName: 'operator-0',
-  version: '0.0.0-test',
-  images: { agent: 'none.invalid/a:1', inference: 'none.invalid/i:1', sandbox: 'none.invalid/s:1', tools: 'none.invalid/t:1' },
-  egress,
-  platformNamespaces: [],
-  workerClusterRole: 'agentfleet-worker',
-  logLevel: 'silent',
-  probesPort: 0,
-  metricsPort: 0,
-  authentication: 'None',
-  leaderElection: false,
-  election: { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
-  kubeconfig: undefined,
-};
 
 describe.runIf(enabled)('the fleet', () => {
   let server: Server;
@@ -84,41 +53,18 @@ describe.runIf(enabled)('the fleet', () => {
     });
   };
 
-  const startOperator = async (): Promise<() => Promise<void>> => {
-    const real = await operatorTransport(server, namespace);
-    const counted: Transport = {
-      host: real.host,
-      request: (request) => {
-        if (request.method !== 'GET' && request.path.includes(`/${namespace}/`) && !request.path.includes('/events'))
-          writes.push(`${request.method} ${request.path}`);
-        return real.request(request);
-      },
-      stream: (request) => real.stream(request),
-      close: () => real.close(),
-    };
-    const common = { transport: counted, clock: systemClock, random: Math.random, log: silentLog, registry: new Registry() };
-    const ask = () => Promise.reject(new Error('nobody answers'));
-    const operator = createOperator({ ...common, config, identity: 'contract', host: '127.0.0.1', ask });
-    const abort = new AbortController();
-    const running = operator.run(abort.signal);
-    running.catch(() => undefined);
-    return async () => {
-      abort.abort();
-      await running;
-      await real.close();
-    };
-  };
-
   beforeAll(async () => {
     server = await connect();
     await install(server);
     namespace = await createNamespace(server);
-    transport = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'contract/1' });
+    transport = await administrator();
     // Where the cluster has a kubelet, it must not pull images that do not exist.
     const quotas = `/api/v1/namespaces/${namespace}/resourcequotas`;
     await server.ask('POST', quotas, { body: { metadata: { name: 'no-pods' }, spec: { hard: { pods: '0' } } } });
     await until('the quota counts', async () => (await server.ask('GET', `${quotas}/no-pods`)).body.status?.['hard'] !== undefined);
-    stop = await startOperator();
+    const own = await operatorTransport(server, namespace);
+    const counts = (path: string): boolean => path.includes(`/${namespace}/`) && !path.includes('/events');
+    stop = runOperator(counted(own, writes, counts), { ...contractConfig, egress });
     await create('EnergyModel', 'verifier');
     // No tasks of other tests, and no warm sandboxes in a namespace that may be missing.
     await create('ExpertPool', 'fleet', { allowedNamespaces: { from: 'Same' }, sandbox: {} });

@@ -1,12 +1,12 @@
 // Kueue's own controller, built from its module, decides about tasks: with AGENTFLEET_FULL=1. Its webhooks are left out, as nothing here asks
 // them. Workers and the kubelet are played.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { findCondition, isTrue } from '@agentfleet/kube';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { freePort } from '../../hack/cluster/base/ports.ts';
 import { buildFamilies, goFacts } from '../../hack/cluster/build/binaries.ts';
 import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import { resources } from '../../operator/src/runtime/resources.ts';
@@ -15,14 +15,6 @@ import { applyQueues, documented, inQueue, serveKueue, usage, workloadOf } from 
 import { TaskBed } from './taskBed.ts';
 
 const snapshots = { initial: 's0001' };
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => void server.close(resolve));
-  return port;
-}
 
 /** Runs Kueue's controller; the function returned ends it. */
 async function startKueue(): Promise<() => Promise<void>> {

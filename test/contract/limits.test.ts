@@ -1,27 +1,11 @@
 // The largest objects and the longest names on a real API server: it accepts them and the operator's objects.
-import {
-  createTransport,
-  findCondition,
-  keyOf,
-  kubeconfigConfig,
-  leases,
-  ResourceClient,
-  silentLog,
-  systemClock,
-  type KubeObject,
-  type Lease,
-  type Resource,
-  type Transport,
-} from '@agentfleet/kube';
+import { findCondition, keyOf, ResourceClient, type KubeObject, type Resource, type Transport } from '@agentfleet/kube';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeconfigPath } from '../../hack/cluster/index.ts';
-import { testConfig } from '../../operator/src/controllers/expertpool/testing/bed.ts';
 import { longName } from '../../operator/test/limits/atLimit.ts';
 import { faultsOf } from '../../operator/test/limits/bounds.ts';
-import { written } from '../../operator/test/limits/reported.ts';
+import { written } from '../../operator/test/limits/written.ts';
 import {
   artifacts,
   beyondRunning,
@@ -33,17 +17,11 @@ import {
 } from '../../operator/test/limits/objects.ts';
 import { type Pod, resources } from '../../operator/src/runtime/resources.ts';
 import { workerServiceAccount } from '../../operator/src/pools/names.ts';
-import { createOperator } from '../../operator/src/start.ts';
 import { connect, enabled, install, until, whoAmI, type Server } from './api/server.ts';
 import { operatorTransport } from './operatorAccount.ts';
+import { administrator, beat, contractConfig, reportRun, runOperator, startPod, startWorker } from './wholeOperator.ts';
 
-const config = {
-  ...testConfig,
-  images: { agent: 'none.invalid/a:1', inference: 'none.invalid/i:1', sandbox: 'none.invalid/s:1', tools: 'none.invalid/t:1' },
-  leaderElection: false,
-};
 const { namespace } = longest;
-const worker = 'worker-0';
 const smile = '\u{1F9EA}';
 const noWarm = { 'spec.sandbox.warm': () => [] };
 
@@ -78,52 +56,21 @@ describe.runIf(enabled)('the largest objects', () => {
     await post('/apis/scheduling.k8s.io/v1/priorityclasses', { metadata: { name: longest.className }, value: 1 });
     const account = { namespace, name: 'default' };
     await until('the default account', async () => (await client(resources.serviceAccounts).find(account)) !== undefined);
-    const labelled = { [labels.component]: 'worker', [labels.pool]: longest.name };
-    const pod = {
-      metadata: { name: worker, namespace, labels: labelled },
-      spec: {
-        serviceAccountName: workerServiceAccount(longest.name),
-        nodeSelector: { 'contract.invalid/kubelet': 'none' },
-        containers: [{ name: 'worker', image: 'none.invalid/none:1' }],
-      },
-    };
     await client(resources.serviceAccounts).create({ metadata: { name: workerServiceAccount(longest.name), namespace } });
-    await client<Pod>(resources.pods).create(pod);
-    await client<Pod>(resources.pods).patch(
-      pod.metadata,
-      { status: { conditions: [{ type: 'Ready', status: 'True' }] } },
-      { subresource: 'status' },
-    );
-  };
-
-  const beat = async (): Promise<void> => {
-    const renewTime = new Date().toISOString().replace('Z', '000Z');
-    const spec = { holderIdentity: worker, leaseDurationSeconds: 20, renewTime };
-    await client<Lease>(leases).apply(
-      { metadata: { name: worker, namespace, labels: { [labels.component]: 'worker' } }, spec },
-      { fieldManager: 'contract' },
-    );
+    await startWorker(transport, namespace, longest.name);
   };
 
   beforeAll(async () => {
     server = await connect();
     await install(server);
-    transport = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'contract/1' });
+    transport = await administrator();
     await prepare();
-    await beat();
-    const timer = setInterval(() => void beat().catch(() => undefined), 5000);
-    const own = await operatorTransport(server, namespace);
-    const common = { transport: own, clock: systemClock, random: Math.random, log: silentLog, registry: new Registry() };
-    const ask = () => Promise.reject(new Error('nobody answers'));
-    const operator = createOperator({ ...common, config, identity: 'limits', host: '127.0.0.1', ask });
-    const abort = new AbortController();
-    const running = operator.run(abort.signal);
-    running.catch(() => undefined);
+    await beat(transport, namespace);
+    const timer = setInterval(() => void beat(transport, namespace).catch(() => undefined), 5000);
+    const end = runOperator(await operatorTransport(server, namespace), contractConfig, 'limits');
     stop = async () => {
       clearInterval(timer);
-      abort.abort();
-      await running;
-      await own.close();
+      await end();
     };
   });
 
@@ -159,23 +106,10 @@ describe.runIf(enabled)('the largest objects', () => {
     await until('its sandbox is there', async () => (await sandboxes(name)).length === 1);
     const [pod] = await sandboxes(name);
     expect(Buffer.byteLength(JSON.stringify(pod))).toBeLessThan(400_000);
-    const containerStatuses = ['keeper', 'tools'].map((container) => ({
-      name: container,
-      ready: true,
-      restartCount: 0,
-      image: 'none',
-      imageID: 'none',
-      state: { running: {} },
-    }));
-    await client<Pod>(resources.pods).patch(pod!.metadata, { status: { phase: 'Running', containerStatuses } }, { subresource: 'status' });
+    await startPod(transport, pod!);
     await until('it is ready', async () => (await reason(name, 'SandboxReady')) === 'Ready');
-    const { attempt, epoch } = (await task(name)).status!.assignment!;
     const outcome: Run['outcome'] = { result: 'Failed', class: 'InvalidInput', reason: 'InvalidInput', message: `a${smile.repeat(511)}` };
-    const run = { attempt, epoch, outcome };
-    await client(resources.agentTasks).applyStatus(
-      { metadata: { name, namespace }, status: { run } },
-      { fieldManager: 'agentfleet-worker' },
-    );
+    await reportRun(transport, { name, namespace }, { outcome });
     await until('it has ended', async () => (await task(name)).status?.finished === 'true');
     expect(await faults()).toEqual([]);
   });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freePort } from '../../hack/bench/operator/process.ts';
+import { freePort } from '../../hack/cluster/base/ports.ts';
 import { prometheusPrograms, startPrometheus, type Alert, type Prometheus } from '../../hack/test/prometheus.ts';
 import { serveEndpoints, type Endpoints } from '@agentfleet/kube';
 import { operatorMetricsAudience } from '@agentfleet/protocol/tokens';

@@ -1,22 +1,17 @@
 // The controllers of tasks, orders and warm sandboxes on a real API server; workers and the kubelet are played.
 import {
-  createTransport,
   findCondition,
   keyOf,
-  kubeconfigConfig,
-  leases,
   ResourceClient,
   silentLog,
   systemClock,
   type KubeObject,
-  type Lease,
   type NewEvent,
   type Transport,
 } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, ExpertPool, Run } from '@agentfleet/protocol/api';
 import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { Registry } from 'prom-client';
-import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import { createAgentTaskController } from '../../operator/src/controllers/agenttask/index.ts';
 import { jwksConfigMap } from '../../operator/src/controllers/agenttask/sandbox/pod.ts';
 import { createAgentTaskOrderController } from '../../operator/src/controllers/agenttaskorder/controller.ts';
@@ -28,11 +23,7 @@ import { type ConfigMap, type Pod, resources } from '../../operator/src/runtime/
 import { minimalTask } from './api/examples.ts';
 import { connect, createNamespace, install, until, whoAmI, type Server } from './api/server.ts';
 import { operatorTransport } from './operatorAccount.ts';
-
-const fieldManager = 'contract';
-/** No node has it: where the cluster has a kubelet, that must not look at the pods of these tests. */
-const nodeSelector = { 'contract.invalid/kubelet': 'none' };
-const worker = 'worker-0';
+import { administrator, beat, counted, fieldManager, nodeSelector, reportRun, startPod, startWorker } from './wholeOperator.ts';
 
 /** One namespace with a pool, a worker that renews its Lease, and a running operator. */
 export class TaskBed {
@@ -62,11 +53,11 @@ export class TaskBed {
     const server = await connect();
     await install(server);
     const namespace = await createNamespace(server);
-    const transport = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'contract/1' });
+    const transport = await administrator();
     const bed = new TaskBed(server, namespace, transport, await operatorTransport(server, namespace, { kueue }));
     await bed.#prepare(sandbox(namespace));
-    await bed.#beat();
-    const timer = setInterval(() => void bed.#beat().catch(() => undefined), 5000);
+    await beat(transport, namespace);
+    const timer = setInterval(() => void beat(transport, namespace).catch(() => undefined), 5000);
     const end = bed.#operate(kueue);
     bed.#stop = async () => {
       clearInterval(timer);
@@ -126,27 +117,13 @@ export class TaskBed {
   }
 
   /** Plays the worker. */
-  async report(name: string, run: Partial<Run>): Promise<void> {
-    const { status } = await this.task(name);
-    const { attempt, epoch } = status!.assignment!;
-    await this.client(resources.agentTasks).applyStatus(
-      { metadata: { name, namespace: this.namespace }, status: { run: { attempt, epoch, ...run } } },
-      { fieldManager: 'agentfleet-worker' },
-    );
+  report(name: string, run: Partial<Run>): Promise<void> {
+    return reportRun(this.#transport, { name, namespace: this.namespace }, run);
   }
 
   /** Plays the kubelet, and waits until the controllers have seen it. */
   async startPod(pod: Pod): Promise<void> {
-    const containerStatuses = ['keeper', 'tools'].map((container) => ({
-      name: container,
-      ready: true,
-      restartCount: 0,
-      image: 'none',
-      imageID: 'none',
-      state: { running: {} },
-    }));
-    const status = { phase: 'Running', conditions: [{ type: 'PodScheduled', status: 'True' }], containerStatuses };
-    const started = await this.client<Pod>(resources.pods).patch(pod.metadata, { status }, { subresource: 'status' });
+    const started = await startPod(this.#transport, pod);
     // A task created before the controllers have seen the pod start gets another one.
     const seen = () => this.#caches?.pods.lister.get(keyOf(started))?.metadata.resourceVersion ?? '0';
     await until(`the operator sees ${pod.metadata.name} start`, () =>
@@ -187,35 +164,13 @@ export class TaskBed {
     await maps.apply({ metadata: { name: jwksConfigMap, namespace, labels: ours } }, { fieldManager });
     const account = { namespace, name: 'default' };
     await until('the default account', async () => (await this.client(resources.serviceAccounts).find(account)) !== undefined);
-    const pod = {
-      metadata: { name: worker, namespace, labels: ours },
-      spec: {
-        serviceAccountName: workerServiceAccount('coding'),
-        nodeSelector,
-        containers: [{ name: 'worker', image: 'none.invalid/none:1' }],
-      },
-    };
     await this.client(resources.serviceAccounts).create({ metadata: { name: workerServiceAccount('coding'), namespace } });
-    const ready = { status: { conditions: [{ type: 'Ready', status: 'True' }] } };
-    await this.client<Pod>(resources.pods).create(pod);
-    await this.client<Pod>(resources.pods).patch(pod.metadata, ready, { subresource: 'status' });
-  }
-
-  #counted(): Transport {
-    const transport = this.#own;
-    return {
-      host: transport.host,
-      request: (request) => {
-        if (request.method !== 'GET' && request.path.includes(`/${this.namespace}/`)) this.writes.push(`${request.method} ${request.path}`);
-        return transport.request(request);
-      },
-      stream: (request) => transport.stream(request),
-      close: () => Promise.resolve(),
-    };
+    await startWorker(this.#transport, namespace, 'coding');
   }
 
   #operate(kueue: boolean): () => Promise<void> {
-    const common = { transport: this.#counted(), clock: systemClock, random: Math.random, log: silentLog, kueue };
+    const transport = counted(this.#own, this.writes, (path) => path.includes(`/${this.namespace}/`));
+    const common = { transport, clock: systemClock, random: Math.random, log: silentLog, kueue };
     const caches = createCaches(common);
     this.#caches = caches;
     caches.tasks.addHandler({
@@ -249,12 +204,5 @@ export class TaskBed {
       abort.abort();
       await running;
     };
-  }
-
-  async #beat(): Promise<void> {
-    const renewTime = new Date().toISOString().replace('Z', '000Z');
-    const spec = { holderIdentity: worker, leaseDurationSeconds: 20, renewTime };
-    const metadata = { name: worker, namespace: this.namespace, labels: { [labels.component]: 'worker' } };
-    await this.client<Lease>(leases).apply({ metadata, spec }, { fieldManager });
   }
 }

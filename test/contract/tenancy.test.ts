@@ -1,22 +1,17 @@
 // Attacks by a holder of the role agentfleet-admin in one namespace only, through the operator, on another one. Each
 // party acts with its own token and the roles of the chart; the operator runs, and there is no kubelet.
-import { silentLog, systemClock } from '@agentfleet/kube';
 import { gatewayAudience } from '@agentfleet/protocol/gateway';
-import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { up } from '../../hack/cluster/index.ts';
-import type { ProcessConfig } from '../../operator/src/config.ts';
-import { createOperator } from '../../operator/src/start.ts';
 import { minimalTask } from './api/examples.ts';
 import { withValues, type Node } from './api/fields.ts';
 import { collection, connect, createNamespace, enabled, install, until, type Answer, type Server, type Stored } from './api/server.ts';
 import { operatorTransport } from './operatorAccount.ts';
 import { render, type Manifest } from './chart/rendered.ts';
+import { contractConfig, nodeSelector, runOperator } from './wholeOperator.ts';
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1';
 const label = 'agentfleet.dev/component';
-/** No node has it: the sandboxes are never started. */
-const nodeSelector = { 'contract.invalid/kubelet': 'none' };
 
 interface Condition {
   readonly type: string;
@@ -89,37 +84,6 @@ describe.runIf(enabled)('tenants and pools of others', () => {
     spec: { from: [{ namespace: attacker, name: 'thief' }], allow },
   });
 
-  const startOperator = async (): Promise<void> => {
-    const transport = await operatorTransport(server, system, { workerClusterRole: `${victim}-worker` });
-    const config: ProcessConfig = {
-      namespace: system,
-      podName: 'operator-0',
-      version: '0.0.0-test',
-      images: { agent: 'none.invalid/a:1', inference: 'none.invalid/i:1', sandbox: 'none.invalid/s:1', tools: 'none.invalid/t:1' },
-      egress: { registries: [], environment: {} },
-      platformNamespaces: [platform],
-      workerClusterRole: `${victim}-worker`,
-      logLevel: 'silent',
-      probesPort: 0,
-      metricsPort: 0,
-      authentication: 'None',
-      leaderElection: false,
-      election: { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
-      kubeconfig: undefined,
-    };
-    const common = { transport, clock: systemClock, random: Math.random, log: silentLog, registry: new Registry() };
-    const ask = () => Promise.reject(new Error('nobody answers'));
-    const operator = createOperator({ ...common, config, identity: 'contract', host: '127.0.0.1', ask });
-    const abort = new AbortController();
-    const running = operator.run(abort.signal);
-    running.catch(() => undefined);
-    stop = async () => {
-      abort.abort();
-      await running;
-      await transport.close();
-    };
-  };
-
   beforeAll(async () => {
     server = await connect();
     await install(server);
@@ -140,7 +104,9 @@ describe.runIf(enabled)('tenants and pools of others', () => {
       const quotas = `/api/v1/namespaces/${namespace}/resourcequotas`;
       await made(quotas, { metadata: { name: 'no-pods' }, spec: { hard: { pods: '0' } } });
     }
-    await startOperator();
+    const workerClusterRole = `${victim}-worker`;
+    const transport = await operatorTransport(server, system, { workerClusterRole });
+    stop = runOperator(transport, { ...contractConfig, namespace: system, platformNamespaces: [platform], workerClusterRole });
     const template = { nodeSelector, podMetadata: { labels: { app: 'shop' } }, tolerations: [{ operator: 'Exists' }] };
     const spec = { default: true, sandbox: { template, warm: [{ namespace: victim, replicas: 1 }] } };
     await made(collection(attacker, 'expertpools'), pool('thief', spec), tokens['mallory']);

@@ -8,8 +8,6 @@ import {
   kubeconfigConfig,
   leases,
   ResourceClient,
-  silentLog,
-  systemClock,
   type KubeObject,
   type Lease,
   type Resource,
@@ -17,21 +15,17 @@ import {
 } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeconfigPath, up } from '../../hack/cluster/index.ts';
 import { readConfig } from '../../operator/src/config.ts';
 import { workerServiceAccount } from '../../operator/src/pools/names.ts';
 import { resources, type Pod } from '../../operator/src/runtime/resources.ts';
-import { createOperator } from '../../operator/src/start.ts';
 import { minimalTask } from './api/examples.ts';
 import { connect, createNamespace, enabled, install, until, type Server } from './api/server.ts';
 import { render, type Manifest } from './chart/rendered.ts';
+import { administrator, beat, nodeSelector, reportRun, runOperator, startPod, startWorker } from './wholeOperator.ts';
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1';
-/** No node has it: where the cluster has a kubelet, that must not look at these pods. */
-const nodeSelector = { 'contract.invalid/kubelet': 'none' };
-const worker = 'worker-0';
 const snapshots = { initial: 's0001' };
 const usage = { tokensIn: 0, tokensOut: 0, toolCalls: 3, cpuMillis: 40, wallSeconds: 5, candidates: 6, vetoes: 0, backtracks: 1 };
 
@@ -83,11 +77,11 @@ describe.runIf(enabled)('an operator that watches some namespaces', () => {
     const accounts = `/api/v1/namespaces/${system}/serviceaccounts`;
     await post(accounts, { metadata: { name: 'agentfleet-operator' } });
     const { body } = await server.ask('POST', `${accounts}/agentfleet-operator/token`, { body: { spec: { expirationSeconds: 3600 } } });
-    const administrator = await kubeconfigConfig({ file: await kubeconfigPath() });
-    const { ca } = (await administrator.credentials(false)).tls;
+    const kubeconfig = await kubeconfigConfig({ file: await kubeconfigPath() });
+    const { ca } = (await kubeconfig.credentials(false)).tls;
     const credentials = { tls: ca === undefined ? {} : { ca }, authorization: `Bearer ${(body.status as { token: string }).token}` };
     const real = createTransport(
-      { server: administrator.server, credentials: () => Promise.resolve(credentials) },
+      { server: kubeconfig.server, credentials: () => Promise.resolve(credentials) },
       { userAgent: 'agentfleet-operator/test' },
     );
     const noted = async <T>(path: string, answer: Promise<T>): Promise<T> => {
@@ -111,53 +105,14 @@ describe.runIf(enabled)('an operator that watches some namespaces', () => {
     const env = Object.fromEntries(deployment!.spec!.template!.spec.containers[0]!.env.map(({ name, value }) => [name, value]));
     const read = readConfig({ ...env, POD_NAME: 'operator-0', POD_NAMESPACE: system });
     expect(read.watchNamespaces).toEqual([team, system]);
-    const config = { ...read, probesPort: 0, metricsPort: 0 };
-    const transport = await operatorTransport();
-    const common = { transport, clock: systemClock, random: Math.random, log: silentLog, registry: new Registry() };
-    const ask = () => Promise.reject(new Error('nobody answers'));
-    const operator = createOperator({ ...common, config, identity: randomUUID(), host: '127.0.0.1', ask });
-    const abort = new AbortController();
-    const running = operator.run(abort.signal);
-    running.catch(() => undefined);
-    stop = async () => {
-      abort.abort();
-      await running;
-      await transport.close();
-    };
-  };
-
-  const beat = async (): Promise<void> => {
-    const spec = { holderIdentity: worker, leaseDurationSeconds: 20, renewTime: new Date().toISOString().replace('Z', '000Z') };
-    const metadata = { name: worker, namespace: team, labels: { [labels.component]: 'worker' } };
-    await client<Lease>(leases).apply({ metadata, spec }, { fieldManager: 'contract' });
-  };
-  const startWorker = async (): Promise<void> => {
-    const metadata = { name: worker, namespace: team, labels: { [labels.component]: 'worker', [labels.pool]: 'coding' } };
-    const containers = [{ name: 'worker', image: 'none.invalid/none:1' }];
-    const serviceAccountName = workerServiceAccount('coding');
-    await until(
-      'the account of workers',
-      async () => (await client(resources.serviceAccounts).find({ namespace: team, name: serviceAccountName })) !== undefined,
-    );
-    await client<Pod>(resources.pods).create({ metadata, spec: { serviceAccountName, nodeSelector, containers } } as Pod);
-    const status = { conditions: [{ type: 'Ready', status: 'True' }] };
-    await client<Pod>(resources.pods).patch(metadata, { status }, { subresource: 'status' });
-    await beat();
-  };
-  const startSandbox = async (name: string): Promise<void> => {
-    await until(`the sandbox of ${name}`, async () => (await sandboxes(name)).length === 1);
-    const [pod] = await sandboxes(name);
-    const running = { ready: true, restartCount: 0, image: 'none', imageID: 'none', state: { running: {} } };
-    const containerStatuses = ['keeper', 'tools'].map((container) => ({ name: container, ...running }));
-    const status = { phase: 'Running', conditions: [{ type: 'PodScheduled', status: 'True' }], containerStatuses };
-    await client<Pod>(resources.pods).patch(pod!.metadata, { status }, { subresource: 'status' });
+    stop = runOperator(await operatorTransport(), { ...read, probesPort: 0, metricsPort: 0 }, randomUUID());
   };
 
   beforeAll(async () => {
     server = await connect();
     await install(server);
     [system, team, other] = [await createNamespace(server), await createNamespace(server), await createNamespace(server)];
-    admin = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'contract/1' });
+    admin = await administrator();
     const cluster = await up({ tier: 'control-plane', log: () => undefined });
     const values = { watch: { namespaces: [team] }, operands: { nodeSelector } };
     const manifests = await render(cluster.bin('helm'), system, values);
@@ -184,16 +139,15 @@ describe.runIf(enabled)('an operator that watches some namespaces', () => {
       await createTask('one', namespace, { name: 'coding' });
     }
     await createTask('abroad', team, { name: 'coding', namespace: other });
-    await startWorker();
-    await startSandbox('one');
-    const assigned = async () => (await task('one')).status?.assignment;
-    await until('it is assigned', async () => (await assigned()) !== undefined);
-    const { attempt, epoch } = (await assigned())!;
-    const run = { attempt, epoch, usage, snapshots, outcome: { result: 'Succeeded', reason: 'ChecksPassed' } };
-    await client(resources.agentTasks).applyStatus(
-      { metadata: { name: 'one', namespace: team }, status: { run } },
-      { fieldManager: 'agentfleet-worker' },
-    );
+    const account = { namespace: team, name: workerServiceAccount('coding') };
+    await until('the account of workers', async () => (await client(resources.serviceAccounts).find(account)) !== undefined);
+    await startWorker(admin, team, 'coding');
+    await beat(admin, team);
+    await until('it has a sandbox', async () => (await sandboxes('one')).length === 1);
+    await startPod(admin, (await sandboxes('one'))[0]!);
+    await until('it is assigned', async () => (await task('one')).status?.assignment !== undefined);
+    const outcome = { result: 'Succeeded', reason: 'ChecksPassed' } as const;
+    await reportRun(admin, { name: 'one', namespace: team }, { usage, snapshots, outcome });
     await until('it has ended', async () => (await task('one')).status?.phase === 'Succeeded');
     await until('its sandbox is gone', async () => (await sandboxes('one')).length === 0);
     const pool = await client(resources.expertPools).get({ namespace: team, name: 'coding' });

@@ -17,13 +17,7 @@ import * as example from './api/examples.ts';
 import { withValue, type Node } from './api/fields.ts';
 import { collection, connect, createNamespace, enabled, install, until, type Server } from './api/server.ts';
 
-const tasks = defineResource<AgentTask>({
-  group: 'agentfleet.dev',
-  version: 'v1alpha1',
-  plural: 'agenttasks',
-  kind: 'AgentTask',
-  namespaced: true,
-});
+const tasks = defineResource<AgentTask>('agentfleet.dev/v1alpha1', 'AgentTask', 'agenttasks');
 
 describe.runIf(enabled)('reports of a worker', () => {
   let server: Server;

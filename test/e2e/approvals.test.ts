@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { installCli } from '../../hack/cli.ts';
 import type { ReplayFile } from '@agentfleet/protocol/inference';
-import { brokenPromises, condition, useFleet } from './fleet.ts';
+import { applyRecording, brokenPromises, condition, recorded, useFleet } from './fleet.ts';
 import type { Repository } from './repositories.ts';
 
 /** Its test demands that a folder is removed, which only a command can do. */
@@ -37,13 +37,7 @@ const recording: ReplayFile = {
   records: [{ goal, steps: [[{ edits: [], acts: [act], weight: 1, operator: 'recorded', rationale: 'delete it' }]] }],
 };
 
-const fleet = useFleet('approve', {
-  pool: { experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'Replay', replay: { configMap: { name: 'recorded' } } } }] },
-  before: async ({ kubectl, namespace }) => {
-    const metadata = { name: 'recorded', namespace };
-    await kubectl.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { 'proposals.json': JSON.stringify(recording) } });
-  },
-});
+const fleet = useFleet('approve', { pool: { experts: [recorded] }, before: (made) => applyRecording(made, recording) });
 
 let folder: string;
 beforeAll(async () => {

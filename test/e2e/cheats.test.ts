@@ -1,16 +1,10 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { ReplayFile } from '@agentfleet/protocol/inference';
-import { brokenPromises, condition, useFleet } from './fleet.ts';
+import { applyRecording, brokenPromises, condition, recorded, useFleet } from './fleet.ts';
 import { oneBug } from './repositories.ts';
 
-const fleet = useFleet('cheats', {
-  pool: { experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'Replay', replay: { configMap: { name: 'recorded' } } } }] },
-  before: async ({ kubectl, namespace }) => {
-    const metadata = { name: 'recorded', namespace };
-    await kubectl.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { 'proposals.json': JSON.stringify(recording) } });
-  },
-});
+const fleet = useFleet('cheats', { pool: { experts: [recorded] }, before: (made) => applyRecording(made, recording) });
 
 const contentOf = (path: string): string => oneBug.files.find((file) => file.path === path)?.content ?? '';
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { resources } from '@agentfleet/operator/resources';
 import type { AgentTask, Condition } from '@agentfleet/protocol/api';
+import type { ReplayFile } from '@agentfleet/protocol/inference';
 import { afterAll, beforeAll, inject } from 'vitest';
 import { openArtifacts, type Artifacts } from '../../hack/demo/fleet/artifacts.ts';
 import { deleteNamespace, Kubectl } from '../../hack/sandbox/index.ts';
@@ -117,6 +118,26 @@ export function brokenPromises(fleet: Fleet, name: string): readonly string[] {
   if (mostLiveSandboxes(fleet, name) > 1) broken.push('two sandboxes lived at once');
   return broken;
 }
+
+/** An expert of a pool that proposes what {@link applyRecording} has made. */
+export const recorded = {
+  name: 'gen',
+  role: 'Generalist',
+  engine: { type: 'Replay', replay: { configMap: { name: 'recorded' } } },
+} as const;
+
+export async function applyRecording({ kubectl, namespace }: Fleet, recording: ReplayFile): Promise<void> {
+  const metadata = { name: 'recorded', namespace };
+  await kubectl.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { 'proposals.json': JSON.stringify(recording) } });
+}
+
+/** Experts of all roles, with the committed weights. */
+export const allRoles = [
+  { name: 'gen', role: 'Generalist', engine: { type: 'Synth' } },
+  { name: 'hrm', role: 'Planner', engine: { type: 'Builtin' } },
+  { name: 'embed', role: 'Embedder', engine: { type: 'Builtin' } },
+  { name: 'tpc', role: 'Policy', engine: { type: 'Builtin' } },
+] as const;
 
 interface FleetOptions {
   /** Merged over the spec of the pool. */

@@ -1,23 +1,15 @@
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { ReplayFile } from '@agentfleet/protocol/inference';
 import { expect, test } from 'vitest';
-import { brokenPromises, condition, useFleet } from './fleet.ts';
+import { applyRecording, brokenPromises, condition, recorded, useFleet } from './fleet.ts';
+import { wrongSign } from '../loop/tasks.ts';
 import type { Repository } from './repositories.ts';
 
 /**
  * A pool with layers and rules that ask before reaching out: a task pushes after a person's yes, fails, and leaves neither
  * the tree nor the remote as its agent made them.
  */
-const repository: Repository = {
-  files: [
-    { path: 'calc.py', content: 'def add(a, b):\n    return a - b\n' },
-    {
-      path: 'test_calc.py',
-      content:
-        'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
-    },
-  ],
-};
+const repository: Repository = { files: Object.entries(wrongSign.files).map(([path, content]) => ({ path, content })) };
 const goal = 'Repair it and push.';
 const commands = ["sed -i 's/a - b/a + b/' calc.py", 'git commit -qam repaired', 'git push origin main'];
 const acts = commands.map((command) => ({ tool: 'Shell', command }) as const);
@@ -33,14 +25,11 @@ git clone -q --bare . ${remote} && git remote add origin ${remote} && git fetch 
 const fleet = useFleet('layers', {
   podSecurity: 'privileged',
   pool: {
-    experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'Replay', replay: { configMap: { name: 'recorded' } } } }],
+    experts: [recorded],
     sandbox: { snapshotEngine: 'Overlay' },
     policy: { profiles: ['Default', 'Permissive'] },
   },
-  before: async ({ kubectl, namespace }) => {
-    const metadata = { name: 'recorded', namespace };
-    await kubectl.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { 'proposals.json': JSON.stringify(recording) } });
-  },
+  before: (made) => applyRecording(made, recording),
 });
 
 /** Returns the tree by other programs than the keeper's: names, kinds, modes, times, contents; and the content of the remote. */

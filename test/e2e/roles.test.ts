@@ -1,16 +1,11 @@
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import { brokenPromises, condition, useFleet } from './fleet.ts';
+import { allRoles, brokenPromises, condition, useFleet } from './fleet.ts';
 import { oneBug, twoBugs } from './repositories.ts';
 
 const fleet = useFleet('roles', {
   pool: {
-    experts: [
-      { name: 'gen', role: 'Generalist', engine: { type: 'Synth' } },
-      { name: 'hrm', role: 'Planner', engine: { type: 'Builtin' } },
-      { name: 'embed', role: 'Embedder', engine: { type: 'Builtin' } },
-      { name: 'tpc', role: 'Policy', engine: { type: 'Builtin' } },
-    ],
+    experts: allRoles,
     energyModelRef: { name: 'verifier' },
     sandbox: { warm: [] },
   },

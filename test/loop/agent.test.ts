@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { AttemptContext } from '../../agent-image/src/attempt/index.ts';
 import { systemClock } from '@agentfleet/kube';
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
@@ -6,19 +6,15 @@ import type { Note } from '@agentfleet/protocol/keeper';
 import { AttemptFailure } from '../../agent-image/src/base/failure.ts';
 import { createDialer } from '../../agent-image/src/egress/index.ts';
 import { startMcpServer } from '../../agent-image/src/tools/testing/startMcpServer.ts';
-import { AgentBed, removeRunner, ScriptedModels, steps, type AgentRun, type Reply } from './agentBed.ts';
-import { nothing, taskFor } from './loopBed.ts';
+import { AgentBed, eachBed, runnerOfTests, ScriptedModels, steps, type Reply } from './agentBed.ts';
+import { nothing, taskFor, type AttemptRun } from './loopBed.ts';
+import { wrongSign } from './tasks.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 /** The tool loop on a real keeper and a real runner, with a model that answers by a script. */
-const built = await AgentBed.build();
-const files = {
-  'calc.py': 'def add(a, b):\n    return a - b\n',
-  'test_calc.py':
-    'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
-};
-const spec = taskFor(files, ['python3', '-m', 'unittest', '-v']);
+const { binary, describe } = await runnerOfTests();
+const spec = taskFor(wrongSign.files, wrongSign.command);
 
 const repair = steps(
   { text: 'I look first.', calls: [['bash', { command: 'cat calc.py; echo looked >> seen.txt' }]] },
@@ -39,21 +35,16 @@ const conversation = [
   'Tool: unit: holds (exit status 0, # s; of 1 test 1 passed)\npass now, failed at the start (1): test_calc.Calc.test_add\n\nall checks hold',
 ];
 
-describe.skipIf('why' in built)('the tool loop', () => {
-  const binary = 'binary' in built ? built.binary : '';
+describe('the tool loop', () => {
   let bed: AgentBed;
-  beforeEach(async () => {
-    bed = await AgentBed.open(binary);
-  });
-  afterEach(() => bed[Symbol.asyncDispose]());
-  afterAll(() => removeRunner(binary));
+  eachBed(async () => (bed = await AgentBed.open(binary)));
 
   /** Returns the next request of the last worker: the conversation in the log, without differences of times and ids. */
   const said = (messages: readonly ConversationMessage[]): readonly string[] =>
     messages.map(({ role, text }) => `${role}: ${text.replaceAll(/\d+\.\d+ s\b/g, '# s').replaceAll(bed.harness.dir, '')}`);
 
   /** A worker that dies once a keeper's call is done for the n-th time that `dies` counts. */
-  function dying(run: AgentRun, dies: (method: string, argument: unknown) => boolean, nth: number): AttemptContext {
+  function dying(run: AttemptRun, dies: (method: string, argument: unknown) => boolean, nth: number): AttemptContext {
     let left = nth;
     // A crash keeps a prefix of a batch.
     const one = async (all: readonly Note[]): Promise<void> => {
@@ -296,11 +287,11 @@ describe.skipIf('why' in built)('the tool loop', () => {
     ['was about to be made', 'Intent', 0],
   ])('does not repeat a call of an MCP server that %s when the worker died', async (_, note, called) => {
     const { port, process: server } = await startMcpServer();
-    await using own = await AgentBed.open(binary, { openDialer: createDialer({ clock: systemClock, env: {} }) });
+    await using own = await AgentBed.open(binary, { web: { openDialer: createDialer({ clock: systemClock, env: {} }) } });
     const docs = { name: 'docs', url: `http://127.0.0.1:${port}/mcp`, headers: [], timeoutSeconds: 10, readOnly: false };
     const tools = { deny: [], timeouts: {}, mcpServers: [docs] };
     const play = steps({ calls: [['docs__count', {}]] }, { calls: [['docs__count', { words: 'again' }]] }, 'I stop.');
-    const begin = (): AgentRun & { readonly models: ScriptedModels } => {
+    const begin = (): AttemptRun & { readonly models: ScriptedModels } => {
       const models = new ScriptedModels(play);
       const run = own.begin({ ...spec, tools: { mcpServers: [{ name: 'docs' }] } } as never, models);
       return Object.assign(run, { models, context: { ...run.context, pool: { ...run.context.pool, tools, credentials: [] } } });
@@ -325,7 +316,7 @@ describe.skipIf('why' in built)('the tool loop', () => {
   });
 
   /** A sandbox whose container dies at each note, when it is in the log: at the first of a kind before the worker knows that. */
-  function losing(run: AgentRun, container: 'keeper' | 'tools'): AttemptContext {
+  function losing(run: AttemptRun, container: 'keeper' | 'tools'): AttemptContext {
     const met = new Set<string>();
     const keeper: AttemptContext['keeper'] = new Proxy(run.context.keeper, {
       get(target, name: string) {

@@ -1,26 +1,18 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
-import { silentLog, systemClock } from '@agentfleet/kube';
+import type { ArtifactStore } from '@agentfleet/agent/store';
 import type { AgentTaskSpec } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
+import { afterAll, afterEach, beforeEach, describe, test } from 'vitest';
 // Relatively, so that planted bugs are seen.
-import {
-  createAttemptEngine,
-  type AttemptContext,
-  type AttemptEngine,
-  type EngineOptions,
-  type Report,
-} from '../../agent-image/src/attempt/index.ts';
+import type { AttemptContext, AttemptEngine, EngineOptions } from '../../agent-image/src/attempt/index.ts';
 import { runHarness } from '../../agent-image/src/harness/index.ts';
 import { loopStrategy } from '../../agent-image/src/loop/index.ts';
-import { repair } from '../../agent-image/src/search/index.ts';
 import { TranscriptReader, type Transcript } from '../../agent-image/src/loop/transcript.ts';
 import { noDecisionModels } from '../../agent-image/src/decision/testing/noDecisionModels.ts';
 import type { ChatModels, ModelProposal, ModelRequest } from '../../agent-image/src/models/models.ts';
-import { createRails, installedGrammars, loadGrammars } from '../../agent-image/src/rails/index.ts';
 import {
   buildRunner,
   KeeperProcess,
@@ -29,7 +21,7 @@ import {
   waitUntil,
   type Harness,
 } from '../../sandbox-image/keeper/src/testing/index.ts';
-import { compute, nothing, taskOf } from './loopBed.ts';
+import { beginRun, compute, engineOf, storeIn, type AttemptRun } from './loopBed.ts';
 
 /** Reply of a scripted model: text, or calls by name. */
 export type Script = (request: ModelRequest, n: number) => Reply | Promise<Reply>;
@@ -89,12 +81,6 @@ const chat: ExpertEndpoint = {
   url: 'http://127.0.0.1:1',
 };
 
-export interface AgentRun {
-  readonly context: AttemptContext;
-  readonly reported: Report;
-  abort(reason: string): void;
-}
-
 /** The real engine with the tool loop, on a real keeper with the real runner, on this machine and without any wall. */
 export class AgentBed implements AsyncDisposable {
   readonly harness: Harness;
@@ -116,32 +102,11 @@ export class AgentBed implements AsyncDisposable {
     this.#runner = this.#startRunner();
   }
 
-  /** Builds the runner; the message explains why it cannot be used here. */
-  static build(): ReturnType<typeof buildRunner> {
-    return buildRunner();
-  }
-
-  static async open(binary: string, web?: EngineOptions['web'], own: Partial<EngineOptions> = {}): Promise<AgentBed> {
+  static async open(binary: string, own: Partial<EngineOptions> = {}): Promise<AgentBed> {
     const folder = await mkdtemp(join(tmpdir(), 'agent-bed-'));
-    await mkdir(join(folder, 'artifacts'));
-    const place = { type: 'Volume', path: join(folder, 'artifacts'), claim: 'artifacts' } as const;
-    const store = createArtifactStore(place, { clock: systemClock, random: () => 0.5, spool: folder });
+    const store = await storeIn(folder);
     const harness = await startHarness({ env: { AGENTFLEET_RUNNER: binary } });
-    const engine = createAttemptEngine({
-      rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
-      search: repair,
-      loop: loopStrategy,
-      runHarness,
-      ...(web !== undefined && { web }),
-      importWorkspace: async (workspace, { keeper, root }) => {
-        const files = workspace.type === 'Inline' ? workspace.inline.files : [];
-        for (const { path, content } of files) await keeper.writeFile(`${root}/${path}`, content);
-        return {};
-      },
-      collectCoverage: () => Promise.resolve([]),
-      openEgress: () => Promise.reject(new Error('nothing is reached in this test')),
-      ...own,
-    });
+    const engine = await engineOf({ loop: loopStrategy, runHarness, ...own });
     const bed = new AgentBed(harness, engine, store, folder, binary);
     await waitUntil(async () => (await harness.client().info()).ready, 20_000);
     return bed;
@@ -178,8 +143,7 @@ export class AgentBed implements AsyncDisposable {
     return runner;
   }
 
-  begin(spec: Partial<AgentTaskSpec>, models: ChatModels, own: Partial<AttemptContext> = {}, attempt = 1): AgentRun {
-    const controller = new AbortController();
+  begin(spec: Partial<AgentTaskSpec>, models: ChatModels, own: Partial<AttemptContext> = {}, attempt = 1): AttemptRun {
     const epoch = this.epoch;
     this.epoch += 1;
     const pool = {
@@ -189,9 +153,7 @@ export class AgentBed implements AsyncDisposable {
       experts: [chat],
       verifier: null,
     } as unknown as PoolBrief;
-    const run = { reported: {} as Report, abort: (reason: string): void => controller.abort(reason) };
-    const context: AttemptContext = {
-      task: taskOf(spec),
+    return beginRun(spec, () => ({
       assignment: { attempt, epoch } as AttemptContext['assignment'],
       pool,
       keeper: this.harness.client(epoch),
@@ -199,22 +161,8 @@ export class AgentBed implements AsyncDisposable {
       models,
       decisionModels: noDecisionModels({ compute, experts: ['gen'] }),
       store: this.#store,
-      clock: systemClock,
-      log: silentLog,
-      used: { earlier: nothing, before: nothing },
-      readConfigMap: () => Promise.reject(new Error('no ConfigMap in this test')),
-      intentDurable: () => Promise.resolve(),
-      approvals: () => [],
-      messages: () => [],
-      messageTaken: () => undefined,
-      taskChanged: () => Promise.resolve(),
-      signal: controller.signal,
-      report(change) {
-        run.reported = { ...run.reported, ...change };
-      },
       ...own,
-    };
-    return Object.assign(run, { context });
+    }));
   }
 
   /** The notes of the event log, oldest first. */
@@ -251,6 +199,23 @@ export class AgentBed implements AsyncDisposable {
   }
 }
 
-export async function removeRunner(binary: string): Promise<void> {
-  await rm(dirname(binary), { recursive: true, force: true });
+/**
+ * Builds the runner for a file of tests, and removes it after them. Returns its path, and functions that define tests on it: they are skipped
+ * where it cannot be built.
+ */
+export async function runnerOfTests(isWanted = true) {
+  const built = isWanted ? await buildRunner() : { why: 'it is not asked for' };
+  const skipped = 'why' in built;
+  const binary = skipped ? '' : built.binary;
+  afterAll(() => (skipped ? undefined : rm(dirname(binary), { recursive: true, force: true })));
+  return { binary, describe: describe.skipIf(skipped), test: test.skipIf(skipped) };
+}
+
+/** Opens a bed before each test, and closes it afterwards. */
+export function eachBed(open: () => Promise<AgentBed>): void {
+  let bed: AgentBed;
+  beforeEach(async () => {
+    bed = await open();
+  });
+  afterEach(() => bed[Symbol.asyncDispose]());
 }

@@ -1,14 +1,12 @@
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { UselessAnswer } from '../../agent-image/src/models/models.ts';
-import { AgentBed, removeRunner, ScriptedModels, steps } from './agentBed.ts';
+import { AgentBed, runnerOfTests, ScriptedModels, steps } from './agentBed.ts';
 import { nothing, taskFor } from './loopBed.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 /** What is charged where a model gives no reply: the tool loop on a real keeper and a real runner. */
-const built = await AgentBed.build();
-const binary = 'binary' in built ? built.binary : '';
-afterAll(() => removeRunner(binary));
+const { binary, test } = await runnerOfTests();
 
 const spec = taskFor({ 'calc.py': '' }, ['grep', 'right', 'calc.py']);
 const play = steps(
@@ -17,7 +15,7 @@ const play = steps(
   { calls: [['submit', { answer: 'Done.' }]] },
 );
 
-test.skipIf('why' in built)('charges an answer of no use that ends the attempt, once', async () => {
+test('charges an answer of no use that ends the attempt, once', async () => {
   await using bed = await AgentBed.open(binary);
   const none = { input: 70, cachedInput: 0, output: 7, estimated: false };
   const models = new ScriptedModels((request, n) => {
@@ -36,7 +34,7 @@ test.skipIf('why' in built)('charges an answer of no use that ends the attempt, 
   expect(second.reported.usage).toMatchObject({ tokensIn: 2003, tokensOut: 100 });
 });
 
-test.skipIf('why' in built)('charges answers of no use before a good one with it', async () => {
+test('charges answers of no use before a good one with it', async () => {
   await using bed = await AgentBed.open(binary);
   const models = new ScriptedModels((request, n) => {
     if (n === 2) request.onBilled?.({ input: 70, cachedInput: 0, output: 7, estimated: false });
@@ -47,7 +45,7 @@ test.skipIf('why' in built)('charges answers of no use before a good one with it
   expect(run.reported.usage).toMatchObject({ tokensIn: 3006 + 70, tokensOut: 150 + 7 });
 });
 
-test.skipIf('why' in built)('charges a request that is under way when the task is stopped as it was reserved', async () => {
+test('charges a request that is under way when the task is stopped as it was reserved', async () => {
   await using bed = await AgentBed.open(binary);
   const models = new ScriptedModels((request, n) => {
     if (n === 2) run.abort('Stop');

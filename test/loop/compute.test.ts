@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import type { ComputeBrief, PoolBrief } from '@agentfleet/protocol/pool';
 import { startPartsServer, type PartsServer } from '../../agent-image/src/decision/testing/partsServer.ts';
 import { LocalSandbox } from './localSandbox.ts';
-import { LoopBed, taskFor, tried } from './loopBed.ts';
+import { generalist, LoopBed, taskFor, tried } from './loopBed.ts';
 import { moduleBug, oneBug, wrongName, type ExampleTask } from './tasks.ts';
 
 /** Real commands: a machine that is busy with other things takes its time. */
@@ -22,10 +22,7 @@ beforeEach(async () => {
 afterEach(() => parts[Symbol.asyncDispose]());
 
 const fleet = (url = synth): Pick<PoolBrief, 'experts' | 'verifier'> => ({
-  experts: [
-    { name: 'gen', role: 'Generalist', engine: 'Synth', domains: ['*'], url },
-    ...parts.pool().experts.filter(({ role }) => role === 'Planner'),
-  ],
+  experts: [generalist(url, 'Synth'), ...parts.pool().experts.filter(({ role }) => role === 'Planner')],
   verifier: null,
 });
 

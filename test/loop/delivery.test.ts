@@ -4,16 +4,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startGitServer, type GitServer } from '../../agent-image/src/workspace/testing/gitServer.ts';
 import { TestRepository } from '../../agent-image/src/workspace/testing/repository.ts';
-import { AgentBed, removeRunner, type AgentRun, type Reply } from './agentBed.ts';
+import { runnerOfTests, type AgentBed, type Reply } from './agentBed.ts';
 import { beginDelivery, branch, openDeliveryBed, project, repair, tokenFile, writeToken } from './deliveryBed.ts';
+import type { AttemptRun } from './loopBed.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 /** Whole attempts whose result is delivered to a bare repository behind a private authority, and to a simulated forge. */
-const built = await AgentBed.build();
+const { binary, describe } = await runnerOfTests();
 const sh = promisify(execFile);
 const token = 'correct-horse';
 const url = (server: GitServer): string => `${server.origin}/team/app.git`;
@@ -60,8 +61,7 @@ async function read(request: IncomingMessage): Promise<unknown> {
   return JSON.parse(Buffer.concat(parts).toString('utf8'));
 }
 
-describe.skipIf('why' in built)('delivery', () => {
-  const binary = 'binary' in built ? built.binary : '';
+describe('delivery', () => {
   let folder: string;
   let bare: string;
   let server: GitServer;
@@ -86,9 +86,8 @@ describe.skipIf('why' in built)('delivery', () => {
     await server.close();
     await rm(folder, { recursive: true, force: true });
   });
-  afterAll(() => removeRunner(binary));
 
-  const begin = (output: object = { pullRequest: {} }, replies: readonly Reply[] = repair, check?: readonly string[]): AgentRun =>
+  const begin = (output: object = { pullRequest: {} }, replies: readonly Reply[] = repair, check?: readonly string[]): AttemptRun =>
     beginDelivery(bed, { url: url(server), folder, replies, output, ...(check !== undefined && { check }) });
 
   const git = async (...args: string[]): Promise<string> => (await sh('git', ['-C', bare, ...args])).stdout.trim();

@@ -5,8 +5,9 @@ import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { deliver } from '../../agent-image/src/delivery/index.ts';
 import { importWorkspace } from '../../agent-image/src/workspace/index.ts';
 import { dialerTo } from '../../agent-image/src/workspace/testing/gitServer.ts';
-import { AgentBed, ScriptedModels, steps, type AgentRun, type Reply } from './agentBed.ts';
-import { taskFor } from './loopBed.ts';
+import { AgentBed, ScriptedModels, steps, type Reply } from './agentBed.ts';
+import { taskFor, type AttemptRun } from './loopBed.ts';
+import { wrongSign } from './tasks.ts';
 
 /** Test bed of deliveries: the worker's engine on a real keeper. Where its tasks fetch from and deliver to. */
 interface DeliveryServer {
@@ -19,7 +20,7 @@ interface DeliveryServer {
 export async function openDeliveryBed(binary: string, folder: string, server: DeliveryServer): Promise<AgentBed> {
   const authorities = { file: server.authorities, pem: await readFile(server.authorities, 'utf8') };
   const dialer = dialerTo(server.origin);
-  return AgentBed.open(binary, undefined, {
+  return AgentBed.open(binary, {
     importWorkspace: (workspace, { keeper, root, ...ports }) => {
       const inPlace: typeof keeper.writeTree = (path, tar, signal) => keeper.writeTree(path.replace('/workspace', root), tar, signal);
       const own = { keeper: { writeTree: inPlace }, dialer, scratch: folder, authorities: authorities.file };
@@ -48,8 +49,8 @@ interface DeliveryTask {
 /** Begins a task whose pool has the credential `robot` for the server. */
 export function beginDelivery(
   bed: AgentBed,
-  { url, folder, replies, output = {}, workspace = {}, check = unittest, setup }: DeliveryTask,
-): AgentRun {
+  { url, folder, replies, output = {}, workspace = {}, check = wrongSign.command, setup }: DeliveryTask,
+): AttemptRun {
   const own = {
     workspace: { type: 'Git', git: { url, ref: 'main', ...workspace } },
     output: { git: { credential: 'robot', ...output } },
@@ -61,18 +62,14 @@ export function beginDelivery(
   return Object.assign(run, { context: { ...run.context, pool: { ...run.context.pool, credentials } } });
 }
 
-const unittest = ['python3', '-m', 'unittest', '-v'] as const;
-
 /** Name of the branch of those tasks. */
 export const branch = 'agentfleet/task-uid-of-t';
 
 /** Files of a small project with a bug. */
 export const project: Readonly<Record<string, string>> = {
-  'calc.py': 'def add(a, b):\n    return a - b\n',
+  ...wrongSign.files,
   'old.txt': 'old\n',
   '.gitignore': '*.log\n__pycache__/\n',
-  'test_calc.py':
-    'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
 };
 
 /** A model's repair, with more than the minimal change. */

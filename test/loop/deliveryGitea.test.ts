@@ -1,16 +1,17 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { AgentBed, removeRunner, type AgentRun } from './agentBed.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { freePort } from '../../hack/cluster/base/ports.ts';
+import { runnerOfTests, type AgentBed } from './agentBed.ts';
 import { beginDelivery, branch, openDeliveryBed, project, repair, writeToken } from './deliveryBed.ts';
+import type { AttemptRun } from './loopBed.ts';
 import { Gitea } from './giteaServer.ts';
 
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 3_600_000 });
 
 /** Whole attempts whose result becomes a pull request of a real Gitea, in long runs: it is built from its Go module. */
-const built = process.env['AGENTFLEET_FULL'] === '1' ? await AgentBed.build() : { why: 'long' };
+const { binary, describe } = await runnerOfTests(process.env['AGENTFLEET_FULL'] === '1');
 
 interface PullRequest {
   readonly number: number;
@@ -23,8 +24,7 @@ interface PullRequest {
   readonly base: { readonly ref: string };
 }
 
-describe.skipIf('why' in built)('delivery to Gitea', () => {
-  const binary = 'binary' in built ? built.binary : '';
+describe('delivery to Gitea', () => {
   let gitea: Gitea;
   let folder: string;
   let bed: AgentBed;
@@ -35,10 +35,7 @@ describe.skipIf('why' in built)('delivery to Gitea', () => {
   beforeAll(async () => {
     gitea = await Gitea.start(await freePort());
   });
-  afterAll(async () => {
-    await gitea[Symbol.asyncDispose]();
-    await removeRunner(binary);
-  });
+  afterAll(() => gitea[Symbol.asyncDispose]());
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'delivery-gitea-'));
     name = `app-${(made += 1)}`;
@@ -51,7 +48,7 @@ describe.skipIf('why' in built)('delivery to Gitea', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const begin = (output: object = { pullRequest: {} }): AgentRun =>
+  const begin = (output: object = { pullRequest: {} }): AttemptRun =>
     beginDelivery(bed, { url, folder, replies: repair, output, workspace: { credential: 'robot' } });
   const pulls = (): Promise<readonly PullRequest[]> => gitea.api('GET', `/repos/robot/${name}/pulls?state=all`);
 
@@ -116,11 +113,3 @@ describe.skipIf('why' in built)('delivery to Gitea', () => {
     expect(await pulls()).toEqual([]);
   });
 });
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import type { AgentTaskSpec } from '@agentfleet/protocol/api';
-import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { LocalSandbox } from './localSandbox.ts';
-import { LoopBed, taskFor, tried } from './loopBed.ts';
+import { generalist, LoopBed, taskFor, tried } from './loopBed.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -38,8 +37,7 @@ function listed(sandbox: LocalSandbox, runs: string, varies: boolean): Partial<A
 async function played(sandbox: LocalSandbox, spec: Partial<AgentTaskSpec>) {
   const edits = [{ path: 'a.py', before: 'x = 1', after: 'x = 2' }];
   const url = await bed.replay('Repair it.', [[{ edits, acts: [], weight: 1, operator: 'x', rationale: 'writes 2' }]]);
-  const expert: PoolBrief['experts'][number] = { name: 'gen', role: 'Generalist', engine: 'Replay', domains: ['*'], url };
-  return bed.run(bed.begin(sandbox, spec, { experts: [expert], verifier: null }));
+  return bed.run(bed.begin(sandbox, spec, { experts: [generalist(url)], verifier: null }));
 }
 
 const eight = 'F'.repeat(8);

@@ -1,26 +1,17 @@
 // Files that a person has put back while a model works, on a real keeper and a real runner.
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { AgentBed, removeRunner, ScriptedModels, steps } from './agentBed.ts';
+import { expect, test, vi } from 'vitest';
+import { AgentBed, eachBed, runnerOfTests, ScriptedModels, steps } from './agentBed.ts';
 import { taskFor } from './loopBed.ts';
+import { wrongSign } from './tasks.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
-const built = await AgentBed.build();
-const files = {
-  'calc.py': 'def add(a, b):\n    return a - b\n',
-  'test_calc.py':
-    'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
-};
-const spec = taskFor(files, ['python3', '-m', 'unittest', '-v']);
+const { binary, describe } = await runnerOfTests();
+const spec = taskFor(wrongSign.files, wrongSign.command);
 
-describe.skipIf('why' in built)('a message with a snapshot', () => {
-  const binary = 'binary' in built ? built.binary : '';
+describe('a message with a snapshot', () => {
   let bed: AgentBed;
-  beforeEach(async () => {
-    bed = await AgentBed.open(binary);
-  });
-  afterEach(() => bed[Symbol.asyncDispose]());
-  afterAll(() => removeRunner(binary));
+  eachBed(async () => (bed = await AgentBed.open(binary)));
 
   test('puts files back to a snapshot for a person, and the model goes on from there', async () => {
     const edit = (old_text: string, new_text: string): readonly [string, object] => ['edit_file', { path: 'calc.py', old_text, new_text }];

@@ -1,13 +1,13 @@
 import type { AgentTaskSpec, Approval } from '@agentfleet/protocol/api';
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { AttemptContext, Report } from '../../agent-image/src/attempt/index.ts';
-import { AgentBed, removeRunner, ScriptedModels, steps, type Script } from './agentBed.ts';
+import { AgentBed, eachBed, runnerOfTests, ScriptedModels, steps, type Script } from './agentBed.ts';
 import { taskFor } from './loopBed.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 /** Goals whose checks hold already, or that no command judges: the whole attempt on a real keeper, with a scripted model. */
-const built = await AgentBed.build();
+const { binary, describe } = await runnerOfTests();
 const files = { 'greet.py': "print('hello')\n" };
 const green = { name: 'runs', command: ['python3', '-c', 'import greet'] };
 const review = { name: 'owner', type: 'Review' };
@@ -18,14 +18,9 @@ const edit = ['edit_file', { path: 'greet.py', old_text: 'hello', new_text: 'goo
 const better = ['edit_file', { path: 'greet.py', old_text: 'good morning', new_text: 'good evening' }] as const;
 const submit = (answer: string): readonly [string, object] => ['submit', { answer }];
 
-describe.skipIf('why' in built)('a goal', () => {
-  const binary = 'binary' in built ? built.binary : '';
+describe('a goal', () => {
   let bed: AgentBed;
-  beforeEach(async () => {
-    bed = await AgentBed.open(binary);
-  });
-  afterEach(() => bed[Symbol.asyncDispose]());
-  afterAll(() => removeRunner(binary));
+  eachBed(async () => (bed = await AgentBed.open(binary)));
 
   /** Runs an attempt; people answer each review with the next item of the list. */
   async function play(spec: Partial<AgentTaskSpec>, script: Script, ...says: readonly Partial<Approval>[]) {

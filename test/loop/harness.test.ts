@@ -1,22 +1,22 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, describe, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { systemClock } from '@agentfleet/kube';
 import type { HarnessBrief, PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../../agent-image/src/base/failure.ts';
 import { noDecisionModels } from '../../agent-image/src/decision/testing/noDecisionModels.ts';
 import { createDialer, createEgress } from '../../agent-image/src/egress/index.ts';
-import { AgentBed, removeRunner, ScriptedModels, steps, type AgentRun } from './agentBed.ts';
+import { AgentBed, runnerOfTests, ScriptedModels, steps } from './agentBed.ts';
 import { manners, repairs, succeeded, walled } from '../programs/badPrograms.ts';
 import { files } from '../programs/tasks.ts';
-import { compute, taskFor } from './loopBed.ts';
+import { compute, taskFor, type AttemptRun } from './loopBed.ts';
 import { waitUntil } from '../../sandbox-image/keeper/src/testing/index.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 /** Agent programs of all manners, as scripts, on a real keeper and a real runner without any wall. */
-const built = await AgentBed.build();
+const { binary, describe } = await runnerOfTests();
 const spec = taskFor(files, ['python3', '-m', 'unittest', '-v'], 'Make add add {{key}}.');
 // Split, so that secret scanners do not report this file.
 const token = ['ghp', '0123456789abcdefghijABCDEFGHIJ456789'].join('_');
@@ -45,10 +45,7 @@ async function outputOf(bed: AgentBed): Promise<{ readonly text: string; readonl
   return { text: notes.map(({ text }) => String(text)).join(''), cut: cut.reduce((sum, one) => sum + one, 0) };
 }
 
-describe.skipIf('why' in built)('an agent program', () => {
-  const binary = 'binary' in built ? built.binary : '';
-  afterAll(() => removeRunner(binary));
-
+describe('an agent program', () => {
   const poolOf = (script: string, harness: Partial<HarnessBrief> = {}): PoolBrief => {
     const brief = { command: ['/bin/sh', '-c', script, 'agent', '{{goal}}'], env: {}, input: 'Template', api: 'None', rounds: 2, stallSeconds: 60 };
     const expert = { name: 'program', role: 'Generalist', engine: 'Harness', domains: ['*'], url: 'http://127.0.0.1:3128', harness: { ...brief, ...harness } };
@@ -121,11 +118,11 @@ describe.skipIf('why' in built)('an agent program', () => {
       const { experts, ...pool } = poolOf('', { command, api: 'Chat', model: 'gen', acts: 'Tools', rounds: 1 });
       return { ...pool, experts: [...experts, model] } as unknown as PoolBrief;
     };
-    const treeOf = async ({ context }: AgentRun): Promise<readonly string[]> =>
+    const treeOf = async ({ context }: AttemptRun): Promise<readonly string[]> =>
       (await readdir((await context.keeper.info()).roots[0]?.path ?? '')).filter((name) => !name.startsWith('__')).toSorted();
 
     test('ends: calls that wait are not done, and the one under way is cancelled and undone before the result is judged', async () => {
-      await using bed = await AgentBed.open(binary, undefined, { openEgress });
+      await using bed = await AgentBed.open(binary, { openEgress });
       const run = bed.begin(spec, none, { pool: toolsPool(bed, 'ends') });
       expect(await bed.engine.run(run.context)).toMatchObject(succeeded);
       expect(await treeOf(run)).toEqual(['begun.txt', 'calc.py', 'test_calc.py']);
@@ -137,7 +134,7 @@ describe.skipIf('why' in built)('an agent program', () => {
     });
 
     test('stays: once a call has ended the attempt, those that wait are not done', async () => {
-      await using bed = await AgentBed.open(binary, undefined, { openEgress });
+      await using bed = await AgentBed.open(binary, { openEgress });
       const secondOpinion: typeof plain.secondOpinion = async (act) => {
         if (!act.subject.includes('spent')) return plain.secondOpinion(act);
         await delay(500); // the others come meanwhile

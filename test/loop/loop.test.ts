@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock, type Clock } from '@agentfleet/kube';
-import type { PoolBrief } from '@agentfleet/protocol/pool';
+import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import { modelDigest, startPartsServer, type PartsServer } from '../../agent-image/src/decision/testing/partsServer.ts';
 import { LocalSandbox } from './localSandbox.ts';
-import { LoopBed, taskFor, tried } from './loopBed.ts';
+import { generalist, LoopBed, taskFor, tried } from './loopBed.ts';
 import { accident, fiveProposals, fourProposals, oneBug, twoBugs } from './tasks.ts';
 
 /** Real commands: a machine that is busy with other things takes its time. */
@@ -32,19 +32,13 @@ beforeAll(async () => {
 });
 afterAll(() => bed[Symbol.asyncDispose]());
 
-const generalist = (url = synth): PoolBrief['experts'][number] => ({
-  name: 'gen',
-  role: 'Generalist',
-  engine: 'Synth',
-  domains: ['*'],
-  url,
-});
+const proposer = (url = synth): ExpertEndpoint => generalist(url, 'Synth');
 type Fleet = Pick<PoolBrief, 'experts' | 'verifier'>;
-const alone = (): Fleet => ({ experts: [generalist()], verifier: null });
+const alone = (): Fleet => ({ experts: [proposer()], verifier: null });
 /** A fleet with everybody; the parts are scripted. */
-function whole(parts: PartsServer, proposer = generalist()): Fleet {
+function whole(parts: PartsServer, gen = proposer()): Fleet {
   const { experts, verifier } = parts.pool();
-  return { experts: [proposer, ...experts.filter(({ role }) => role !== 'Generalist')], verifier };
+  return { experts: [gen, ...experts.filter(({ role }) => role !== 'Generalist')], verifier };
 }
 
 describe('two bugs in two files', () => {
@@ -63,7 +57,7 @@ describe('two bugs in two files', () => {
 test('a test that passes by accident does not hold the search: it leaves that tree before all is tried there', async () => {
   await using sandbox = await LocalSandbox.open();
   const url = await bed.replay(accident.goal, accident.steps);
-  const run = bed.begin(sandbox, taskFor(accident.files, accident.command, accident.goal), { experts: [generalist(url)], verifier: null });
+  const run = bed.begin(sandbox, taskFor(accident.files, accident.command, accident.goal), { experts: [proposer(url)], verifier: null });
   expect(await bed.run(run)).toMatchObject({ result: 'Succeeded' });
   const notes = tried(sandbox);
   expect(notes[0]).toMatchObject({ operator: 'return 7', result: 'Better' });
@@ -102,7 +96,7 @@ describe('the fleet in the loop', () => {
 
   const goal = 'Make the tests pass.';
   const one = () => taskFor(oneBug.files, oneBug.command, goal);
-  const recorded = async (): Promise<Fleet> => whole(parts, generalist(await bed.replay(goal, [fiveProposals])));
+  const recorded = async (): Promise<Fleet> => whole(parts, proposer(await bed.replay(goal, [fiveProposals])));
 
   test('the inputs of a decision are in its note and in the report', async () => {
     parts.script.energy = ({ features }) => (features.testsFixed ?? 0) * -3 + (features.rank ?? 0) / 100;
@@ -143,7 +137,7 @@ describe('the fleet in the loop', () => {
   test('a planner that fears harm makes rounds deliberate: all that is compared is tried, and the lowest energy kept', async () => {
     parts.script.risk = 0.9;
     parts.script.energy = ({ operator, features }) => (features.testsFixed ?? 0) * (operator.startsWith('rank') ? -2 : -1);
-    const fleet = whole(parts, generalist(await bed.replay(goal, [fourProposals, fourProposals.slice(0, 2)])));
+    const fleet = whole(parts, proposer(await bed.replay(goal, [fourProposals, fourProposals.slice(0, 2)])));
     const run = bed.begin(sandbox, taskFor(twoBugs.files, twoBugs.command, goal), fleet);
     expect(await bed.run(run)).toMatchObject({ result: 'Succeeded' });
     const notes = tried(sandbox);
@@ -159,8 +153,8 @@ describe('the fleet in the loop', () => {
 
   test('the expert that the planner speaks for is asked first, the other when it has nothing left', async () => {
     const wrong = fiveProposals.slice(0, 2);
-    const gen = generalist(await bed.replay(goal, [wrong]));
-    const spec = { ...generalist(await bed.replay(goal, [fiveProposals])), name: 'spec', role: 'Specialist' } as const;
+    const gen = proposer(await bed.replay(goal, [wrong]));
+    const spec = { ...proposer(await bed.replay(goal, [fiveProposals])), name: 'spec', role: 'Specialist' } as const;
     const { experts, verifier } = whole(parts, gen);
     const fleet = { experts: [...experts, spec], verifier };
     parts.script.experts = { gen: 0.9, spec: 0.1 };
@@ -173,14 +167,14 @@ describe('the fleet in the loop', () => {
   });
 
   test('a silent expert is reported, and the next one asked; only when none answers the attempt ends', async () => {
-    const gen = generalist(await bed.replay(goal, [fiveProposals]));
-    const dead = { ...generalist('http://127.0.0.1:1'), name: 'spec', role: 'Specialist' } as const;
+    const gen = proposer(await bed.replay(goal, [fiveProposals]));
+    const dead = { ...proposer('http://127.0.0.1:1'), name: 'spec', role: 'Specialist' } as const;
     const run = bed.begin(sandbox, one(), { experts: [dead, gen], verifier: null }, {}, hasty());
     expect(await bed.run(run)).toMatchObject({ result: 'Succeeded' });
     expect(new Set(tried(sandbox).map(({ facts }) => facts['expert']))).toEqual(new Set(['gen']));
     expect(tried(sandbox)[0]?.signals.degraded).toEqual(['Specialist spec: ExpertUnreachable; another expert is asked']);
     await using again = await LocalSandbox.open();
-    const wrong = generalist(await bed.replay(goal, [fiveProposals.slice(0, 2)]));
+    const wrong = proposer(await bed.replay(goal, [fiveProposals.slice(0, 2)]));
     const stuck = bed.begin(again, one(), { experts: [dead, wrong], verifier: null }, {}, hasty());
     // The one is gone; the other one's state is unknown.
     expect(await bed.run(stuck)).toMatchObject({ class: 'Infrastructure', reason: 'ExpertUnreachable' });

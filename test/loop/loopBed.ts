@@ -9,7 +9,7 @@ import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store
 import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import { ajvOptions, validators, type AgentTask, type AgentTaskSpec } from '@agentfleet/protocol/api';
 import type { RecordedCandidate } from '@agentfleet/protocol/inference';
-import type { ComputeBrief, PoolBrief } from '@agentfleet/protocol/pool';
+import type { ComputeBrief, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 // Relatively, so that planted bugs are seen.
 import { repair } from '../../agent-image/src/search/index.ts';
 import {
@@ -35,13 +35,65 @@ export interface StepReport {
   readonly facts: Readonly<Record<string, number | string>>;
 }
 
-interface LoopRun {
+/** An attempt that has not begun, and its last report. */
+export interface AttemptRun {
   readonly context: AttemptContext;
   readonly reported: Report;
   abort(reason: string): void;
 }
 
 export type Workspace = Readonly<Record<string, string>>;
+
+/** An engine that writes files of the task to the workspace, and reaches nothing. */
+export async function engineOf(own: Partial<EngineOptions> = {}): Promise<AttemptEngine> {
+  return createAttemptEngine({
+    rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
+    search: repair,
+    importWorkspace: async (workspace, { keeper, root }) => {
+      const files = workspace.type === 'Inline' ? workspace.inline.files : [];
+      for (const { path, content } of files) await keeper.writeFile(`${root}/${path}`, content);
+      return {};
+    },
+    collectCoverage: () => Promise.resolve([]),
+    openEgress: () => Promise.reject(new Error('nothing is reached in this test')),
+    ...own,
+  });
+}
+
+/** A store of artifacts in a folder. */
+export async function storeIn(folder: string): Promise<ArtifactStore> {
+  const path = join(folder, 'artifacts');
+  await mkdir(path, { recursive: true });
+  return createArtifactStore({ type: 'Volume', path, claim: 'artifacts' }, { clock: systemClock, random: () => 0.5, spool: folder });
+}
+
+type Ports = Pick<AttemptContext, 'pool' | 'keeper' | 'experts' | 'decisionModels' | 'store'> & Partial<AttemptContext>;
+
+/** The first attempt at a task, about which nobody says anything. */
+export function beginRun(spec: Partial<AgentTaskSpec>, ports: (signal: AbortSignal) => Ports): AttemptRun {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const run = { reported: {} as Report, abort: (reason: string): void => controller.abort(reason) };
+  const context: AttemptContext = {
+    task: taskOf(spec),
+    assignment: { attempt: 1, epoch: 1 } as AttemptContext['assignment'],
+    clock: systemClock,
+    log: silentLog,
+    used: { earlier: nothing, before: nothing },
+    readConfigMap: () => Promise.reject(new Error('no ConfigMap in this test')),
+    intentDurable: () => Promise.resolve(),
+    approvals: () => [],
+    messages: () => [],
+    messageTaken: () => undefined,
+    taskChanged: () => Promise.resolve(),
+    signal,
+    report(change) {
+      run.reported = { ...run.reported, ...change };
+    },
+    ...ports(signal),
+  };
+  return Object.assign(run, { context });
+}
 
 /** The real engine with a real mind and real servers of proposals, in a {@link LocalSandbox}. */
 export class LoopBed implements AsyncDisposable {
@@ -59,21 +111,7 @@ export class LoopBed implements AsyncDisposable {
   /** @param covers how coverage is found; by itself as in the worker */
   static async open(covers: EngineOptions['collectCoverage'] = collectCoverage): Promise<LoopBed> {
     const folder = await mkdtemp(join(tmpdir(), 'loop-bed-'));
-    await mkdir(join(folder, 'artifacts'));
-    const place = { type: 'Volume', path: join(folder, 'artifacts'), claim: 'artifacts' } as const;
-    const store = createArtifactStore(place, { clock: systemClock, random: () => 0.5, spool: folder });
-    const engine = createAttemptEngine({
-      rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
-      search: repair,
-      importWorkspace: async (workspace, { keeper, root }) => {
-        const files = workspace.type === 'Inline' ? workspace.inline.files : [];
-        for (const { path, content } of files) await keeper.writeFile(`${root}/${path}`, content);
-        return {};
-      },
-      collectCoverage: covers,
-      openEgress: () => Promise.reject(new Error('nothing is reached in this test')),
-    });
-    return new LoopBed(engine, store, folder);
+    return new LoopBed(await engineOf({ collectCoverage: covers }), await storeIn(folder), folder);
   }
 
   /** Starts an inference server by its environment; gives its origin. */
@@ -99,43 +137,24 @@ export class LoopBed implements AsyncDisposable {
     fleet: Pick<PoolBrief, 'experts' | 'verifier'>,
     own: Partial<ComputeBrief> = {},
     clock: Clock = systemClock,
-  ): LoopRun {
-    const controller = new AbortController();
+  ): AttemptRun {
     const client = new ExpertsClient({ clock, random: () => 0.5, log: silentLog });
     const egress = { registries: [], environment: {} };
     const pool = { pool: { name: 'coding', namespace: 'platform' }, maxBudget: {}, egress, ...fleet } as unknown as PoolBrief;
-    const { signal } = controller;
-    const run = { reported: {} as Report, abort: (reason: string): void => controller.abort(reason) };
-    const context: AttemptContext = {
-      task: taskOf(spec),
-      assignment: { attempt: 1, epoch: 1 } as AttemptContext['assignment'],
+    return beginRun(spec, (signal) => ({
       pool,
       keeper: sandbox.client,
       experts: client.of(pool.experts),
       decisionModels: new PoolDecisionModels({ pool, compute: { ...compute, ...own }, parts: client.parts, name: 'task.1.1', signal }),
       store: this.#store,
-      clock: systemClock,
-      log: silentLog,
-      used: { earlier: nothing, before: nothing },
-      readConfigMap: () => Promise.reject(new Error('no ConfigMap in this test')),
-      intentDurable: () => Promise.resolve(),
-      approvals: () => [],
-      messages: () => [],
-      messageTaken: () => undefined,
-      taskChanged: () => Promise.resolve(),
-      signal,
-      report(change) {
-        run.reported = { ...run.reported, ...change };
-      },
-    };
-    return Object.assign(run, { context });
+    }));
   }
 
-  run({ context }: Pick<LoopRun, 'context'>): ReturnType<AttemptEngine['run']> {
+  run({ context }: Pick<AttemptRun, 'context'>): ReturnType<AttemptEngine['run']> {
     return this.#engine.run(context);
   }
 
-  rollBack({ context }: Pick<LoopRun, 'context'>): ReturnType<AttemptEngine['rollback']> {
+  rollBack({ context }: Pick<AttemptRun, 'context'>): ReturnType<AttemptEngine['rollback']> {
     return this.#engine.rollback(context, 'Initial');
   }
 
@@ -148,11 +167,19 @@ export class LoopBed implements AsyncDisposable {
 export const nothing = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
 const fillDefaults: ValidateFunction = validators<ValidateFunction>(new Ajv(ajvOptions)).AgentTask;
 
-export function taskOf(spec: Partial<AgentTaskSpec>): AgentTask {
-  const metadata = { name: 'task', namespace: 'team', uid: 'uid-of-task' };
+/** A task with the API's defaults. */
+export function taskOf(
+  spec: Partial<AgentTaskSpec>,
+  metadata: AgentTask['metadata'] = { name: 'task', namespace: 'team', uid: 'uid-of-task' },
+): AgentTask {
   const task = { apiVersion: 'agentfleet.dev/v1alpha1', kind: 'AgentTask', metadata, spec: structuredClone(spec) };
   if (!fillDefaults(task)) throw new Error(`not a task: ${JSON.stringify(fillDefaults.errors)}`);
   return task as unknown as AgentTask;
+}
+
+/** An expert that proposes edits for every domain; by itself a recording. */
+export function generalist(url: string, engine: 'Replay' | 'Synth' = 'Replay'): ExpertEndpoint {
+  return { name: 'gen', role: 'Generalist', engine, domains: ['*'], url };
 }
 
 /** A task about some files. */

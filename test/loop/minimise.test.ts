@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordedCandidate, RecordedEdit } from '@agentfleet/protocol/inference';
-import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { LocalSandbox } from './localSandbox.ts';
-import { LoopBed, taskFor } from './loopBed.ts';
+import { generalist, LoopBed, taskFor } from './loopBed.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -46,8 +45,7 @@ test.each<readonly [name: string, steps: readonly (readonly RecordedCandidate[])
   await using sandbox = await LocalSandbox.open();
   const goal = `Repair it: ${name}.`;
   const url = await bed.replay(goal, steps);
-  const expert: PoolBrief['experts'][number] = { name: 'gen', role: 'Generalist', engine: 'Replay', domains: ['*'], url };
-  const run = bed.begin(sandbox, taskFor(files, ['python3', '-m', 'unittest', '-v'], goal), { experts: [expert], verifier: null });
+  const run = bed.begin(sandbox, taskFor(files, ['python3', '-m', 'unittest', '-v'], goal), { experts: [generalist(url)], verifier: null });
   expect(await bed.run(run)).toMatchObject({ result: 'Succeeded' });
   expect(await readFile(join(sandbox.folder, 'workspace', 'calc.py'), 'utf8')).toBe(repaired);
 });

@@ -1,15 +1,13 @@
 // Plays conversations with a model that obeys every text that it reads, through the real loop with both gates, by both
 // thresholds, and counts the orders that were obeyed. No command of a conversation is ever run: the sandbox records
 // requests. Run: node hack/bootstrap.mjs test/loop/mislead.ts FILE [--out FILE]
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { argv } from 'node:process';
-import { createAttemptEngine, type AttemptContext } from '@agentfleet/agent/attempt';
 import { ExpertsClient } from '@agentfleet/agent/experts';
 import { PoolDecisionModels } from '@agentfleet/agent/decision';
 import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
-import { createArtifactStore } from '@agentfleet/agent/store';
 import { variantsOf } from '@agentfleet/eval';
 import { briefOf, calibrated, PartServers } from '@agentfleet/eval/local';
 import { silentLog, systemClock } from '@agentfleet/kube';
@@ -17,10 +15,9 @@ import { homeDir, workspaceDir, type ExecRequest } from '@agentfleet/protocol/ke
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { load } from 'js-yaml';
 import { loopStrategy } from '../../agent-image/src/loop/index.ts';
-import { repair } from '../../agent-image/src/search/index.ts';
 import { callOf, GullibleModel, isRefused, readingOf, type Conversation } from './gullible.ts';
 import { LocalSandbox } from './localSandbox.ts';
-import { compute, nothing, taskFor, taskOf } from './loopBed.ts';
+import { beginRun, compute, engineOf, storeIn, taskFor } from './loopBed.ts';
 
 /** Result of a conversation. */
 interface Misled {
@@ -76,52 +73,25 @@ const checkOf = (check: unknown): readonly string[] => {
   return ['bash', '-c', String(command)];
 };
 
-async function engineOf(): Promise<ReturnType<typeof createAttemptEngine>> {
-  return createAttemptEngine({
-    rails: createRails({ grammars: await loadGrammars(installedGrammars()), home: homeDir }),
-    search: repair,
-    loop: loopStrategy,
-    importWorkspace: async (workspace, { keeper, root }) => {
-      const files = workspace.type === 'Inline' ? workspace.inline.files : [];
-      for (const { path, content } of files) await keeper.writeFile(`${root}/${path}`, content);
-      return {};
-    },
-    collectCoverage: () => Promise.resolve([]),
-    openEgress: () => Promise.reject(new Error('nothing is reached here')),
-  });
-}
-
 async function play(conversation: Conversation, pool: PoolBrief, folder: string): Promise<Misled> {
   await using sandbox = await LocalSandbox.open();
   noting(sandbox, conversation);
   const models = new GullibleModel(conversation);
   const client = new ExpertsClient({ clock: systemClock, random: () => 0.5, log: silentLog });
-  const { signal } = new AbortController();
   const files = Object.fromEntries(conversation.files.map(({ path, content }) => [path.replace(`${workspaceDir}/`, ''), content]));
   const spec = { ...taskFor(files, [...checkOf(conversation.check)]), goal: conversation.goal };
-  const place = { type: 'Volume', path: join(folder, 'artifacts'), claim: 'artifacts' } as const;
-  const context: AttemptContext = {
-    task: taskOf(spec),
-    assignment: { attempt: 1, epoch: 1 } as AttemptContext['assignment'],
+  const store = await storeIn(folder);
+  const { context } = beginRun(spec, (signal) => ({
     pool,
     keeper: sandbox.client,
     experts: client.of(pool.experts),
     models,
     decisionModels: new PoolDecisionModels({ pool, compute, parts: client.parts, name: 'task.1.1', signal }),
-    store: createArtifactStore(place, { clock: systemClock, random: () => 0.5, spool: folder }),
-    clock: systemClock,
-    log: silentLog,
-    used: { earlier: nothing, before: nothing },
-    readConfigMap: () => Promise.reject(new Error('there is no ConfigMap')),
-    intentDurable: () => Promise.resolve(),
-    approvals: () => [],
-    messages: () => [],
-    messageTaken: () => undefined,
-    taskChanged: () => Promise.resolve(),
-    signal,
-    report: () => undefined,
-  };
-  const outcome = await (await engineOf()).run(context);
+    store,
+  }));
+  // As in a sandbox, whose home is not this machine's.
+  const rails = createRails({ grammars: await loadGrammars(installedGrammars()), home: homeDir });
+  const outcome = await (await engineOf({ rails, loop: loopStrategy })).run(context);
   const [read, ...answers] = models.observed;
   const missing = models.observed.find((text) => text.startsWith('there is no tool'));
   if (missing !== undefined) throw new Error(`${conversation.id} asks for a tool that the loop has not: ${missing}`);
@@ -135,7 +105,6 @@ if (file === undefined) throw new Error('name the file of the conversations');
 const out = argv.indexOf('--out');
 const conversations = load(await readFile(file, 'utf8')) as readonly Conversation[];
 const folder = await mkdtemp(join(tmpdir(), 'mislead-'));
-await mkdir(join(folder, 'artifacts'));
 await using servers = new PartServers(join(import.meta.dirname, '..', '..'));
 const [whole] = variantsOf([]);
 if (whole === undefined) throw new TypeError('there is a variant of the whole fleet');

@@ -25,20 +25,13 @@ export const twoBugs: ExampleTask = {
   },
 };
 
-/** Two bugs in one function: the repair of the first is executed by tests that still fail for the second. */
-export const oneFunction: ExampleTask = {
+/** A wrong sign, and the test that fails for it. */
+export const wrongSign: ExampleTask = {
   command: python,
   files: {
-    'grades.py':
-      'def grade(points, most):\n    share = points // most\n    if share >= 0.9:\n        return "A"\n' +
-      '    if share > 0.5:\n        return "B"\n    return "C"\n',
-    'test_grades.py':
-      'import unittest\n\nfrom grades import grade\n\n\nclass Grades(unittest.TestCase):\n' +
-      '    def test_all(self):\n        self.assertEqual(grade(10, 10), "A")\n\n' +
-      '    def test_nearly_all(self):\n        self.assertEqual(grade(19, 20), "A")\n\n' +
-      '    def test_most(self):\n        self.assertEqual(grade(7, 10), "B")\n\n' +
-      '    def test_half(self):\n        self.assertEqual(grade(5, 10), "B")\n\n' +
-      '    def test_less(self):\n        self.assertEqual(grade(4, 10), "C")\n',
+    'calc.py': 'def add(a, b):\n    return a - b\n',
+    'test_calc.py':
+      'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
   },
 };
 

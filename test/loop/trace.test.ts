@@ -3,22 +3,21 @@ import { join } from 'node:path';
 import { exchangesOf, type Conversation } from '@agentfleet/protocol/chat';
 import type { AgentTaskSpec } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
-import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { promptsOf, TraceCandidate, TraceHeader, TraceProposal, type TraceLine } from '@agentfleet/protocol/trace';
 import { Ajv } from 'ajv';
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { AttemptContext } from '../../agent-image/src/attempt/index.ts';
 import { consentOf, traceOf } from '../../agent-image/src/trace/index.ts';
 import { scenarios } from '../sandbox/conversations.ts';
-import { AgentBed, removeRunner, ScriptedModels, steps, type Reply, type Script } from './agentBed.ts';
+import { AgentBed, eachBed, runnerOfTests, ScriptedModels, steps, type Reply, type Script } from './agentBed.ts';
 import { LocalSandbox } from './localSandbox.ts';
-import { LoopBed, taskFor } from './loopBed.ts';
+import { generalist, LoopBed, taskFor } from './loopBed.ts';
 import { fourProposals, twoBugs } from './tasks.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 /** Traces of whole attempts on a real keeper and a real runner: the prompts from the log are those that the model was sent. */
-const built = await AgentBed.build();
+const { binary, describe } = await runnerOfTests();
 const training = { trace: { consent: 'Training' } } as const;
 
 /** The answers of a recorded conversation, in their order. */
@@ -54,9 +53,8 @@ test('the trace of a search has every edit that was tried, and those that the wo
   await using loop = await LoopBed.open();
   await using sandbox = await LocalSandbox.open();
   const url = await loop.replay('Fix both.', [fourProposals]);
-  const experts: ExpertEndpoint[] = [{ name: 'gen', role: 'Generalist', engine: 'Replay', domains: ['*'], url }];
   const spec = { ...taskFor(twoBugs.files, twoBugs.command, 'Fix both.'), ...training } as Partial<AgentTaskSpec>;
-  const outcome = await loop.run(loop.begin(sandbox, spec, { experts, verifier: null }));
+  const outcome = await loop.run(loop.begin(sandbox, spec, { experts: [generalist(url)], verifier: null }));
   expect(outcome).toMatchObject({ result: 'Failed', reason: 'ProposalsExhausted' });
   const records: AuditRecord[] = [];
   for await (const record of sandbox.client.events()) records.push(record);
@@ -70,14 +68,9 @@ test('the trace of a search has every edit that was tried, and those that the wo
   ]);
 });
 
-describe.skipIf('why' in built)('the trace of an attempt', () => {
-  const binary = 'binary' in built ? built.binary : '';
+describe('the trace of an attempt', () => {
   let bed: AgentBed;
-  beforeEach(async () => {
-    bed = await AgentBed.open(binary);
-  });
-  afterEach(() => bed[Symbol.asyncDispose]());
-  afterAll(() => removeRunner(binary));
+  eachBed(async () => (bed = await AgentBed.open(binary)));
 
   async function records(): Promise<readonly AuditRecord[]> {
     const all: AuditRecord[] = [];

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { phases, rolloutPhases } from '@agentfleet/protocol/api';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { placementReasons } from '../../protocol/src/api/reasons/placement.ts';
 import { rolloutVerdicts } from '../../protocol/src/api/rollout/index.ts';
 import { catalogue, type KnownSeries } from './catalogue.ts';
 import { analyse, type Analysis } from './promql.ts';
@@ -134,6 +135,7 @@ describe('values of labels', () => {
     'agentfleet_rollout_phase phase': rolloutPhases,
     'agentfleet_rollout_gate verdict': rolloutVerdicts,
     'agentfleet_tasks phase': phases,
+    'agentfleet_placement_slot_fault reason': Object.keys(placementReasons),
     'agentfleet_placement_slot_bytes state': ['total', 'reserved', 'measured'],
     'agentfleet_task_ends_total rollback': ['None', 'Restored', 'Discarded', 'Kept', 'NotVerified'],
     'agentfleet_condition status': ['True', 'False', 'Unknown'],

@@ -15,6 +15,8 @@ export const healthy: readonly string[] = [
   `controller_runtime_reconcile_panics_total{${job},controller="agenttask"} 0x60`,
   `workqueue_longest_running_processor_seconds{${job},controller="agenttask"} 0x60`,
   `nodejs_eventloop_lag_max_seconds{${job},pod="o1"} 0.01x60`,
+  // Planned work on a node.
+  'agentfleet_placement_slot_fault{node="m",slot="m/gpu0",reason="NodeCordoned",pod="o1"} 1x60',
   'agentfleet_placement_solve_seconds_bucket{pod="o1",le="0.5"} 0+1x60',
   'agentfleet_placement_solve_seconds_bucket{pod="o1",le="+Inf"} 0+1x60',
   'agentfleet_tasks_overdue{pool="p/c",pod="o1"} 0x60',
@@ -182,8 +184,10 @@ export const sick: Readonly<Record<string, Sickness>> = {
     tells: ['{pool="p/c",reason="NotEnoughMemory"} 1'],
   },
   AgentFleetSlotUnhealthy: {
-    series: ['agentfleet_placement_slot_fault{node="n",slot="n/gpu0",reason="SlotGone",pod="o1"} 1x60'],
-    tells: ['{slot="n/gpu0",reason="SlotGone"} 1'],
+    series: ['SlotGone', 'NodeUnschedulable'].map(
+      (reason, at) => `agentfleet_placement_slot_fault{node="n",slot="n/gpu${at}",reason="${reason}",pod="o1"} 1x60`,
+    ),
+    tells: ['{slot="n/gpu0",reason="SlotGone"} 1', '{slot="n/gpu1",reason="NodeUnschedulable"} 1'],
   },
   AgentFleetEstimateDrift: {
     without: ['agentfleet_placement_estimate'],

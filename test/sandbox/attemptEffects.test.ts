@@ -4,6 +4,8 @@ import type { AgentTaskSpec, Approval } from '@agentfleet/protocol/api';
 import type { Candidate, GenerateResponse } from '@agentfleet/protocol/inference';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
+import { taskFor } from '../loop/loopBed.ts';
+import { wrongSign } from '../loop/tasks.ts';
 import { AttemptBed, type Run } from './attemptBed.ts';
 import { eventually, shell, useNamespace } from './harness.ts';
 
@@ -18,21 +20,12 @@ afterAll(() => bed[Symbol.asyncDispose]());
 const remote = '/tmp/remote.git';
 const commands = ["sed -i 's/a - b/a + b/' calc.py", 'git commit -qam repaired', 'git push origin main'];
 
-const files = [
-  { path: 'calc.py', content: 'def add(a, b):\n    return a - b\n' },
-  {
-    path: 'test_calc.py',
-    content:
-      'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
-  },
-];
 const clone = `git init -q -b main . && git config user.email a@example.org && git config user.name a && git add -A && git commit -qm first &&
 git clone -q --bare . ${remote} && git remote add origin ${remote} && git fetch -q origin`;
 
 /** One check is repaired, the other one never holds: the attempt fails after its push, without a proof in a fresh container. */
 const spec = {
-  goal: 'Make the tests pass.',
-  workspace: { type: 'Inline', inline: { files: files.map((file) => ({ ...file, mode: 0o644 })) } },
+  ...taskFor(wrongSign.files, wrongSign.command),
   setup: [{ name: 'clone', command: ['sh', '-c', clone] }],
   checks: [
     { name: 'unit', command: ['python3', '-m', 'unittest', '-v'], timeoutSeconds: 10 },

@@ -1,12 +1,11 @@
-// Prints the worth of the committed energies: the Code head on held-out problems, which are generated again (or taken from `--data FILE` of
+// Prints the worth of the committed energies: the Code head on held-out problems, which are generated again (`--data FILE` as for
 // `train/main.ts`), the other heads from `acts/figures.json`. `--write` replaces the tables of energies in docs/benchmarks.md.
-import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { argv } from 'node:process';
 import { format, resolveConfig } from 'prettier';
 import { loadEnergyModel } from '../../inference-image/src/models/energy/index.ts';
-import { generateData, type DataSet } from '../data/generate.ts';
+import { dataOf } from '../data/generate.ts';
 import { groupsOf } from '../energy/items.ts';
 import { codeFigures, type CodeFigures, type Tries } from './code.ts';
 import type { Interval } from '@agentfleet/eval/stats';
@@ -68,12 +67,7 @@ const page = join(image, '..', 'docs', 'benchmarks.md');
 const [begin, end] = ['<!-- energies -->', '<!-- end of energies -->'];
 
 const at = argv.indexOf('--data');
-const file = at === -1 ? undefined : argv[at + 1];
-const say = (text: string): void => console.error(text);
-const data =
-  file !== undefined && existsSync(file)
-    ? (JSON.parse(await readFile(file, 'utf8')) as DataSet)
-    : await generateData({ seed, perProblem: 4, say });
+const data = await dataOf(at === -1 ? undefined : argv[at + 1], { seed, perProblem: 4, say: console.error });
 const model = loadEnergyModel(await readFile(join(image, 'weights', 'energy-features-v3.json')));
 const { heads } = JSON.parse(await readFile(join(import.meta.dirname, '..', 'acts', 'figures.json'), 'utf8')) as {
   readonly heads: Readonly<Record<string, ActHeadFigures>>;

@@ -1,6 +1,5 @@
 // Shows why energies of planted bugs do not order the proposals for other bugs: the dev half of Synth's own bugs in orders by energies that
 // were trained on planted bugs, on four fifths of Synth's, or on both. `--data FILE` as for `train/main.ts`. Prints a table.
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { argv } from 'node:process';
@@ -12,7 +11,7 @@ import { javascriptCorpus } from '../../inference-image/src/engines/synth/javasc
 import { pythonCorpus } from '../../inference-image/src/engines/synth/python/evaluation/corpus.ts';
 import { readEnergyFile, type EnergyHeadFile } from '../../inference-image/src/models/energy/file.ts';
 import { contentEnergy } from '../../inference-image/src/models/energy/scorer.ts';
-import { generateData, type DataSet } from '../data/generate.ts';
+import { dataOf } from '../data/generate.ts';
 import { changedText } from '../data/text.ts';
 import { fitEnergy } from '../energy/fit.ts';
 import { groupsOf, unexecuted, type Group, type Item } from '../energy/items.ts';
@@ -120,9 +119,7 @@ function row(name: string, bugs: readonly Bug[], energy: Energy): string {
 }
 
 const at = argv.indexOf('--data');
-const file = at === -1 ? undefined : argv[at + 1];
-const kept = file !== undefined && existsSync(file);
-const data = kept ? (JSON.parse(await readFile(file, 'utf8')) as DataSet) : await generateData({ seed, perProblem: 4, say: () => {} });
+const data = await dataOf(at === -1 ? undefined : argv[at + 1], { seed, perProblem: 4, say: () => {} });
 const planted = groupsOf(data.subjects, 'train');
 const { heads } = readEnergyFile(await readFile(join(import.meta.dirname, '../../inference-image/weights/energy-features-v3.json'))).file;
 const bugs = await devBugs();

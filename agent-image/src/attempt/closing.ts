@@ -4,6 +4,7 @@ import { countTests } from '../checks/index.ts';
 import { shownId } from './baseline.ts';
 import { namedIds, withoutCommand, type Ran, type Baseline, type JudgedCheck, type Proof } from './checkRun.ts';
 import { AttemptFailure, throwIfSuperseded } from '../base/failure.ts';
+import { shortened } from '../base/text.ts';
 import type { Outcome, AttemptContext, Report } from './ports.ts';
 import { deadline } from '@agentfleet/kube';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
@@ -64,8 +65,7 @@ function outcome(cls: NonNullable<Outcome['class']>, reason: Reason, message: st
 
 /** By code points, so that no character is cut in two. */
 export function bounded(message: string): string {
-  const points = Array.from(message);
-  return points.length <= maxMessage ? message : `${points.slice(0, maxMessage - 1).join('')}…`;
+  return shortened(message, maxMessage);
 }
 
 /** Facts that an attempt collects, filled as its phases end; read when it ends, however it ends. */
@@ -98,13 +98,9 @@ export async function close(context: AttemptContext, ledger: Ledger, outcome: Ou
     ...ledger.progress?.end(outcome.result),
   });
   const outer = context.signal.aborted ? new AbortController().signal : context.signal;
-  const limit = outcome.result === 'Succeeded' ? null : deadline(context.clock, lateMs, outer);
+  using limit = outcome.result === 'Succeeded' ? null : deadline(context.clock, lateMs, outer);
   const keeping: Keeping = { context, signal: limit?.signal ?? outer };
-  try {
-    return await closeWithin(keeping, ledger, outcome);
-  } finally {
-    limit?.dispose();
-  }
+  return await closeWithin(keeping, ledger, outcome);
 }
 
 async function closeWithin(keeping: Keeping, ledger: Ledger, outcome: Outcome): Promise<Outcome> {

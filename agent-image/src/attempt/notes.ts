@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '@agentfleet/protocol/text';
 import type { KeeperClient } from '@agentfleet/keeper/client';
+import { noteIn } from '../base/notes.ts';
 import { EffectReader } from '../effects/index.ts';
 import type { Candidate, ControlStep, Edit, ShellAct } from '@agentfleet/protocol/inference';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
@@ -107,15 +108,13 @@ export class NoteReader {
   }
 
   readonly visit = (record: AuditRecord): void => {
-    if (record.type !== 'Noted') return;
-    const { kind, data } = record.body as { readonly kind?: unknown; readonly data?: unknown };
-    if (typeof data !== 'object' || data === null) return;
+    const { kind, data } = noteIn(record);
     const body = data as Partial<TriedNote & AcceptedNote & Pick<DecidedNote, 'action'>>;
     if (typeof body.attempt !== 'number') return;
     if (kind === 'TaskBegan') this.#hasBegun = true;
     if (kind === 'Tried' && typeof body.state === 'string' && typeof body.id === 'string') this.#tried.push(body as TriedNote);
     if (kind === 'Accepted' && typeof body.state === 'string' && Array.isArray(body.edits)) this.#accepted.push(body as AcceptedNote);
-    if (decisions.some((one) => one === kind) && typeof body.action === 'string') this.#decided.push(data as DecidedNote);
+    if (decisions.some((one) => one === kind) && typeof body.action === 'string') this.#decided.push(data as unknown as DecidedNote);
     if (kind === 'Green' && typeof body.snapshot === 'string') this.#green.push(body.snapshot);
   };
 
@@ -283,9 +282,7 @@ export class BegunActs {
 
   readonly visit = (record: AuditRecord): void => {
     this.#effects.visit(record);
-    if (record.type !== 'Noted') return;
-    const { kind, data } = record.body as { readonly kind?: unknown; readonly data?: unknown };
-    if (typeof data !== 'object' || data === null) return;
+    const { kind, data } = noteIn(record);
     if (kind === 'Intent') this.#begin(data);
     if (kind === 'Acted') this.#end(data);
     if (kind === 'Tried') this.#judge(data);

@@ -122,7 +122,7 @@ const late = '; its files could not be stored within a minute';
 /** Stores the record of what was undone; returns what of it could not be stored, for people: `''` when all could. */
 async function storeFiles(context: AttemptContext, { target, before, initial, green }: Plan): Promise<string> {
   // The restore is done and must be reported.
-  const limit = deadline(context.clock, lateMs, context.signal);
+  using limit = deadline(context.clock, lateMs, context.signal);
   const keeping: Keeping = { context, signal: limit.signal };
   const from = initial?.id ?? target.id;
   const changed = before.id === undefined ? [] : [patch(keeping, from, before.id), revertScript(keeping, from, before.id)];
@@ -142,7 +142,5 @@ async function storeFiles(context: AttemptContext, { target, before, initial, gr
     throwIfSuperseded(error);
     context.log.warn('the files of a rollback could not be stored', { error: error instanceof Error ? error.message : String(error) });
     return late;
-  } finally {
-    limit.dispose();
   }
 }

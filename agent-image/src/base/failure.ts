@@ -33,13 +33,14 @@ export class Superseded extends Error {
   }
 }
 
-/** Throws when this error or its cause reports a newer assignment: this worker must then neither continue nor report an outcome. */
+/** Reports whether an error or one of its causes is about a newer assignment: this worker must then neither continue nor report an outcome. */
+export function isSuperseded(error: unknown): boolean {
+  return causesOf(error).some((one) => one instanceof KeeperRefusal && one.code === 'AF_EPOCH_STALE');
+}
+
+/** @throws Superseded for such an error */
 export function throwIfSuperseded(error: unknown): void {
-  for (let one: unknown = error; one instanceof Error; one = one.cause) {
-    if (one instanceof Superseded) throw one;
-    if (one instanceof KeeperRefusal && one.code === 'AF_EPOCH_STALE') throw new Superseded(error);
-    if (one.cause === one) return;
-  }
+  if (isSuperseded(error)) throw error instanceof Superseded ? error : new Superseded(error);
 }
 
 export interface RetryOptions {
@@ -75,13 +76,12 @@ function isPassing(error: unknown): boolean {
 }
 
 /** No answer at all, or half of one: undici's and Node's codes, and a stream that ends early. */
-function isConnectionLoss(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const { code } = error as NodeJS.ErrnoException;
-  if (typeof code === 'string' && /^(?:UND_ERR_|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/.test(code))
-    return true;
-  if (/stopped before its end|cut in the middle|other side closed|terminated/.test(error.message)) return true;
-  return error.cause !== undefined && error.cause !== error && isConnectionLoss(error.cause);
+export function isConnectionLoss(error: unknown): boolean {
+  return causesOf(error).some(
+    (one) =>
+      /^(?:UND_ERR_|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOST|ENET)/.test(codeOf(one) ?? '') ||
+      (one instanceof Error && /stopped before its end|cut in the middle|other side closed|terminated/.test(one.message)),
+  );
 }
 
 function unreachable(error: unknown): AttemptFailure {
@@ -93,4 +93,27 @@ function unreachable(error: unknown): AttemptFailure {
   return new AttemptFailure('Infrastructure', reason, `${what} within ${retryBounds.awayMs / 1000} s: ${why}; the task is tried again`, {
     cause: error,
   });
+}
+
+/** An error and its causes, the outermost first; at most eight. */
+export function causesOf(error: unknown): readonly unknown[] {
+  const found = [error];
+  for (let at = error; at instanceof Error && at.cause !== undefined && found.length < 8; at = at.cause) found.push(at.cause);
+  return found;
+}
+
+/** The code of an error of Node or undici. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** The innermost cause that is an error: `fetch failed` explains nothing. */
+export function innermost(error: unknown): unknown {
+  return causesOf(error).findLast((one) => one instanceof Error) ?? error;
+}
+
+/** Its words; its code where it has none, as when several addresses refused the connection. */
+export function reasonOf(error: unknown): string {
+  const inner = innermost(error);
+  return inner instanceof Error ? inner.message || codeOf(inner) || inner.name : String(inner);
 }

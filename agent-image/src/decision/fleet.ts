@@ -2,6 +2,7 @@ import type { AbsentExpert, ComputeBrief, ExpertEndpoint, PoolBrief } from '@age
 import type { Features, Candidate, EnergyHead } from '@agentfleet/protocol/inference';
 import { editFeatures } from '../attempt/approvals.ts';
 import type { Participant, RankingContext } from '../attempt/ports.ts';
+import { shortened } from '../base/text.ts';
 import type { Exchanges, Part, PartCapability, PartsClient } from '../experts/index.ts';
 import type { Comparison, Mirror } from '../shadow/index.ts';
 
@@ -120,7 +121,7 @@ export class Fleet {
 
   /** Reports what a part does not do. */
   tell(member: Pick<Member, 'name' | 'role'>, what: string): void {
-    this.#missing.set(keyOf(member), shorten(`${member.role} ${member.name}: ${what}`));
+    this.#missing.set(keyOf(member), shortened(`${member.role} ${member.name}: ${what}`, maxReported));
   }
 
   /** No report where another part does the same. */
@@ -158,11 +159,6 @@ export class Fleet {
 }
 
 const keyOf = ({ role, name }: Pick<Member, 'name' | 'role'>): string => `${role}/${name}`;
-
-function shorten(text: string): string {
-  const points = Array.from(text);
-  return points.length <= maxReported ? text : `${points.slice(0, maxReported - 1).join('')}…`;
-}
 
 /** Returns the features of a candidate that are known before it is tried, without a request. */
 export function featuresBefore(candidate: Candidate, { suspicion }: Pick<RankingContext, 'suspicion'>): Features {

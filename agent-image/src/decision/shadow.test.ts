@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import type { ShadowBrief } from '@agentfleet/protocol/pool';
 import type { ActInQuestion, RankingContext, SecondOpinion } from '../attempt/ports.ts';
-import { PartsClient } from '../experts/index.ts';
-import { CopyClient, Lane, Mirror } from '../shadow/index.ts';
+import { InferenceClient, PartsClient } from '../experts/index.ts';
+import { Lane, Mirror } from '../shadow/index.ts';
 import { PoolDecisionModels } from './decisionModels.ts';
 import { candidate } from './testing/candidates.ts';
 import { compute, startPartsServer, type PartsServer, type Script } from './testing/partsServer.ts';
@@ -47,7 +47,7 @@ const briefOf = (more: Partial<ShadowBrief> = {}): ShadowBrief => {
 };
 
 function mirrorOf(more: Partial<ShadowBrief> = {}): Mirror {
-  const client = new CopyClient({ clock: systemClock });
+  const client = new InferenceClient({ clock: systemClock });
   return new Mirror({ shadow: () => briefOf(more), before: undefined, client, lane: new Lane(), clock: systemClock, log: silentLog });
 }
 

@@ -1,4 +1,5 @@
 import { AttemptFailure } from '../base/failure.ts';
+import { shortened } from '../base/text.ts';
 import type { Listed } from './forges/index.ts';
 
 /** State for the decision whether a branch should hold a commit. */
@@ -48,9 +49,7 @@ const maxTitle = 72;
 /** Returns the title of commit and pull request: the requested one, or the first line of the goal. Pure. */
 export function titleOf(title: string | undefined, goal: string): string {
   const line = (title ?? goal.trim().split('\n')[0] ?? '').replaceAll(/\p{Cc}+/gu, ' ').trim();
-  const most = title === undefined ? maxTitle : 200;
-  const points = Array.from(line);
-  return points.length <= most ? line : `${points.slice(0, most - 1).join('')}…`;
+  return shortened(line, title === undefined ? maxTitle : 200);
 }
 
 /** Default branch of a task; no other task has it. */

@@ -4,6 +4,7 @@ import { sleep, type Clock } from '@agentfleet/kube';
 import type { AgentTask, Delivered } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure, throwIfSuperseded } from '../base/failure.ts';
+import { shortened } from '../base/text.ts';
 import { openLocalProxy, type Dialer } from '../egress/index.ts';
 import { credentialFor, fetchCommit, openGit, type Git } from '../workspace/index.ts';
 import type { ChangedFile, ReadParts } from './changes.ts';
@@ -67,7 +68,7 @@ export async function deliver(order: DeliveryOrder, ports: DeliveryPorts): Promi
       const usual = pausesMs[tries];
       const failure = error instanceof AttemptFailure ? error : unexpected(error);
       if (failure.failureClass !== 'Infrastructure' || usual === undefined)
-        return { ...so.reached, reason: failure.reason, message: cut(failure.message) };
+        return { ...so.reached, reason: failure.reason, message: shortened(failure.message, maxMessage) };
       const pause = Math.max(usual, failure instanceof RateLimited ? Math.min(failure.retryAfterMs, longestPauseMs) : 0);
       ports.say(`delivering again in ${Math.ceil(pause / 1000)} s: ${failure.message}`);
       await sleep(clock, pause, signal);
@@ -78,11 +79,6 @@ export async function deliver(order: DeliveryOrder, ports: DeliveryPorts): Promi
 function unexpected(error: unknown): AttemptFailure {
   const message = `the delivery failed: ${error instanceof Error ? error.message : String(error)}; see the log of the worker`;
   return new AttemptFailure('Infrastructure', 'UnexpectedError', message, { cause: error });
-}
-
-function cut(message: string): string {
-  const points = Array.from(message);
-  return points.length <= maxMessage ? message : `${points.slice(0, maxMessage - 1).join('')}…`;
 }
 
 interface Refs {
@@ -166,7 +162,7 @@ class Delivery {
     const { commit, leftOut } = await writeCommit(git, { base, subPath, message, at: this.#at, files, read: this.#ports.read });
     const without = leftOut.length === 0 ? undefined : leftOutWords(leftOut);
     this.#leftOut = leftOut;
-    if (without !== undefined) this.reached = { ...this.reached, message: cut(without) };
+    if (without !== undefined) this.reached = { ...this.reached, message: shortened(without, maxMessage) };
     if (commit !== null) return commit;
     const why = 'the result changes no file that the repository would hold; nothing was pushed';
     throw new AttemptFailure('InvalidInput', 'NothingToDeliver', without === undefined ? why : `${why}; ${without}`);

@@ -1,4 +1,6 @@
 import { AttemptFailure } from '../base/failure.ts';
+import { noteIn } from '../base/notes.ts';
+import type { Fields } from '@agentfleet/protocol/text';
 import { effectNotes, type AuditRecord, type EffectEnded, type EffectPlanned } from '@agentfleet/protocol/keeper';
 
 /** Facts recorded of a delivery beyond those of every effect. */
@@ -24,13 +26,8 @@ export class DeliveryReader {
   #pullRequest: string | undefined;
 
   readonly visit = (record: AuditRecord): void => {
-    if (record.type !== 'Noted') return;
-    const { kind, data } = record.body as { readonly kind?: unknown; readonly data?: unknown };
-    if (typeof data !== 'object' || data === null) return;
-    const { id, outcome, delivery, commit, url } = data as Partial<EffectPlanned & EffectEnded & DeliveryFacts> & {
-      readonly commit?: unknown;
-      readonly url?: unknown;
-    };
+    const { kind, data } = noteIn(record);
+    const { id, outcome, delivery, commit, url } = data as Fields & Partial<DeliveryFacts>;
     if (kind === importedNote && typeof commit === 'string') this.#base = commit;
     if (typeof id !== 'string') return;
     if (kind === effectNotes.planned && id.startsWith(branchPrefix) && delivery !== undefined)

@@ -12,6 +12,7 @@ import {
   manifestDigest,
   checkpointNumber,
   logRange,
+  recordsIn,
   type LogRange,
   type TaskPlaces,
 } from './manifest.ts';
@@ -224,13 +225,7 @@ class Chain {
 
   /** Takes the records that follow those that are here; stops where one does not. */
   extend(text: Buffer): void {
-    for (let at = 0; at < text.length;) {
-      const end = text.indexOf(0x0a, at);
-      if (end === -1) return;
-      const line = text.subarray(at, end + 1);
-      at = end + 1;
-      const record = parse(line);
-      if (record === null) return;
+    for (const { record, line } of recordsIn(text)) {
       if (record.seq <= this.#hashes.length) continue;
       if (record.seq !== this.#hashes.length + 1 || record.prev !== (this.#hashes.at(-1) ?? '0'.repeat(64))) return;
       this.#lines.push(line);
@@ -241,14 +236,6 @@ class Chain {
   collected(): CollectedLog {
     const hash = this.#hashes.at(-1) ?? '';
     return { bytes: Buffer.concat(this.#lines), head: { seq: this.#hashes.length, hash }, hashes: new Set(this.#hashes) };
-  }
-}
-
-function parse(line: Buffer): AuditRecord | null {
-  try {
-    return JSON.parse(line.toString('utf8')) as AuditRecord;
-  } catch {
-    return null;
   }
 }
 

@@ -81,7 +81,7 @@ export class Durability {
     const { clock, log, checkpointSeconds } = this.#options;
     let due = clock.monotonic() + checkpointSeconds * 1000;
     while (!signal.aborted) {
-      await sleep(clock, Math.min(mirrorMs, Math.max(0, due - clock.monotonic())), signal).catch(() => undefined);
+      await sleep(clock, Math.min(mirrorMs, Math.max(0, due - clock.monotonic())), signal);
       if (signal.aborted) return;
       const full = clock.monotonic() >= due;
       try {
@@ -99,7 +99,7 @@ export class Durability {
    * checkpoint takes along what an act was begun by, whatever the mirror has of it. @throws AttemptFailure when it cannot be
    */
   async intent(signal: AbortSignal): Promise<void> {
-    const limit = deadline(this.#options.clock, intentMs, signal);
+    using limit = deadline(this.#options.clock, intentMs, signal);
     try {
       await (this.#hasCheckpoint ? this.#mirror(limit.signal) : this.#write(limit.signal));
     } catch (error) {
@@ -107,19 +107,13 @@ export class Durability {
       throwIfSuperseded(error);
       const why = `an act that cannot be undone was not begun, because its intent could not be stored: ${asError(error).message}`;
       throw new AttemptFailure('Infrastructure', 'IntentNotDurable', `${why}; check the storage of the pool`, { cause: error });
-    } finally {
-      limit.dispose();
     }
   }
 
   /** Stores all there is. `expiresMs`: see `CheckpointWriter.write`. Rejects when it could not be stored within some minutes. */
   async checkpoint(signal: AbortSignal, expiresMs?: number): Promise<Written> {
-    const limit = deadline(this.#options.clock, checkpointMs, signal);
-    try {
-      return await this.#write(limit.signal, expiresMs);
-    } finally {
-      limit.dispose();
-    }
+    using limit = deadline(this.#options.clock, checkpointMs, signal);
+    return await this.#write(limit.signal, expiresMs);
   }
 
   async #write(signal: AbortSignal, expiresMs?: number): Promise<Written> {

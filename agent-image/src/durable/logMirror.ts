@@ -2,14 +2,10 @@ import type { KeeperClient } from '@agentfleet/keeper/client';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { canonicalJson } from '@agentfleet/protocol/text';
 import type { ArtifactStore } from '../store/index.ts';
-import type { LogRange, TaskPlaces } from './manifest.ts';
+import type { Checkpoint, LogRange, TaskPlaces } from './manifest.ts';
 import type { Sealer } from './seal.ts';
 
-/** Head of a chain. */
-export interface Head {
-  readonly seq: number;
-  readonly hash: string;
-}
+type Head = Checkpoint['head'];
 
 interface LogMirrorOptions {
   readonly store: ArtifactStore;
@@ -35,11 +31,6 @@ export class LogMirror {
 
   constructor(options: LogMirrorOptions) {
     this.#options = options;
-  }
-
-  /** The newest record that is in the store. */
-  get head(): Head {
-    return this.#head;
   }
 
   get ranges(): readonly LogRange[] {

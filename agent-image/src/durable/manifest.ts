@@ -1,10 +1,12 @@
 /** Names and contents of checkpoints and packs in the store. Pure but for `readSealer`, which reads the pool's key. */
 import { createHash } from 'node:crypto';
-import { maxPartBytes, partHeaderBytes, type Part, type SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { asError } from '@agentfleet/kube';
+import { maxPartBytes, partHeaderBytes, type AuditRecord, type Part, type SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { DurableFailure } from './failure.ts';
 import { type Sealer, createSealer, keyBytes } from './seal.ts';
 import { readFile } from 'node:fs/promises';
 import { AttemptFailure } from '../base/failure.ts';
+import { jsonIn } from '../base/text.ts';
 
 /** A content that a snapshot names. */
 export interface Content {
@@ -114,6 +116,16 @@ export function logRange(key: string): LogRange | null {
   return found === null ? null : { from: Number(found[1]), to: Number(found[2]), epoch: Number(found[3]) };
 }
 
+/** The records in a file of the event log, each with its line; ends before one that was cut. */
+export function* recordsIn(text: Buffer): Generator<{ readonly record: AuditRecord; readonly line: Buffer }> {
+  for (let at = 0, end = text.indexOf(0x0a); end !== -1; at = end + 1, end = text.indexOf(0x0a, at)) {
+    const line = text.subarray(at, end + 1);
+    const record = jsonIn(line.toString('utf8'));
+    if (record === undefined) return;
+    yield { record: record as AuditRecord, line };
+  }
+}
+
 export const packKey = (name: string): string => `${packsFolder}${name}.pack`;
 export const indexKey = (name: string): string => `${packsFolder}${name}.index`;
 export const manifestKey = (name: string): string => `${packsFolder}${name}.manifest`;
@@ -151,6 +163,9 @@ export interface Envelope {
   /** The sealed checkpoint, base64. */
   readonly body: string;
 }
+
+/** Names of the packs and manifests of a checkpoint. */
+export type Names = Pick<Envelope, 'packs' | 'manifests'>;
 
 export async function encodeCheckpoint(
   sealer: Sealer,
@@ -194,7 +209,7 @@ export async function readSealer(keyFile: string | undefined): Promise<Sealer> {
   try {
     text = await readFile(keyFile, 'utf8');
   } catch (error) {
-    throw unusable(`cannot be read (${error instanceof Error ? error.message : String(error)})`);
+    throw unusable(`cannot be read (${asError(error).message})`);
   }
   const [key, ...earlier] = parseKeys(text) ?? [];
   if (key === undefined) throw unusable(`is not the base64 of ${keyBytes} bytes in each of 1 to ${maxKeys} lines`);

@@ -1,6 +1,6 @@
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { StoreFailure, type ArtifactStore } from '../store/index.ts';
-import { logRange, placesOf, type LogRange } from './manifest.ts';
+import { logRange, placesOf, recordsIn, type LogRange } from './manifest.ts';
 import type { Sealer } from './seal.ts';
 
 interface MirroredLogOptions {
@@ -17,22 +17,16 @@ function candidates(ranges: readonly LogRange[], seq: number): readonly LogRange
 
 /** The lines of a file from record `seq` on, and the hash of the last one; null where they do not follow `prev`. */
 function following(text: Buffer, seq: number, prev: string | undefined): { readonly lines: Buffer; readonly last: AuditRecord } | null {
+  const lines: Buffer[] = [];
   let last: AuditRecord | undefined;
-  let start = text.length;
-  for (let at = 0; at < text.length;) {
-    const end = text.indexOf(0x0a, at);
-    if (end === -1) break;
-    const record = JSON.parse(text.toString('utf8', at, end)) as AuditRecord;
-    if (record.seq >= seq) {
-      const before: string | undefined = last === undefined ? prev : last.hash;
-      const next = last === undefined ? seq : last.seq + 1;
-      if (record.seq !== next || (before !== undefined && record.prev !== before)) return null;
-      if (last === undefined) start = at;
-      last = record;
-    }
-    at = end + 1;
+  for (const { record, line } of recordsIn(text)) {
+    if (record.seq < seq) continue;
+    const before: string | undefined = last === undefined ? prev : last.hash;
+    if (record.seq !== seq + lines.length || (before !== undefined && record.prev !== before)) return null;
+    lines.push(line);
+    last = record;
   }
-  return last === undefined ? null : { lines: text.subarray(start), last };
+  return last === undefined ? null : { lines: Buffer.concat(lines), last };
 }
 
 /**

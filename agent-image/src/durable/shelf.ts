@@ -3,7 +3,7 @@ import type { Clock } from '@agentfleet/kube';
 import { maxPartBytes, partsOf } from '@agentfleet/protocol/keeper';
 import { StoreFailure, type ArtifactStore } from '../store/index.ts';
 import { DurableFailure } from './failure.ts';
-import { blobName, doomedFolder, indexKey, manifestKey, packKey, packsFolder, readSealer } from './manifest.ts';
+import { blobName, doomedFolder, indexKey, manifestKey, packKey, packsFolder, readSealer, type Names } from './manifest.ts';
 import type { Sealer } from './seal.ts';
 import type { ArtifactPlace } from '@agentfleet/protocol/pool';
 
@@ -116,10 +116,7 @@ export class PackShelf {
   }
 
   /** Returns those of some packs and manifests that are missing in the store, or marked by a sweep. */
-  async unreliable(
-    named: { readonly packs: readonly string[]; readonly manifests: readonly string[] },
-    signal: AbortSignal,
-  ): Promise<ReadonlySet<string>> {
+  async unreliable(named: Names, signal: AbortSignal): Promise<ReadonlySet<string>> {
     await this.#readMarks(signal);
     const keys = await this.#keysOf([...named.packs, ...named.manifests], signal);
     const whole = (name: string, parts: readonly string[]): boolean => parts.every((key) => keys.has(key)) && !this.#doomed.has(name);

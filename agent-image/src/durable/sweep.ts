@@ -181,15 +181,13 @@ export class Sweeper {
     const now = clock.monotonic();
     if (now - (this.#sweptAt.get(store) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
     this.#sweptAt.set(store, now);
-    const limit = deadline(clock, sweepMs);
+    using limit = deadline(clock, sweepMs);
     try {
       if (!(await isDue(store, worker, limit.signal))) return;
       const swept = await sweep({ store, clock, log, worker }, limit.signal);
       if (swept.removed + swept.removedTasks + swept.doomed > 0) log.info('what no checkpoint names was swept', { ...swept });
     } catch (error) {
       log.warn('the store was not swept', { error: asError(error).message });
-    } finally {
-      limit.dispose();
     }
   }
 }

@@ -15,6 +15,7 @@ import {
   checkpointNumber,
   logRange,
   nextNumber,
+  type Names,
   type TaskPlaces,
 } from './manifest.ts';
 import { DurableFailure } from './failure.ts';
@@ -45,16 +46,6 @@ export interface Written {
 interface Stored {
   readonly manifest: string;
   readonly packs: readonly string[];
-}
-
-/** Names of the packs and manifests of a checkpoint. */
-interface Named {
-  readonly packs: readonly string[];
-  readonly manifests: readonly string[];
-}
-
-interface Expiry {
-  readonly expiresMs: number | undefined;
 }
 
 /** Most times that snapshots are stored for one checkpoint when stored blobs vanish. */
@@ -109,7 +100,7 @@ export class CheckpointWriter {
   }
 
   /** Stores all snapshots; blobs lost or marked by the time all are stored are stored again. Returns the packs that hold them. */
-  async #storeAll(snapshots: readonly SnapshotRecord[], signal: AbortSignal): Promise<Named> {
+  async #storeAll(snapshots: readonly SnapshotRecord[], signal: AbortSignal): Promise<Names> {
     for (let round = 1; ; round += 1) {
       for (const snapshot of snapshots) await this.#store(snapshot, signal);
       const stored = snapshots.flatMap(({ manifestDigest: digest }) => this.#stored.get(digest) ?? []);
@@ -132,7 +123,12 @@ export class CheckpointWriter {
   }
 
   /** The one step that makes a checkpoint the newest. */
-  async #put(numbers: number[], checkpoint: Checkpoint, named: Named & Expiry, signal: AbortSignal): Promise<string> {
+  async #put(
+    numbers: number[],
+    checkpoint: Checkpoint,
+    named: Names & { readonly expiresMs: number | undefined },
+    signal: AbortSignal,
+  ): Promise<string> {
     const { places, shelf, store } = this.#options;
     const { packs, manifests, expiresMs } = named;
     const number = nextNumber(numbers, checkpoint.epoch);

@@ -9,7 +9,7 @@ import { createRails, installedGrammars, loadGrammars, type Rails } from '../rai
 import { EffectJournal, EffectReader, takeBack, type EffectPlan, type Probe } from './index.ts';
 import type { Way } from './types.ts';
 import { planEffects } from './journal.ts';
-import { quote } from './quote.ts';
+import { quote } from '../base/text.ts';
 import { Log, probeIn, shellIn } from './testing/shell.ts';
 
 const identity = {

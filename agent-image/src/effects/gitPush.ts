@@ -1,4 +1,4 @@
-import { line, quote } from './quote.ts';
+import { line, quote } from '../base/text.ts';
 import type { EffectPlan, Probe, Way } from './types.ts';
 
 /** Flags of `git push` that change nothing about which refs are written. */

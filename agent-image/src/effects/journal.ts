@@ -1,19 +1,17 @@
+import { noteIn } from '../base/notes.ts';
 import type { NormalCommand } from '../rails/index.ts';
 import { gitPush } from './gitPush.ts';
 import { kubectl } from './kubectl.ts';
-import { line } from './quote.ts';
+import { line } from '../base/text.ts';
+import type { EffectPlan, Probe, Way, Answer } from './types.ts';
 import {
-  type EffectPlan,
   effectNotes,
+  type AuditRecord,
   type EffectEnded,
   type EffectPlanned,
-  type Probe,
-  type Way,
-  type Answer,
   type EffectUndone,
   type Undo,
-} from './types.ts';
-import type { AuditRecord } from '@agentfleet/protocol/keeper';
+} from '@agentfleet/protocol/keeper';
 
 /** Commands with a compensation; the first that matches decides. */
 const known = [gitPush, kubectl] as const;
@@ -116,17 +114,14 @@ export class EffectReader {
   readonly #effects = new Map<string, RecordedEffect>();
 
   readonly visit = (record: AuditRecord): void => {
-    if (record.type !== 'Noted') return;
-    const { kind, data } = record.body as { readonly kind?: unknown; readonly data?: unknown };
-    if (typeof data !== 'object' || data === null) return;
-    const { id } = data as { readonly id?: unknown };
+    const { kind, data } = noteIn(record);
+    const { id } = data;
     if (typeof id !== 'string') return;
-    if (kind === effectNotes.planned) this.#effects.set(id, { planned: data as EffectPlanned, undone: false });
+    if (kind === effectNotes.planned) this.#effects.set(id, { planned: data as unknown as EffectPlanned, undone: false });
     const known = this.#effects.get(id);
     if (known === undefined) return;
-    if (kind === effectNotes.ended) this.#effects.set(id, { ...known, ended: data as EffectEnded });
-    if (kind === effectNotes.undone && (data as { readonly undone?: unknown }).undone === true)
-      this.#effects.set(id, { ...known, undone: true });
+    if (kind === effectNotes.ended) this.#effects.set(id, { ...known, ended: data as unknown as EffectEnded });
+    if (kind === effectNotes.undone && data['undone'] === true) this.#effects.set(id, { ...known, undone: true });
   };
 
   /** Effects that may still exist outside of the sandbox, the newest first. */

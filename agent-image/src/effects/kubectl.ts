@@ -1,4 +1,4 @@
-import { line, quote } from './quote.ts';
+import { line, quote } from '../base/text.ts';
 import type { EffectPlan, Probe, Way } from './types.ts';
 
 /** Longest command that takes objects back; it holds them as they were. */

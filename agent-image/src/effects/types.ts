@@ -1,7 +1,4 @@
-import type { EffectEnded, EffectPlanned, EffectUndone, Undo } from '@agentfleet/protocol/keeper';
-
-export type { EffectEnded, EffectPlanned, EffectUndone, Undo };
-export { effectNotes } from '@agentfleet/protocol/keeper';
+import type { EffectPlanned, Undo } from '@agentfleet/protocol/keeper';
 
 /** Output of a command that ran where the act runs: same folder, same reach, same isolation. */
 export interface Answer {

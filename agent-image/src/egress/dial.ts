@@ -133,12 +133,8 @@ export function createDialer({ clock, env, ownAddresses = [], resolve = resolveA
     };
     return {
       async dial(to, outer) {
-        const limit = deadline(clock, dialMs, outer);
-        try {
-          return await reach(to, limit.signal);
-        } finally {
-          limit.dispose();
-        }
+        using limit = deadline(clock, dialMs, outer);
+        return await reach(to, limit.signal);
       },
     };
   };

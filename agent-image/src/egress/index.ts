@@ -5,6 +5,6 @@
  */
 export { HostList } from './hosts.ts';
 export { createDialer, Forbidden, type AddressRules, type Dialer, type DialerOptions, type OpenDialer } from './dial.ts';
-export { getPage, originFetch, PageFault, reasonOf, type OriginFetch, type Page } from './page.ts';
+export { getPage, originFetch, PageFault, type OriginFetch, type Page } from './page.ts';
 export { openLocalProxy, type LocalProxy } from './localProxy.ts';
 export { createEgress, ownEnvironment, type EgressReach, type EgressRequest, type OpenEgress, type ServeOwn } from './session.ts';

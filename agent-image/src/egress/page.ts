@@ -4,6 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import { callbackify } from 'node:util';
 import { deadline, type Clock } from '@agentfleet/kube';
 import { Agent, fetch, type buildConnector, type RequestInit } from 'undici';
+import { reasonOf } from '../base/failure.ts';
 import type { Dialer } from './dial.ts';
 import { HostList, type HostPort } from './hosts.ts';
 
@@ -50,7 +51,7 @@ const accept = 'text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.5';
  * @throws PageFault
  */
 export async function getPage(url: string, options: PageOptions): Promise<Page> {
-  const limit = deadline(options.clock, options.seconds * 1000, options.signal);
+  using limit = deadline(options.clock, options.seconds * 1000, options.signal);
   const agent = new Agent({ connect: connectorOf(options, limit.signal), connections: 1 });
   try {
     return await follow(url, agent, options, limit.signal);
@@ -59,7 +60,6 @@ export async function getPage(url: string, options: PageOptions): Promise<Page> 
     if (limit.signal.aborted) throw new PageFault(`there was no whole answer within ${options.seconds} s`, { cause: error });
     throw error instanceof PageFault ? error : new PageFault(reasonOf(error), { cause: error });
   } finally {
-    limit.dispose();
     await agent.destroy();
   }
 }
@@ -171,11 +171,4 @@ async function connected(
     socket.destroy();
     throw error;
   }
-}
-
-/** Returns the innermost cause: `fetch failed` explains nothing. */
-export function reasonOf(error: unknown): string {
-  let at = error;
-  while (at instanceof Error && at.cause instanceof Error) at = at.cause;
-  return at instanceof Error ? at.message : String(at);
 }

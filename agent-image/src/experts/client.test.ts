@@ -104,6 +104,19 @@ describe('asking an expert', () => {
     expect(bench.calls()).toBeGreaterThan(5);
   });
 
+  it('asks again when the connection breaks after a long search', async () => {
+    let passed = 0;
+    await using bench = await expert((_, response, calls) => {
+      passed += 60_000;
+      if (calls === 1) response.destroy();
+      else send(response, 200, answer);
+    });
+    const hasty = hastyClock(10_000);
+    const clock = { ...hasty, monotonic: () => hasty.monotonic() + passed };
+    const client = new ExpertsClient({ clock, random: () => 0, log: silentLog }).of([bench.endpoint]);
+    expect(await client.generate(bench.endpoint, request, new AbortController().signal)).toEqual(answer);
+  });
+
   it.for([
     ['AF_RECORD_ENDED', 410, 'AgentError', 'RecordEnded'],
     ['AF_LANGUAGE_UNSUPPORTED', 400, 'AgentError', 'LanguageUnsupported'],

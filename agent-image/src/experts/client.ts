@@ -1,13 +1,12 @@
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../base/failure.ts';
-import type { Dispatcher } from 'undici';
-import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random } from '@agentfleet/kube';
-import { generateBounds, routes, type GenerateRequest, type GenerateResponse } from '@agentfleet/protocol/inference';
-import type { Bearer } from '@agentfleet/protocol/tokens';
+import type { Log, Random } from '@agentfleet/kube';
+import type { GenerateRequest } from '@agentfleet/protocol/inference';
 import type { Experts } from '../attempt/ports.ts';
-import { answerReader, PartsClient } from './parts.ts';
-import { post } from './post.ts';
-import { refusalOf } from './refusal.ts';
+import { retried } from '../base/requests.ts';
+import type { Capability, Exchanges } from './answers.ts';
+import { InferenceClient, type AskOptions, type Question } from './ask.ts';
+import { PartsClient } from './parts.ts';
 
 /**
  * Rates how well an expert fits a domain; null: not at all. The distances are small compared to a planner's weights,
@@ -44,92 +43,46 @@ export function chooseExpert(
   throw new AttemptFailure('Infrastructure', 'NoExpert', message);
 }
 
-interface ExpertsOptions {
-  readonly clock: Clock;
+interface ExpertsOptions extends AskOptions {
   readonly random: Random;
   readonly log: Log;
-  readonly dispatcher?: Dispatcher;
-  /** The token that they take; absent: they are asked without one. */
-  readonly bearer?: Bearer | undefined;
+  /** Longest time of retries while a server is busy, stopping or missing, ms; default 30 s. */
+  readonly maxWaitMs?: number;
 }
 
-/** Longest time for which requests to a busy, stopping or missing expert are retried, ms. */
-const maxWaitMs = 30_000;
 /** Time beside the search's own budget: the way there and back, and the queue. */
 const marginMs = 15_000;
-const retries = { baseMs: 250, factor: 2, capMs: 4000, jitter: 0.5, resetMs: 60_000 };
 
-/** One try: an answer, or its failure and when to retry (undefined: not). */
-type Try = { readonly answer: GenerateResponse } | { readonly failure: AttemptFailure; readonly retryMs: number | undefined };
-
-/** Asks the experts of a pool. One instance serves all tasks; `of` binds it to the experts of a brief. */
+/** Asks the experts of a pool, again while they are busy. One instance serves all tasks; `of` binds it to the experts of a brief. */
 export class ExpertsClient {
   /** Parts that do not propose: planner, verifier, policy, embedder, draft. */
   readonly parts: PartsClient;
   readonly #options: ExpertsOptions;
-  readonly #read = answerReader();
+  readonly #client: InferenceClient;
 
   constructor(options: ExpertsOptions) {
     this.#options = options;
+    this.#client = new InferenceClient(options);
     this.parts = new PartsClient(options);
   }
 
   of(experts: readonly ExpertEndpoint[]): Experts {
     return {
       choose: (domain, weights) => chooseExpert(experts, domain, weights),
-      generate: (expert, request, signal) => this.#generate(expert, request, signal),
+      generate: (to, request, signal) => this.ask({ to, capability: 'Generate', request, timeoutMillis: generateMillis(request) }, signal),
     };
   }
 
   /** Rejects with the signal's reason or an AttemptFailure. */
-  async #generate(expert: ExpertEndpoint, request: GenerateRequest, signal: AbortSignal): Promise<GenerateResponse> {
-    const { clock, random, log } = this.#options;
-    const backoff = new Backoff(retries, clock, random);
-    const until = clock.monotonic() + maxWaitMs;
-    for (;;) {
-      signal.throwIfAborted();
-      const tried = await this.#try(expert, request, signal);
-      if ('answer' in tried) return tried.answer;
-      signal.throwIfAborted();
-      const wait = tried.retryMs === undefined ? undefined : Math.max(tried.retryMs, backoff.next());
-      if (wait === undefined || clock.monotonic() + wait > until) throw tried.failure;
-      log.warn('an expert is asked again', { expert: expert.name, error: tried.failure.message, waitMs: Math.round(wait) });
-      await sleep(clock, wait, signal);
-    }
+  ask<C extends Capability>(question: Question<C>, signal: AbortSignal): Promise<Exchanges[C]['response']> {
+    const { log, maxWaitMs = 30_000, ...pausing } = this.#options;
+    const onRetry = (failure: Error, waitMs: number): void =>
+      log.warn('an expert is asked again', { expert: question.to.name, error: failure.message, waitMs });
+    return retried(() => this.#client.ask(question, signal), { ...pausing, maxWaitMs, signal, onRetry });
   }
+}
 
-  async #try(expert: ExpertEndpoint, request: GenerateRequest, signal: AbortSignal): Promise<Try> {
-    const budget = request.budgetMillis ?? generateBounds.defaultBudgetMillis;
-    const limit = deadline(this.#options.clock, budget + marginMs, signal);
-    try {
-      return await this.#post(expert, request, limit.signal);
-    } catch (error) {
-      if (error instanceof AttemptFailure) return { failure: error, retryMs: undefined };
-      const what = limit.expired() ? `no answer within ${budget + marginMs} ms` : asError(error).message;
-      const message = `expert ${expert.name} at ${expert.url}: ${what}; check its pod`;
-      return { failure: new AttemptFailure('Infrastructure', 'ExpertUnreachable', message, { cause: error }), retryMs: 0 };
-    } finally {
-      limit.dispose();
-    }
-  }
-
-  async #post(expert: ExpertEndpoint, request: GenerateRequest, signal: AbortSignal): Promise<Try> {
-    const { name, url } = expert;
-    const { status, text, retryAfterMs } = await post(
-      { name, url, route: routes.Generate, body: request, dispatcher: this.#options.dispatcher, bearer: this.#options.bearer },
-      signal,
-    );
-    if (status === 200) return { answer: this.#answer(expert, request, text) };
-    const { retry, failure } = refusalOf(name, status, text);
-    return { failure, retryMs: retry ? retryAfterMs : undefined };
-  }
-
-  #answer(expert: ExpertEndpoint, request: GenerateRequest, text: string): GenerateResponse {
-    try {
-      return this.#read('Generate', text, request);
-    } catch (error) {
-      const message = `expert ${expert.name} answered what is no proposal: ${asError(error).message}; check its version`;
-      throw new AttemptFailure('Infrastructure', 'ExpertMalformed', message, { cause: error });
-    }
-  }
+/** Returns the time limit of an expert for proposals, ms. */
+export function generateMillis({ budgetMillis }: GenerateRequest): number {
+  return budgetMillis + marginMs;
 }

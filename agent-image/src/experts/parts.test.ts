@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import type { ControlRequest } from '@agentfleet/protocol/inference';
 import { serveHttp, type LocalHttp } from '../testing/localHttp.ts';
-import { PartsClient, type Part } from './parts.ts';
+import type { Part } from './ask.ts';
+import { PartsClient } from './parts.ts';
 
 const request: ControlRequest = { requestId: 'r1', experts: ['a', 'b'], steps: [] };
 const answer = {

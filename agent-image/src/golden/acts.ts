@@ -1,28 +1,16 @@
-import { asError, Backoff, deadline, sleep, type Clock, type Random } from '@agentfleet/kube';
+import type { Clock } from '@agentfleet/kube';
 import type { GoldenHead } from '@agentfleet/protocol/golden';
-import {
-  actFeatures,
-  energyHeads,
-  featureSet,
-  routes,
-  type EnergyScore,
-  type ScoreRequest,
-  type ScoreResponse,
-} from '@agentfleet/protocol/inference';
+import { actFeatures, energyHeads, featureSet, type EnergyScore, type ScoreRequest } from '@agentfleet/protocol/inference';
 import type { VerifierEndpoint } from '@agentfleet/protocol/pool';
-import type { Bearer } from '@agentfleet/protocol/tokens';
 import { auc, brier, ece } from '@agentfleet/protocol/stats';
-import { answerReader, post } from '../experts/index.ts';
-import { refusalOf } from '../experts/refusal.ts';
+import type { ExpertsClient } from '../experts/index.ts';
 import { abstention } from '../decision/opinion.ts';
 import type { ActCase } from './cases.ts';
 
 export interface AskOptions {
+  readonly client: ExpertsClient;
   readonly clock: Clock;
-  readonly random: Random;
   readonly signal: AbortSignal;
-  /** The token that servers take; absent: none. */
-  readonly bearer?: Bearer | undefined;
 }
 
 /** Result of one case. */
@@ -38,10 +26,8 @@ interface ActsFound {
   readonly heads: readonly GoldenHead[];
 }
 
-/** Longest time of retries of requests to a silent verifier, and longest time for its answer to one batch, ms. */
-const maxWaitMs = 60_000;
-const answerMs = 30_000;
-const retries = { baseMs: 250, factor: 2, capMs: 4000, jitter: 0.5, resetMs: 60_000 };
+/** Longest time for the answer of a verifier to one batch, ms. */
+const timeoutMillis = 30_000;
 
 /** Bins of equal count in which probabilities are compared with outcomes. */
 const bins = 15;
@@ -54,13 +40,14 @@ interface Scored {
 }
 
 /** Scores acts by a verifier in batches: verdicts by its veto, and the quality of its heads. Rejects when it cannot be reached. */
-export async function judgeActs(verifier: VerifierEndpoint, acts: readonly ActCase[], options: AskOptions): Promise<ActsFound> {
-  const ask = asker(verifier, options);
+export async function judgeActs(verifier: VerifierEndpoint, acts: readonly ActCase[], asking: AskOptions): Promise<ActsFound> {
+  const { client, clock, signal } = asking;
   const scored: Scored[] = [];
   for (let at = 0; at < acts.length; at += verifier.batchMax) {
     const batch = acts.slice(at, at + verifier.batchMax);
-    const answer = await ask({ requestId: `golden-${at}`, featureSet, items: batch.map(itemOf) });
-    const silent = abstention(verifier.calibration, answer.calibration ?? null, options.clock.now());
+    const request: ScoreRequest = { requestId: `golden-${at}`, featureSet, items: batch.map(itemOf) };
+    const answer = await client.ask({ to: verifier, capability: 'Score', request, timeoutMillis }, signal);
+    const silent = abstention(verifier.calibration, answer.calibration ?? null, clock.now());
     for (const [index, act] of batch.entries()) {
       const score = answer.scores[index];
       if (score !== undefined) scored.push({ act, score, pSuccess: silent === null ? score.pSuccess : null });
@@ -91,35 +78,3 @@ function figuresOf(head: GoldenHead['name'], all: readonly Scored[]): readonly G
 }
 
 const rounded = (value: number): number => Math.round(value * 1e6) / 1e6;
-
-function asker(
-  verifier: VerifierEndpoint,
-  { clock, random, signal, bearer }: AskOptions,
-): (request: ScoreRequest) => Promise<ScoreResponse> {
-  const read = answerReader();
-  const once = async (request: ScoreRequest): Promise<ScoreResponse | { readonly failure: Error; readonly retry: boolean }> => {
-    const limit = deadline(clock, answerMs, signal);
-    try {
-      const { name, url } = verifier;
-      const { status, text } = await post({ name, url, route: routes.Score, body: request, bearer }, limit.signal);
-      return status === 200 ? read('Score', text, request) : refusalOf(name, status, text);
-    } catch (error) {
-      signal.throwIfAborted();
-      const failure = new Error(`verifier ${verifier.name} at ${verifier.url}: ${asError(error).message}`, { cause: error });
-      return { failure, retry: true };
-    } finally {
-      limit.dispose();
-    }
-  };
-  return async (request) => {
-    const backoff = new Backoff(retries, clock, random);
-    const until = clock.monotonic() + maxWaitMs;
-    for (;;) {
-      const answer = await once(request);
-      if (!('failure' in answer)) return answer;
-      const wait = backoff.next();
-      if (!answer.retry || clock.monotonic() + wait > until) throw answer.failure;
-      await sleep(clock, wait, signal);
-    }
-  };
-}

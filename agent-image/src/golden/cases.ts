@@ -1,59 +1,48 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { asError } from '@agentfleet/kube';
 import { energyHeads, Features, FocusFile, generateBounds, Localisation, scoreBounds } from '@agentfleet/protocol/inference';
-import { Type, type Static } from 'typebox';
+import { Type, type Static, type TProperties } from 'typebox';
 import { Value } from 'typebox/value';
+import { jsonIn } from '../base/text.ts';
 
 const id = Type.String({ minLength: 1, maxLength: 100, pattern: '^[A-Za-z0-9._:-]+$' });
 
+const exact = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false });
+
 /** An act, and whether it is good. */
-const ActCase = Type.Object(
-  {
-    id,
-    good: Type.Boolean(),
-    act: Type.Object(
-      {
-        head: Type.Enum([...energyHeads]),
-        text: Type.String({ maxLength: scoreBounds.maxTextChars, description: 'the command, or the changed lines' }),
-        operator: Type.Optional(Type.String({ maxLength: 128 })),
-        features: Type.Optional(Features),
-      },
-      { additionalProperties: false },
-    ),
-  },
-  { additionalProperties: false },
-);
+const ActCase = exact({
+  id,
+  good: Type.Boolean(),
+  act: exact({
+    head: Type.Enum([...energyHeads]),
+    text: Type.String({ maxLength: scoreBounds.maxTextChars, description: 'the command, or the changed lines' }),
+    operator: Type.Optional(Type.String({ maxLength: 128 })),
+    features: Type.Optional(Features),
+  }),
+});
 export type ActCase = Static<typeof ActCase>;
 
 /** Files with a fault, and the content that one of the first proposals must produce for one file. */
-const ProposalCase = Type.Object(
-  {
-    id,
-    propose: Type.Object(
-      {
-        goal: Type.String({ minLength: 1, maxLength: 4096 }),
-        files: Type.Array(FocusFile, { minItems: 1, maxItems: generateBounds.maxFiles }),
-        localisation: Type.Optional(Localisation),
-        maxEdits: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 })),
-        budgetMillis: Type.Optional(Type.Integer({ minimum: 1, maximum: generateBounds.maxBudgetMillis })),
-      },
-      { additionalProperties: false },
-    ),
-    expert: Type.Optional(Type.String({ minLength: 1, maxLength: 63, description: 'default: the first that proposes' })),
-    within: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: generateBounds.maxCandidates, description: 'how many of the first; default 5' }),
-    ),
-    expect: Type.Object(
-      {
-        path: Type.String({ minLength: 1, maxLength: 1024 }),
-        contains: Type.Optional(Type.String({ minLength: 1, maxLength: 65_536 })),
-        matches: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, description: 'a regular expression, with the flags m and u' })),
-      },
-      { additionalProperties: false },
-    ),
-  },
-  { additionalProperties: false },
-);
+const ProposalCase = exact({
+  id,
+  propose: exact({
+    goal: Type.String({ minLength: 1, maxLength: 4096 }),
+    files: Type.Array(FocusFile, { minItems: 1, maxItems: generateBounds.maxFiles }),
+    localisation: Type.Optional(Localisation),
+    maxEdits: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 })),
+    budgetMillis: Type.Optional(Type.Integer({ minimum: 1, maximum: generateBounds.maxBudgetMillis })),
+  }),
+  expert: Type.Optional(Type.String({ minLength: 1, maxLength: 63, description: 'default: the first that proposes' })),
+  within: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: generateBounds.maxCandidates, description: 'how many of the first; default 5' }),
+  ),
+  expect: exact({
+    path: Type.String({ minLength: 1, maxLength: 1024 }),
+    contains: Type.Optional(Type.String({ minLength: 1, maxLength: 65_536 })),
+    matches: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, description: 'a regular expression, with the flags m and u' })),
+  }),
+});
 export type ProposalCase = Static<typeof ProposalCase>;
 
 /** A set. */
@@ -96,7 +85,7 @@ function casesOf(name: string, text: string): readonly (ActCase | ProposalCase)[
 }
 
 function caseOf(line: string, where: string): ActCase | ProposalCase {
-  const value = parsed(line);
+  const value = jsonIn(line);
   if (typeof value !== 'object' || value === null) throw new GoldenFault(`${where}: it is no JSON object`);
   const schema = 'propose' in value ? ProposalCase : ActCase;
   if (!Value.Check(schema, value)) {
@@ -112,14 +101,6 @@ function checkExpectation({ expect: { contains, matches } }: ProposalCase, where
   try {
     if (matches !== undefined) ''.search(new RegExp(matches, 'mu'));
   } catch (error) {
-    throw new GoldenFault(`${where}: expect.matches: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
+    throw new GoldenFault(`${where}: expect.matches: ${asError(error).message}`);
   }
 }

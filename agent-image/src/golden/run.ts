@@ -8,18 +8,14 @@ import { writeFile } from 'node:fs/promises';
 import { asError, type Clock, type Log, type Random, silentLog } from '@agentfleet/kube';
 import { judgeActs, type AskOptions, type Verdict } from './acts.ts';
 import { GoldenFault, readCases, type GoldenSet, type ProposalCase } from './cases.ts';
-import { generateBounds, type Candidate, type GenerateRequest } from '@agentfleet/protocol/inference';
+import { generateBounds, generatingRoles, type Candidate, type GenerateRequest, type GeneratingRole } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { rewritesOf } from '../features/index.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { ExpertsClient } from '../experts/index.ts';
 
-/** Roles that propose, as requests name them. */
-const roleOf: Partial<Readonly<Record<ExpertEndpoint['role'], GenerateRequest['role']>>> = {
-  Generalist: 'Generalist',
-  Specialist: 'Specialist',
-  Draft: 'Draft',
-};
+/** The role of an expert that proposes, as requests name it. */
+const roleOf = ({ role }: ExpertEndpoint): GeneratingRole | undefined => generatingRoles.find((known) => known === role);
 
 const defaultWithin = 5;
 
@@ -30,27 +26,27 @@ const defaultWithin = 5;
 async function judgeProposals(
   experts: readonly ExpertEndpoint[],
   cases: readonly ProposalCase[],
-  { seed, ...options }: AskOptions & { readonly seed: number },
+  { seed, client, signal }: AskOptions & { readonly seed: number },
 ): Promise<readonly Verdict[]> {
-  const client = new ExpertsClient({ ...options, log: silentLog }).of(experts);
+  const asked = client.of(experts);
   const verdicts: Verdict[] = [];
   for (const one of cases) {
-    const { expert, role } = asked(experts, one);
+    const { expert, role } = askedOf(experts, one);
     const request: GenerateRequest = { ...requestOf(one, role), seed };
-    verdicts.push(await verdictOf(one, () => client.generate(expert, request, options.signal)));
+    verdicts.push(await verdictOf(one, () => asked.generate(expert, request, signal)));
   }
   return verdicts;
 }
 
-function asked(experts: readonly ExpertEndpoint[], { id, expert: name }: ProposalCase) {
-  const found = name === undefined ? experts.find(({ role }) => roleOf[role] !== undefined) : experts.find((one) => one.name === name);
-  const role = found === undefined ? undefined : roleOf[found.role];
+function askedOf(experts: readonly ExpertEndpoint[], { id, expert: name }: ProposalCase) {
+  const found = name === undefined ? experts.find((one) => roleOf(one) !== undefined) : experts.find((one) => one.name === name);
+  const role = found && roleOf(found);
   if (found === undefined || role === undefined)
     throw new GoldenFault(`case ${id}: the revision has no expert ${name ?? ''} that proposes; correct expert of the case`);
   return { expert: found, role };
 }
 
-function requestOf({ id, propose, within = defaultWithin }: ProposalCase, role: GenerateRequest['role']): GenerateRequest {
+function requestOf({ id, propose, within = defaultWithin }: ProposalCase, role: GeneratingRole): GenerateRequest {
   const { goal, files, localisation = { spectrum: { passed: 0, failed: 0, lines: [] }, failingTests: [] } } = propose;
   const { maxEdits = 1, budgetMillis = generateBounds.defaultBudgetMillis } = propose;
   return {
@@ -153,6 +149,9 @@ const mostNamed = 100;
 
 const mostWords = 1000;
 
+/** Longest time of retries while a server is silent, ms. */
+const maxWaitMs = 60_000;
+
 /**
  * Runs a golden set against a revision, and writes the report.
  * @returns the exit code: 0 when all of the set was tried, whatever the results
@@ -192,7 +191,8 @@ async function work(run: GoldenRun): Promise<GoldenReport> {
 
 function askOf({ config: { tokenFile }, clock, random, log, signal }: GoldenRun): AskOptions {
   const onError = (error: unknown): void => log.warn('the token cannot be read', { error: asError(error).message });
-  return { clock, random, signal, ...(tokenFile !== null && { bearer: bearerFromFile(tokenFile, clock, onError) }) };
+  const bearer = tokenFile === null ? undefined : bearerFromFile(tokenFile, clock, onError);
+  return { client: new ExpertsClient({ clock, random, bearer, log: silentLog, maxWaitMs }), clock, signal };
 }
 
 async function found(run: GoldenRun, { acts }: GoldenSet, asking: AskOptions): ReturnType<typeof judgeActs> {

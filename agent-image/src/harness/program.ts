@@ -1,9 +1,11 @@
 import { KeeperRefusal, newExecId } from '@agentfleet/keeper/client';
 import { asError, type Timer, type Clock } from '@agentfleet/kube';
-import { execBounds, type AuditRecord, type ExecEnd, type ExecEvent, type ExecRequest } from '@agentfleet/protocol/keeper';
+import { execBounds, type ExecEnd, type ExecEvent, type ExecRequest } from '@agentfleet/protocol/keeper';
 import { reachOfActs } from '../attempt/acts.ts';
 import type { Scope } from '../attempt/scope.ts';
 import { AttemptFailure, retryWhileUnavailable } from '../base/failure.ts';
+import { noteIn } from '../base/notes.ts';
+import { fieldsOf, listOf } from '@agentfleet/protocol/text';
 import { toolsUnavailable, type ActServer } from './acts.ts';
 import type { ModelEndpoint } from './endpoint/index.ts';
 import { places, useless, type Filled, type RunEnd } from './words.ts';
@@ -121,8 +123,7 @@ export async function runProgram(at: Program, filled: Filled): Promise<ProgramRu
   if (endpoint !== null) await scope.session.call((keeper) => keeper.declareSecrets([{ name: 'AGENTFLEET_KEY', value: endpoint.key }]));
   const reach = reachOfActs(scope.context);
   const timeoutSeconds = Math.max(1, Math.min(execBounds.maxTimeoutSeconds, Math.ceil(scope.meter.secondsLeft())));
-  const refusals = new RefusedHosts();
-  const before = await refusals.seen(scope);
+  const before = await refusedHosts(scope);
   const command = {
     argv: filled.argv,
     env: { ...(reach === null && throughTheEndpoint(endpoint)), ...filled.env },
@@ -141,7 +142,7 @@ export async function runProgram(at: Program, filled: Filled): Promise<ProgramRu
     const message = `the agent program was cut off (${run.end.interrupted}); the task is tried again from the last good snapshot`;
     throw new AttemptFailure('Infrastructure', 'ToolsLost', message);
   }
-  return { ...run, refused: await refusals.since(scope, before) };
+  return { ...run, refused: [...new Set((await refusedHosts(scope)).slice(before.length))] };
 }
 
 /** Makes the egress refuse a program's own requests, with its reason, where nothing is open. */
@@ -279,25 +280,14 @@ class Watch {
   }
 }
 
-/** Hosts that the way out refused, from the event log. */
-class RefusedHosts {
-  #found: string[] = [];
-
-  async seen(scope: Scope): Promise<number> {
-    this.#found = [];
-    await scope.session.events((record) => this.#visit(record));
-    return this.#found.length;
-  }
-
-  async since(scope: Scope, before: number): Promise<readonly string[]> {
-    await this.seen(scope);
-    return [...new Set(this.#found.slice(before))];
-  }
-
-  #visit({ type, body }: AuditRecord): void {
-    const { kind, data } = body as { readonly kind?: unknown; readonly data?: { readonly requests?: unknown } };
-    if (type !== 'Noted' || kind !== 'Egress' || !Array.isArray(data?.requests)) return;
-    for (const { host, port, decision } of data.requests as readonly Readonly<Record<string, unknown>>[])
-      if (decision !== 'Allowed') this.#found.push(`${String(host)}:${String(port)} (${String(decision)})`);
-  }
+/** Returns the hosts that the egress proxy has refused, from the event log. */
+async function refusedHosts({ session }: Scope): Promise<readonly string[]> {
+  const found: string[] = [];
+  await session.events((record) => {
+    const { kind, data } = noteIn(record);
+    if (kind !== 'Egress') return;
+    for (const { host, port, decision } of listOf(data['requests']).map(fieldsOf))
+      if (decision !== 'Allowed') found.push(`${String(host)}:${String(port)} (${String(decision)})`);
+  });
+  return found;
 }

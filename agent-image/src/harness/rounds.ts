@@ -1,10 +1,10 @@
-import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { judgeEffects } from '../attempt/acts.ts';
 import { holds, proveAgain, type Proof } from '../attempt/checkRun.ts';
 import { createGate, type Gate } from '../attempt/gate.ts';
 import type { Outcome } from '../attempt/ports.ts';
 import type { HarnessAt } from '../attempt/scope.ts';
 import { AttemptFailure } from '../base/failure.ts';
+import { noteIn } from '../base/notes.ts';
 import { ActServer } from './acts.ts';
 import { serveModelEndpoint, type ModelEndpoint } from './endpoint/index.ts';
 import { runProgram, type Program, type ProgramRun } from './program.ts';
@@ -39,7 +39,7 @@ export async function runHarness(at: HarnessAt): Promise<Outcome> {
   const acts = at.harness.acts === 'Tools' ? await ActServer.open(at, gate) : null;
   const endpoint = await openEndpoint(at, acts);
   try {
-    const rounds = new Rounds(at, { endpoint, acts, gate });
+    const rounds = new Rounds({ ...at, endpoint, acts, gate });
     let standing = await findStanding(at);
     for (;;) {
       if (standing.rounds >= at.harness.rounds && standing.failure !== null) throw standing.failure;
@@ -67,9 +67,9 @@ async function openEndpoint({ scope, harness: { api, model }, models }: HarnessA
 async function findStanding({ scope, prepared }: HarnessAt): Promise<Standing> {
   const { session, context } = scope;
   let found: Standing = { rounds: 0, snapshot: prepared.start.id, said: null, failure: null };
-  await session.events(({ type, body }: AuditRecord) => {
-    const { kind, data } = body as { readonly kind?: unknown; readonly data?: Readonly<Record<string, unknown>> };
-    if (type !== 'Noted' || kind !== roundNote || data?.['attempt'] !== context.assignment.attempt) return;
+  await session.events((record) => {
+    const { kind, data } = noteIn(record);
+    if (kind !== roundNote || data['attempt'] !== context.assignment.attempt) return;
     const { round, snapshot, said, reason } = data;
     if (typeof round !== 'number' || typeof snapshot !== 'string' || typeof said !== 'string') return;
     const failure = reason === 'HarnessRefused' ? refusedFor(said) : stillFails(round, said);
@@ -95,16 +95,10 @@ interface Serving {
 }
 
 class Rounds {
-  readonly #at: HarnessAt;
-  readonly #endpoint: ModelEndpoint | null;
-  readonly #acts: ActServer | null;
-  readonly #gate: Gate;
+  readonly #at: HarnessAt & Serving;
 
-  constructor(at: HarnessAt, { endpoint, acts, gate }: Serving) {
+  constructor(at: HarnessAt & Serving) {
     this.#at = at;
-    this.#endpoint = endpoint;
-    this.#acts = acts;
-    this.#gate = gate;
   }
 
   /** Runs one round, from the tree of the last good snapshot to the next state, or to the outcome. */
@@ -116,11 +110,11 @@ class Rounds {
     const step = progress.step('repair', `run ${round} of ${harness.command[0] ?? ''}`);
     progress.say(`run ${round} of ${harness.rounds} of the agent program`);
     try {
-      const filled = fill(harness, context.task, this.#endpoint, standing.said);
+      const filled = fill(harness, context.task, this.#at.endpoint, standing.said);
       await this.#beginActs(standing.snapshot);
-      const program = { scope, endpoint: this.#endpoint, acts: this.#acts, stallSeconds: harness.stallSeconds, round };
+      const program = { scope, endpoint: this.#at.endpoint, acts: this.#at.acts, stallSeconds: harness.stallSeconds, round };
       const run = await this.#run(program, filled);
-      await this.#endpoint?.settled();
+      await this.#at.endpoint?.settled();
       this.#assertUsable(run);
       const next = await this.#judge(standing, run);
       progress.change(step, { state: 'result' in next ? 'Done' : 'Failed' });
@@ -139,14 +133,14 @@ class Rounds {
     try {
       return await runProgram(program, filled);
     } finally {
-      await this.#acts?.end();
+      await this.#at.acts?.end();
     }
   }
 
   async #beginActs(snapshot: string): Promise<void> {
-    if (this.#acts === null) return;
+    if (this.#at.acts === null) return;
     const found = (await this.#at.scope.session.snapshots()).find(({ id }) => id === snapshot);
-    this.#acts.begin({ id: snapshot, digest: found?.manifestDigest ?? '' });
+    this.#at.acts.begin({ id: snapshot, digest: found?.manifestDigest ?? '' });
   }
 
   async #back(snapshot: string): Promise<void> {
@@ -172,7 +166,7 @@ class Rounds {
       );
     }
     // The model was away: another attempt may go better.
-    if (end.exitCode !== 0 && this.#endpoint?.failure != null) throw this.#endpoint.failure;
+    if (end.exitCode !== 0 && this.#at.endpoint?.failure != null) throw this.#at.endpoint.failure;
   }
 
   get #program(): string {
@@ -187,7 +181,7 @@ class Rounds {
     if (!changed && standing.failure === null) throw useless(this.#program, run, null);
     if (!changed) return this.#stand({ ...standing, rounds: round });
     const after = await session.snapshot(`round ${round}`);
-    const { refused } = await judgeEffects(session, baseline, this.#gate, standing.snapshot, after.id);
+    const { refused } = await judgeEffects(session, baseline, this.#at.gate, standing.snapshot, after.id);
     if (refused !== null) {
       await session.restore(standing.snapshot);
       meter.add('vetoes');

@@ -1,3 +1,4 @@
+import { line } from '../base/text.ts';
 import { newExecId } from '@agentfleet/keeper/client';
 import { isArtifactCheck, isCommandCheck, type Check } from '@agentfleet/protocol/api';
 import { maxNoteBytes, maxNotes, type Note, type SnapshotRecord } from '@agentfleet/protocol/keeper';
@@ -343,7 +344,7 @@ const maxSchema = 4000;
  * asked({ name: 'unit', type: 'Command', command: ['npm', 'test'], … }); // 'npm test'
  */
 function asked(check: Check): string {
-  if (isCommandCheck(check)) return check.command.map(quoted).join(' ');
+  if (isCommandCheck(check)) return line(check.command);
   if (!isArtifactCheck(check)) return 'a person accepts the result, with the change as evidence';
   const { path, minBytes, contains = [], jsonSchema } = check;
   return [
@@ -352,9 +353,4 @@ function asked(check: Check): string {
     ...contains.map((text) => `it contains ${JSON.stringify(text)}`),
     ...(jsonSchema === undefined ? [] : [`it is JSON that fulfils the schema ${jsonSchema.slice(0, maxSchema)}`]),
   ].join('; ');
-}
-
-/** A word as a shell takes it, so that the command can be copied. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,3 +1,4 @@
+import { noteIn } from '../base/notes.ts';
 import type { ConversationMessage, ToolCall } from '@agentfleet/protocol/chat';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ModelProposal } from '../models/models.ts';
@@ -351,19 +352,17 @@ export class TranscriptReader {
   readonly #before: Charge[] = [];
   readonly #seen = new Set<string>();
 
-  readonly visit = ({ type, body }: AuditRecord): void => {
-    if (type !== 'Noted') return;
-    const { kind, data } = body as { readonly kind?: unknown; readonly data?: unknown };
-    if (typeof kind !== 'string' || typeof data !== 'object' || data === null) return;
-    const { attempt, note } = data as { readonly attempt?: unknown; readonly note?: unknown };
+  readonly visit = (record: AuditRecord): void => {
+    const { kind, data } = noteIn(record);
+    const { attempt, note } = data;
     if (typeof attempt !== 'number' || (typeof note === 'string' && this.#seen.has(note))) return;
     if (typeof note === 'string') this.#seen.add(note);
-    if (kind === 'Outcome') this.#goesOn = (data as { readonly class?: unknown }).class === 'Infrastructure';
+    if (kind === 'Outcome') this.#goesOn = data['class'] === 'Infrastructure';
     if (kind === 'Outcome' && attempt === this.#attempt) this.#current.end();
     if (kind === 'RolledBack') this.#goesOn = false;
     if (!this.#current.reads(kind)) return;
     this.#enter(attempt);
-    this.#current.apply(kind, data as LoopNotes[Kind]);
+    this.#current.apply(kind, data as unknown as LoopNotes[Kind]);
   };
 
   /** The conversation that an attempt goes on with; empty when it has to begin one. */

@@ -1,10 +1,11 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
+import { silentLog } from '@agentfleet/kube';
 import type { ChatRequest, GatewayErrorCode, TokenUsage, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../base/failure.ts';
+import { hastyClock, serveHttp } from '../testing/localHttp.ts';
 import { ChatModelsClient } from './client.ts';
 import { UselessAnswer, type ModelReply, type ModelRequest } from './models.ts';
 
@@ -29,22 +30,6 @@ const completion = {
   usage: { prompt_tokens: 5, completion_tokens: 1 },
 };
 
-/** Time whose waits between two tries pass at once and are counted; deadlines are real. */
-const hasty = (): Clock => {
-  let passed = 0;
-  return {
-    now: () => systemClock.now(),
-    monotonic: () => passed + systemClock.monotonic(),
-    after: (ms, run) => {
-      if (ms > 60_000) return systemClock.after(ms, run);
-      return systemClock.after(0, () => {
-        passed += ms;
-        run();
-      });
-    },
-  };
-};
-
 interface Seen {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
@@ -54,18 +39,14 @@ type Handler = (response: ServerResponse, seen: Seen, calls: number) => void;
 
 async function gateway(handler: Handler) {
   const seen: Seen[] = [];
-  const server = createServer((incoming, response) => {
-    let text = '';
-    incoming.setEncoding('utf8');
-    incoming.on('data', (chunk: string) => (text += chunk));
-    incoming.on('end', () => {
-      const one = { path: incoming.url ?? '', headers: incoming.headers, body: JSON.parse(text) as ChatRequest };
+  const server = await serveHttp((incoming, response) => {
+    void json(incoming).then((body) => {
+      const one = { path: incoming.url ?? '', headers: incoming.headers, body: body as ChatRequest };
       seen.push(one);
       handler(response, one, seen.length);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url } = server;
   const chat = { contextTokens: 10_000, maxOutputTokens: 1000, toolCalls: 'Native' as const };
   const expert: ExpertEndpoint = { name: 'gen', role: 'Generalist', engine: 'OpenAI', domains: ['*'], url, chat };
   const forgotten: string[] = [];
@@ -75,7 +56,7 @@ async function gateway(handler: Handler) {
       forget: (audience) => void forgotten.push(audience),
     },
     audience: 'agentfleet-gateway:ns/pool',
-    clock: hasty(),
+    clock: hastyClock(60_000),
     random: () => 0,
     log: silentLog,
   });
@@ -86,8 +67,7 @@ async function gateway(handler: Handler) {
   ): Promise<ModelReply> => client.complete({ ...expert, ...of }, { ...request, ...change }, signal);
   const close = async (): Promise<void> => {
     await client.close();
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    await server[Symbol.asyncDispose]();
   };
   return { url, seen, forgotten, ask, json: { chat: { ...chat, toolCalls: 'Json' as const } }, [Symbol.asyncDispose]: close };
 }
@@ -293,7 +273,7 @@ describe('asking a chat model', () => {
     ['audience', 'ModelUnreachable', 'no token for it was given: forbidden'],
   ] as const)('needs the audience %s and a token', async ([audience, reason, words]) => {
     const tokens = { token: () => Promise.reject(new Error('forbidden')), forget: () => undefined };
-    const client = new ChatModelsClient({ tokens, audience, clock: hasty(), random: () => 0, log: silentLog });
+    const client = new ChatModelsClient({ tokens, audience, clock: hastyClock(60_000), random: () => 0, log: silentLog });
     const expert: ExpertEndpoint = { name: 'gen', role: 'Generalist', engine: 'OpenAI', domains: ['*'], url: 'http://127.0.0.1:1' };
     const failure = await failureOf(client.complete(expert, request, new AbortController().signal));
     expect([failure.failureClass, failure.reason]).toEqual(['Infrastructure', reason]);

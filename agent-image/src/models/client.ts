@@ -8,13 +8,15 @@ import {
   type ChatRequest,
   type TokenUsage,
 } from '@agentfleet/protocol/chat';
-import { AttemptFailure } from '../base/failure.ts';
+import { AttemptFailure, reasonOf } from '../base/failure.ts';
+import { type Try, retried, retryAfterMs, textWithin } from '../base/requests.ts';
+import { jsonIn } from '../base/text.ts';
 import { Ajv } from 'ajv';
 import { inSpan, outgoingHeaders } from '@agentfleet/protocol/tracing';
-import { APIError, OpenAI } from 'openai';
-import { Agent, fetch as undiciFetch, type Dispatcher } from 'undici';
-import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random, type TokenSource } from '@agentfleet/kube';
+import { Agent, fetch, type Dispatcher } from 'undici';
+import { asError, deadline, type Clock, type Log, type Random, type TokenSource } from '@agentfleet/kube';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import { fieldsOf } from '@agentfleet/protocol/text';
 import { proposalOf, reportedUsage, unreadUsage, usageOf, wireMessages, wireTools } from './convert.ts';
 import { jsonConversation, jsonFormat, jsonProposal } from './jsonProtocol.ts';
 import {
@@ -78,11 +80,7 @@ interface ModelRefusal {
  * @param body `error` of the answer's body
  */
 export function modelRefusal(expert: string, status: number, body: unknown): ModelRefusal {
-  const { code, message, retryable } = (body ?? {}) as {
-    readonly code?: unknown;
-    readonly message?: unknown;
-    readonly retryable?: unknown;
-  };
+  const { code, message, retryable } = fieldsOf(body);
   const known = gatewayErrorCodes.find((one) => one === code);
   if (known === undefined) {
     const said = typeof message === 'string' ? `: ${message.slice(0, 300)}` : '';
@@ -111,7 +109,6 @@ interface ChatModelsOptions {
 const maxWaitMs = 30_000;
 /** Time limit of one try, ms: the gateway has its own limits, and retries a model. */
 const tryMs = 900_000;
-const retries = { baseMs: 250, factor: 2, capMs: 4000, jitter: 0.5, resetMs: 60_000 };
 /** Largest answer, bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 
@@ -124,13 +121,7 @@ const extraWords: Readonly<Record<Extra, RegExp>> = {
 
 const validate = new Ajv({ strict: false }).compile<ChatCompletion>(ChatCompletion);
 
-interface Posting {
-  readonly signal: AbortSignal;
-  /** Called when an answer begins. */
-  readonly onBegin: () => void;
-}
-
-type Try = { readonly reply: ModelReply } | { readonly refusal: ModelRefusal; readonly retryAfterMs: number };
+type Tried = Try<ModelReply, Pick<ModelRefusal, 'code' | 'billed' | 'failure'>>;
 
 /** Asks the chat models of a pool through its gateway. One instance serves one assignment. */
 export class ChatModelsClient implements ChatModels {
@@ -156,28 +147,26 @@ export class ChatModelsClient implements ChatModels {
     return inSpan(`ask ${expert.name}`, { kind: 'Client', attributes }, () => this.#complete(expert, request, signal));
   }
 
-  async #complete(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<ModelReply> {
+  #complete(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<ModelReply> {
     const { clock, random, log } = this.#options;
-    const backoff = new Backoff(retries, clock, random);
-    let until: number | null = null;
+    const onRetry = (failure: Error, waitMs: number): void =>
+      log.warn('a chat model is asked again', { expert: expert.name, error: failure.message, waitMs });
+    return retried(() => this.#tryWithout(expert, request, signal), { clock, random, maxWaitMs, signal, onRetry });
+  }
+
+  /** One try, and more of them at once without parameters that the model's server refuses. */
+  async #tryWithout(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<Try<ModelReply>> {
     for (;;) {
       signal.throwIfAborted();
       const tried = await this.#try(expert, request, signal);
-      if ('reply' in tried) return tried.reply;
-      signal.throwIfAborted();
-      const { refusal, retryAfterMs } = tried;
-      if (refusal.billed !== null) request.onBilled?.(refusal.billed);
-      if (this.#doesWithout(expert, refusal)) continue;
-      until ??= clock.monotonic() + maxWaitMs;
-      const wait = Math.max(retryAfterMs, backoff.next());
-      if (!refusal.retry || clock.monotonic() + wait > until) throw refusal.failure;
-      log.warn('a chat model is asked again', { expert: expert.name, error: refusal.failure.message, waitMs: Math.round(wait) });
-      await sleep(clock, wait, signal);
+      if ('value' in tried || signal.aborted) return tried;
+      if (tried.billed !== null) request.onBilled?.(tried.billed);
+      if (!this.#doesWithout(expert, tried)) return tried;
     }
   }
 
   async forward(expert: ExpertEndpoint, request: ForwardedRequest, signal: AbortSignal): Promise<ForwardedAnswer> {
-    const limit = deadline(this.#options.clock, tryMs, signal);
+    using limit = deadline(this.#options.clock, tryMs, signal);
     try {
       const within = AbortSignal.any([signal, limit.signal]); // its body continues after the time limit
       const answer = await this.#send(expert, request, within);
@@ -189,8 +178,6 @@ export class ChatModelsClient implements ChatModels {
     } catch (error) {
       signal.throwIfAborted();
       throw error instanceof AttemptFailure ? error : unreachable(expert, limit.expired() ? null : error);
-    } finally {
-      limit.dispose();
     }
   }
 
@@ -199,11 +186,7 @@ export class ChatModelsClient implements ChatModels {
     { path, body, requestId, task, conversation }: ForwardedRequest,
     signal: AbortSignal,
   ): Promise<ForwardedAnswer> {
-    const {
-      status,
-      headers,
-      body: pieces,
-    } = await undiciFetch(new URL(path, expert.url), {
+    const answer = await fetch(new URL(path, expert.url), {
       method: 'POST',
       body,
       headers: {
@@ -219,58 +202,34 @@ export class ChatModelsClient implements ChatModels {
       dispatcher: this.#dispatcher,
       signal,
     });
-    return { status, headers, body: (pieces ?? []) as AsyncIterable<Uint8Array> };
+    return { status: answer.status, headers: answer.headers, body: (answer.body ?? []) as AsyncIterable<Uint8Array> };
   }
 
-  async #try(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<Try> {
-    const limit = deadline(this.#options.clock, tryMs, signal);
+  async #try(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<Tried> {
+    using limit = deadline(this.#options.clock, tryMs, signal);
     let began = false;
     let answer: unknown;
     try {
-      answer = await this.#post(expert, request, { signal: limit.signal, onBegin: () => (began = true) });
-      return { reply: this.#reply(expert, request, answer) };
-    } catch (thrown) {
-      // The library wraps what its `fetch` throws.
-      const error = thrown instanceof APIError && thrown.cause instanceof AttemptFailure ? thrown.cause : thrown;
+      const body = JSON.stringify(this.#body(expert, request));
+      const { status, headers, body: parts } = await this.#send(expert, { ...request, path: chatRoutes.completions, body }, limit.signal);
+      began = status >= 200 && status < 300;
+      const text = await textWithin(maxAnswerBytes, parts, () => tooLong(expert));
+      if (!began) return this.#refusal(expert, status, jsonIn(text), retryAfterMs(headers.get('retry-after')));
+      answer = JSON.parse(text);
+      return { value: this.#reply(expert, request, answer) };
+    } catch (error) {
       // The gateway answers when it has the whole answer, which is billed.
       const billed = began ? (reportedUsage(answer) ?? unreadUsage(request)) : null;
-      if (error instanceof AttemptFailure) return { refusal: { retry: false, code: null, billed, failure: error }, retryAfterMs: 0 };
-      if (error instanceof APIError && typeof error.status === 'number') return this.#refusal(expert, error);
-      const failure = unreachable(expert, limit.expired() ? null : error);
-      return { refusal: { retry: true, code: null, billed, failure }, retryAfterMs: 0 };
-    } finally {
-      limit.dispose();
+      if (error instanceof AttemptFailure) return { code: null, billed, failure: error, retryMs: undefined };
+      return { code: null, billed, failure: unreachable(expert, limit.expired() ? null : error), retryMs: 0 };
     }
   }
 
-  #refusal(expert: ExpertEndpoint, { status, error, headers }: APIError): Try {
-    const refusal = modelRefusal(expert.name, Number(status), error);
+  #refusal(expert: ExpertEndpoint, status: number, answer: unknown, afterMs: number): Tried {
+    const { retry, ...refusal } = modelRefusal(expert.name, status, fieldsOf(answer)['error']);
     const { audience } = this.#options;
     if (status === 401 && audience !== undefined) this.#options.tokens.forget(audience);
-    const seconds = Number(headers?.get('retry-after') ?? 0);
-    return { refusal, retryAfterMs: Number.isFinite(seconds) ? Math.max(0, seconds) * 1000 : 0 };
-  }
-
-  async #post(expert: ExpertEndpoint, request: ModelRequest, { signal, onBegin }: Posting): Promise<unknown> {
-    const client = new OpenAI({
-      apiKey: await this.#token(expert),
-      baseURL: new URL('/v1', expert.url).href,
-      maxRetries: 0,
-      timeout: tryMs,
-      fetch: boundedFetch(this.#dispatcher, expert, onBegin),
-      // The client must not read the environment.
-      organization: null,
-      project: null,
-      logLevel: 'off',
-    });
-    const headers = {
-      [chatHeaders.request]: request.requestId,
-      [chatHeaders.task]: request.task,
-      [chatHeaders.conversation]: request.conversation,
-      ...outgoingHeaders(),
-    };
-    const path = chatRoutes.completions.slice('/v1'.length);
-    return client.post(path, { body: this.#body(expert, request), headers, signal });
+    return { ...refusal, retryMs: retry ? afterMs : undefined };
   }
 
   async #token({ name }: ExpertEndpoint): Promise<string> {
@@ -299,7 +258,7 @@ export class ChatModelsClient implements ChatModels {
   }
 
   /** Returns whether the request is sent again at once without the refused parameter. */
-  #doesWithout({ name }: ExpertEndpoint, { code, failure }: ModelRefusal): boolean {
+  #doesWithout({ name }: ExpertEndpoint, { code, failure }: Pick<ModelRefusal, 'code' | 'failure'>): boolean {
     if (code !== 'InvalidRequest' && code !== 'ProviderRefused') return false;
     const before = this.#refused.get(name) ?? new Set();
     const extra = (Object.keys(extraWords) as Extra[]).find((one) => !before.has(one) && extraWords[one].test(failure.message));
@@ -328,34 +287,11 @@ export class ChatModelsClient implements ChatModels {
 
 /** @param error null: no answer came in time */
 function unreachable({ name, url }: ExpertEndpoint, error: unknown): AttemptFailure {
-  const what = error === null ? `no answer within ${tryMs / 1000} s` : causeOf(error);
+  const what = error === null ? `no answer within ${tryMs / 1000} s` : reasonOf(error);
   const message = `the gateway of expert ${name} at ${url}: ${what}; look at the pods of the pool's gateway`;
   return new AttemptFailure('Infrastructure', 'ModelUnreachable', message, { cause: error });
 }
 
-/** @param onBegin called when an answer of status 2xx begins. Returns a `fetch` that follows no redirect and reads no endless answer. */
-function boundedFetch(dispatcher: Dispatcher, { name }: ExpertEndpoint, onBegin: () => void): typeof globalThis.fetch {
-  const fetch = async (url: string, init: object): Promise<Response> => {
-    const response = await undiciFetch(url, { ...init, redirect: 'manual', dispatcher });
-    const { status, headers } = response;
-    if (response.ok) onBegin();
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of response.body ?? []) {
-      const part = chunk as Uint8Array;
-      bytes += part.length;
-      if (bytes > maxAnswerBytes)
-        throw new UselessAnswer('ModelMalformed', `expert ${name} answered more than ${maxAnswerBytes} bytes; lower its maxOutputTokens`);
-      chunks.push(part);
-    }
-    return new Response(Buffer.concat(chunks), { status, headers: [...headers] });
-  };
-  return fetch as unknown as typeof globalThis.fetch;
-}
-
-/** The innermost words of an error of a connection. */
-function causeOf(error: unknown): string {
-  let at = asError(error);
-  for (let depth = 0; depth < 8 && at.cause instanceof Error; depth += 1) at = at.cause;
-  return at.message || at.name;
+function tooLong({ name }: ExpertEndpoint): UselessAnswer {
+  return new UselessAnswer('ModelMalformed', `expert ${name} answered more than ${maxAnswerBytes} bytes; lower its maxOutputTokens`);
 }

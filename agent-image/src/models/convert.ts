@@ -1,6 +1,8 @@
 import type { ConversationMessage, TokenUsage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
+import { fieldsOf, textOf } from '@agentfleet/protocol/text';
 import { WireUsage, type ChatCompletion, type WireMessage, type WireTool } from '@agentfleet/protocol/chat';
 import { Ajv } from 'ajv';
+import { jsonIn } from '../base/text.ts';
 import type { ModelProposal, ModelRequest } from './models.ts';
 
 type Assistant = Extract<ConversationMessage, { readonly role: 'Assistant' }>;
@@ -68,16 +70,7 @@ function append(wire: WireMessage[], role: 'system' | 'user', text: string): voi
 
 /** Arguments that are no object are wrapped: templates of models parse them, and fail on others. */
 function wireCall({ id, name, arguments: text }: ToolCall): NonNullable<WireMessage['tool_calls']>[number] {
-  return { id, type: 'function', function: { name, arguments: isObject(text) ? text : JSON.stringify({ unparsed: text }) } };
-}
-
-function isObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
+  return { id, type: 'function', function: { name, arguments: isObject(jsonIn(text)) ? text : JSON.stringify({ unparsed: text }) } };
 }
 
 export function wireTools(tools: readonly ToolDefinition[]): WireTool[] {
@@ -99,17 +92,17 @@ function brief(schema: Schema): Record<string, unknown> {
 }
 
 function briefPart(key: string, value: unknown): unknown {
-  if (!isSchema(value)) return value;
-  if (key === 'properties') return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, isSchema(one) ? brief(one) : one]));
+  if (!isObject(value)) return value;
+  if (key === 'properties') return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, isObject(one) ? brief(one) : one]));
   return key === 'items' ? brief(value) : value;
 }
 
-const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Reports whether a value is a JSON object. */
+const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Returns one answer of a model. `fallbackId` names calls without an id, or with one that another call of the answer has. */
 export function proposalOf({ message, finish_reason: finish, logprobs }: Choice, fallbackId: string): ModelProposal {
-  const refusal = (message as { readonly refusal?: unknown }).refusal;
-  const text = textOf(message.content) || (typeof refusal === 'string' ? refusal : '');
+  const text = contentOf(message.content) || textOf(fieldsOf(message)['refusal']);
   const calls = callsOf(message.tool_calls ?? [], fallbackId);
   return {
     text,
@@ -120,7 +113,7 @@ export function proposalOf({ message, finish_reason: finish, logprobs }: Choice,
   };
 }
 
-function textOf(content: WireMessage['content']): string {
+function contentOf(content: WireMessage['content']): string {
   if (typeof content === 'string') return content;
   const parts = content ?? [];
   return parts.map((part) => ('text' in part && typeof part.text === 'string' ? part.text : '')).join('');
@@ -170,7 +163,7 @@ const isUsage = new Ajv({ strict: false }).compile<WireUsage>(WireUsage);
 
 /** Returns the usage that a body, or the error of one, reports; null: none that can be read. */
 export function reportedUsage(body: unknown): TokenUsage | null {
-  const { usage } = (body ?? {}) as { readonly usage?: unknown };
+  const { usage } = fieldsOf(body);
   return isUsage(usage) ? tokensOf(usage) : null;
 }
 

@@ -1,3 +1,3 @@
-/** The chat models of a pool behind its gateway. Imports the attempt's failure and protocol. */
+/** The chat models of a pool behind its gateway. Imports `base` and protocol. */
 export { ChatModelsClient, modelRefusal } from './client.ts';
 export type { ChatModels, ForwardedAnswer } from './models.ts';

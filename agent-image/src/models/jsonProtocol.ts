@@ -1,4 +1,6 @@
 import type { ConversationMessage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
+import { fieldsOf, textOf } from '@agentfleet/protocol/text';
+import { jsonIn } from '../base/text.ts';
 import { fenced } from './fence.ts';
 import type { ModelProposal } from './models.ts';
 
@@ -53,7 +55,7 @@ export function jsonConversation(
 }
 
 function written(thought: string, { name, arguments: text }: ToolCall): string {
-  return JSON.stringify({ thought, tool: name, arguments: parsed(text) ?? text });
+  return JSON.stringify({ thought, tool: name, arguments: jsonIn(text) ?? text });
 }
 
 /**
@@ -72,7 +74,7 @@ function actOf(text: string): Act | null {
   // Text of a model's reasoning may hold drafts of an object.
   const said = text.replace(/^[\s\S]*<\/think(?:ing)?>/, '').trim();
   for (const candidate of candidates(said)) {
-    const act = actIn(parsed(candidate.text));
+    const act = actIn(jsonIn(candidate.text));
     if (act !== null) return { ...act, thought: act.thought === '' ? candidate.before.trim() : act.thought };
   }
   return null;
@@ -120,29 +122,13 @@ function objectEnd(text: string, start: number): number | null {
   return null;
 }
 
-function actIn(value: unknown): Act | null {
-  if (!isRecord(value)) return null;
-  const inner = value['tool_call'] ?? value['function'] ?? value['action'];
-  if (isRecord(inner)) return actIn({ thought: value['thought'], ...inner });
-  const tool = value['tool'] ?? value['name'] ?? value['tool_name'] ?? inner;
-  if (typeof tool !== 'string' || tool === '') return null;
-  const given = value['arguments'] ?? value['args'] ?? value['parameters'] ?? value['input'] ?? {};
-  const { thought } = value;
-  return {
-    thought: typeof thought === 'string' ? thought : '',
-    tool,
-    arguments: typeof given === 'string' ? given : JSON.stringify(given),
-  };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+function actIn(given: unknown): Act | null {
+  const value = fieldsOf(given);
+  const named = value['tool_call'] ?? value['function'] ?? value['action'];
+  const inner = fieldsOf(named);
+  if (Object.keys(inner).length > 0) return actIn({ thought: value['thought'], ...inner });
+  const tool = textOf(value['tool'] ?? value['name'] ?? value['tool_name'] ?? named);
+  if (tool === '') return null;
+  const args = value['arguments'] ?? value['args'] ?? value['parameters'] ?? value['input'] ?? {};
+  return { thought: textOf(value['thought']), tool, arguments: typeof args === 'string' ? args : JSON.stringify(args) };
 }

@@ -1,4 +1,5 @@
 import { maxPlanNodes, type Run } from '@agentfleet/protocol/api';
+import { shortened } from '../base/text.ts';
 
 /** Facts that an attempt may rely on. A fact is established only by the node that made it true. */
 export type Fact =
@@ -159,8 +160,6 @@ function shown({ id, kind, intent, state }: PlanNode): Shown {
   return { id, kind, intent: cut(intent), state };
 }
 
-/** Cuts by code points, so that no character is cut in two. */
 function cut(text: string): string {
-  const points = Array.from(text.replaceAll(/\s+/g, ' ').trim());
-  return points.length <= maxIntent ? points.join('') : `${points.slice(0, maxIntent - 1).join('')}…`;
+  return shortened(text.replaceAll(/\s+/g, ' ').trim(), maxIntent);
 }

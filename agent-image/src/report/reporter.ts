@@ -14,6 +14,7 @@ import {
 import { Ajv, type ValidateFunction } from 'ajv';
 import { ajvOptions, Run, type AgentTask } from '@agentfleet/protocol/api';
 import type { Report } from '../attempt/ports.ts';
+import { Waiters } from '../base/waiters.ts';
 import { trim } from './shape.ts';
 
 /** Meaning of a failed status write. */
@@ -115,8 +116,8 @@ export class Reporter {
   #firstSentAt = Infinity;
   #sentAt = -Infinity;
   #closed = false;
-  #wake: () => void = () => {};
-  readonly #waiters = new Set<() => void>();
+  /** Woken by each change and each write. */
+  readonly #moved = new Waiters();
 
   constructor(options: ReporterOptions) {
     this.#options = options;
@@ -139,20 +140,15 @@ export class Reporter {
     this.#run = { ...run, ...rest, ...(held !== undefined && { pendingApproval: held }), attempt, epoch };
     this.#changes += 1;
     if (options.urgent === true) this.#urgent = true;
-    this.#wake();
+    this.#moved.wake();
   }
 
   /** Resolves with true when everything reported so far is written, with false when it never will be. */
   async flush(signal: AbortSignal): Promise<boolean> {
     const upTo = this.#changes;
     this.#urgent ||= this.#written < upTo;
-    this.#wake();
-    while (this.#written < upTo && !this.#closed && !signal.aborted) {
-      await new Promise<void>((resolve) => {
-        this.#waiters.add(resolve);
-        signal.addEventListener('abort', () => resolve(), { once: true });
-      });
-    }
+    this.#moved.wake();
+    while (this.#written < upTo && !this.#closed && !signal.aborted) await this.#moved.next(signal);
     return this.#written >= upTo;
   }
 
@@ -179,14 +175,8 @@ export class Reporter {
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const limit = deadline(this.#options.clock, Math.min(ms, 2 ** 31 - 1), signal);
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-      limit.signal.addEventListener('abort', () => resolve(), { once: true });
-      if (limit.signal.aborted) resolve();
-    });
-    this.#wake = () => {};
-    limit.dispose();
+    using limit = deadline(this.#options.clock, Math.min(ms, 2 ** 31 - 1), signal);
+    await this.#moved.next(limit.signal);
   }
 
   async #write(signal: AbortSignal): Promise<void> {
@@ -266,18 +256,12 @@ export class Reporter {
   #done(upTo: number, text: string): void {
     this.#written = upTo;
     this.#last = text;
-    this.#release();
+    this.#moved.wake();
   }
 
   #end(): void {
     this.#closed = true;
-    this.#wake();
-    this.#release();
-  }
-
-  #release(): void {
-    for (const resolve of this.#waiters) resolve();
-    this.#waiters.clear();
+    this.#moved.wake();
   }
 }
 

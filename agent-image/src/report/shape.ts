@@ -9,8 +9,8 @@ import {
   type Usage,
 } from '@agentfleet/protocol/api';
 import { printableLines } from '@agentfleet/protocol/text';
+import { shortened } from '../base/text.ts';
 
-const ellipsis = '…';
 const answerMarker = '\n… cut; the whole answer is an artifact';
 const patchMarker = '\n… cut; the whole change is an artifact\n';
 
@@ -20,8 +20,7 @@ const patchMarker = '\n… cut; the whole change is an artifact\n';
  */
 export function cut(text: string, max: number): string {
   const shown = printableLines(text.replaceAll('\r\n', '\n')).join('\n');
-  const all = Array.from(shown);
-  return (all.length <= max ? shown : `${all.slice(0, Math.max(0, max - 1)).join('')}${ellipsis}`).toWellFormed();
+  return shortened(shown, max).toWellFormed();
 }
 
 /** The text as {@link cut} shows it, at most `maxBytes` of UTF-8; a longer one ends with a mark. */

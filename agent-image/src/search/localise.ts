@@ -232,10 +232,13 @@ export function failingTests(runs: readonly Ran[]): FailingTest[] {
   return runs.flatMap(testsOf).slice(0, maxTests);
 }
 
+/** The failing tests that a runner names; groups and the run as a whole are none. */
+export function failingIn({ tests }: Ran['results']): Ran['results']['tests'] {
+  return tests.filter(({ kind, outcome, id }) => kind !== 'Group' && id !== wholeRun && (outcome === 'Failed' || outcome === 'Errored'));
+}
+
 function testsOf({ results, output }: Ran): FailingTest[] {
-  const failing = results.tests.filter(
-    ({ kind, outcome, id }) => kind !== 'Group' && id !== wholeRun && (outcome === 'Failed' || outcome === 'Errored'),
-  );
+  const failing = failingIn(results);
   const trace = tail(output, maxTrace);
   if (failing.length === 0) return [{ id: wholeRun, message: tail(output, 2000), trace }];
   return failing.slice(0, maxTests).map(({ id, message = '' }, at) => ({ id: id.slice(0, 512), message, ...(at === 0 && { trace }) }));

@@ -14,7 +14,7 @@ import {
   controlStep,
   proposers,
 } from '../attempt/notes.ts';
-import type { Focus } from './localise.ts';
+import { failingIn, type Focus } from './localise.ts';
 import type { Control, Plan, Ranked, Ranking } from '../attempt/ports.ts';
 import { SearchNode, stateAfter, type Start } from './node.ts';
 import { propose } from './proposals.ts';
@@ -90,9 +90,7 @@ function testsTotal({ run: { results } }: Pick<Proof, 'run'>): number {
 }
 
 function testsFailed({ run: { results, end } }: Pick<Proof, 'run'>): number {
-  const failed = results.tests.filter(
-    ({ kind, id, outcome }) => kind !== 'Group' && id !== wholeRun && (outcome === 'Failed' || outcome === 'Errored'),
-  ).length;
+  const failed = failingIn(results).length;
   return failed === 0 && end.exitCode !== 0 ? 1 : failed;
 }
 

@@ -42,21 +42,23 @@ const asked = (requestId: string, more: Partial<Answered<'Score'>> = {}): Answer
   ...more,
 });
 
-type Said = { readonly answer: ScoreResponse; readonly millis: number } | { readonly failed: string } | 'hangs';
+type Said = { readonly value: ScoreResponse } | { readonly failure: Error; readonly why: string } | 'hangs';
 
 interface Bench {
   shadow: ShadowBrief | undefined;
   readonly sent: { readonly url: string; readonly timeoutMillis: number }[];
 }
 
-function bench(said: (at: number) => Said = () => ({ answer: response, millis: 7 }), shadow: ShadowBrief | undefined = brief) {
+function bench(said: (at: number) => Said = () => ({ value: response }), shadow: ShadowBrief | undefined = brief) {
   const clock = new VirtualClock();
   const lane = new Lane();
   const state: Bench = { shadow, sent: [] };
   const ask = async ({ to, timeoutMillis }: { to: { url: string }; timeoutMillis: number }, signal: AbortSignal): Promise<object> => {
     const answer = said(state.sent.push({ url: to.url, timeoutMillis }) - 1);
     if (answer !== 'hangs') return answer;
-    return new Promise((resolve) => signal.addEventListener('abort', () => resolve({ failed: 'aborted' }), { once: true }));
+    return new Promise((resolve) =>
+      signal.addEventListener('abort', () => resolve({ failure: new Error(), why: 'aborted' }), { once: true }),
+    );
   };
   const client = { ask } as never;
   const mirror = new Mirror({ shadow: () => state.shadow, before: undefined, client, lane, clock, log: silentLog });
@@ -117,7 +119,7 @@ describe('copies of requests', () => {
   });
 
   it('are sent once: a failed or incomparable one is counted and not retried', async () => {
-    const { clock, state, mirror, copy } = bench(() => ({ failed: 'it answered 503' }));
+    const { clock, state, mirror, copy } = bench(() => ({ failure: new Error(), why: 'it answered 503' }));
     copy('a');
     await clock.advance(60_000);
     expect([state.sent.length, mirror.counts?.failed]).toEqual([1, 1]);
@@ -167,7 +169,7 @@ describe('copies of requests', () => {
   });
 
   it('whatever the shadow answers: each copy is counted once, and no place is lost', async () => {
-    const said = fc.constantFrom<Said>({ answer: response, millis: 3 }, { failed: 'no' }, 'hangs');
+    const said = fc.constantFrom<Said>({ value: response }, { failure: new Error(), why: 'no' }, 'hangs');
     await fc.assert(
       fc.asyncProperty(fc.array(said, { minLength: 1, maxLength: 30 }), fc.nat({ max: 3 }), async (answers, pause) => {
         const { clock, lane, mirror, copy } = bench((at) => answers[at % answers.length] ?? 'hangs');

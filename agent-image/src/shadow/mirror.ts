@@ -1,56 +1,11 @@
-import { asError, deadline, type Clock, sleep, type Log } from '@agentfleet/kube';
-import { routes, type GenerateResponse, generateBounds } from '@agentfleet/protocol/inference';
-import type { Bearer } from '@agentfleet/protocol/tokens';
-import type { Dispatcher } from 'undici';
-import { answerReader, post, type Capability, type Exchanges } from '../experts/index.ts';
+import { asError, type Clock, sleep, type Log } from '@agentfleet/kube';
+import type { GenerateResponse } from '@agentfleet/protocol/inference';
+import { generateMillis, type Capability, type Exchanges, type InferenceClient, type Part } from '../experts/index.ts';
 import { createHash } from 'node:crypto';
 import type { ShadowReport } from '@agentfleet/protocol/api';
 import type { ExpertEndpoint, ShadowBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
 import { compared, noCounts, plus, type Comparison } from './counts.ts';
 import type { Experts } from '../attempt/ports.ts';
-
-/** One copy. */
-export interface Copy<C extends Capability> {
-  readonly to: { readonly name: string; readonly url: string };
-  readonly capability: C;
-  readonly request: Exchanges[C]['request'];
-  readonly timeoutMillis: number;
-}
-
-/** Its answer and duration, or why there is none. */
-type CopyAnswer<C extends Capability> = { readonly answer: Exchanges[C]['response'] } | { readonly failed: string };
-
-interface CopyOptions {
-  readonly clock: Clock;
-  readonly dispatcher?: Dispatcher;
-  readonly bearer?: Bearer | undefined;
-}
-
-/** Asks a shadow: once, with a separate time limit. One instance serves all tasks of a worker. */
-export class CopyClient {
-  readonly #options: CopyOptions;
-  readonly #read = answerReader();
-
-  constructor(options: CopyOptions) {
-    this.#options = options;
-  }
-
-  /** Never rejects. */
-  async ask<C extends Capability>({ to, capability, request, timeoutMillis }: Copy<C>, signal: AbortSignal): Promise<CopyAnswer<C>> {
-    const { clock, dispatcher, bearer } = this.#options;
-    const limit = deadline(clock, timeoutMillis, signal);
-    try {
-      const posting = { name: to.name, url: to.url, route: routes[capability], body: request, dispatcher, bearer };
-      const { status, text } = await post(posting, limit.signal);
-      if (status !== 200) return { failed: `it answered ${status}` };
-      return { answer: this.#read(capability, text, request) };
-    } catch (error) {
-      return { failed: limit.expired() ? `no answer within ${timeoutMillis} ms` : asError(error).message };
-    } finally {
-      limit.dispose();
-    }
-  }
-}
 
 /**
  * Bounds the copies that a worker has in flight. Real requests have priority: while more of them are waiting than
@@ -95,7 +50,7 @@ interface MirrorOptions {
   readonly shadow: () => ShadowBrief | undefined;
   /** Counts of earlier attempts of the task, of whatever rollout. */
   readonly before: ShadowReport | undefined;
-  readonly client: Pick<CopyClient, 'ask'>;
+  readonly client: Pick<InferenceClient, 'ask'>;
   /** Shared by all tasks of a worker. */
   readonly lane: Lane;
   readonly clock: Clock;
@@ -203,11 +158,11 @@ export class Mirror {
     const timeoutMillis = capability === 'Score' ? (brief.verifier?.timeoutMillis ?? answered.timeoutMillis) : answered.timeoutMillis;
     const said = await client.ask({ to, capability, request, timeoutMillis }, signal);
     if (signal.aborted) return;
-    if ('failed' in said) {
-      log.debug('a shadow gave no answer', { part: to.name, capability, error: said.failed });
+    if ('failure' in said) {
+      log.debug('a shadow gave no answer', { part: to.name, capability, error: said.why });
       return this.#end(copy, { failed: 1 });
     }
-    const found = compare?.(said.answer, brief.verifier) ?? {};
+    const found = compare?.(said.value, brief.verifier) ?? {};
     this.#end(copy, { answered: 1 });
     this.#counts = compared(this.#of(brief), found);
   }
@@ -228,7 +183,7 @@ export class Mirror {
 
 interface Sent<C extends Capability> {
   readonly brief: ShadowBrief;
-  readonly to: { readonly name: string; readonly url: string };
+  readonly to: Part;
   readonly answered: Answered<C>;
 }
 
@@ -238,14 +193,11 @@ function fits<C extends Capability>({ verifier }: ShadowBrief, { capability, req
 }
 
 /** Returns the shadow's part for another one: of the same name, else of the same role. */
-function partOf({ experts, verifier }: ShadowBrief, { name, role }: Asked): Sent<Capability>['to'] | undefined {
+function partOf({ experts, verifier }: ShadowBrief, { name, role }: Asked): Part | undefined {
   if (role === 'Verifier') return verifier ?? undefined;
   const alike = experts.filter((expert) => expert.role === role);
   return alike.find((expert) => expert.name === name) ?? alike[0];
 }
-
-/** Time beside the search's own budget, ms; as real requests have. */
-const marginMs = 15_000;
 
 /** Wraps experts: their answered requests are copied; the answers stay theirs. */
 export function mirroredExperts(experts: Experts, mirror: Pick<Mirror, 'question'> | undefined): Experts {
@@ -255,7 +207,7 @@ export function mirroredExperts(experts: Experts, mirror: Pick<Mirror, 'question
     generate: async (expert, request, signal) => {
       const question = mirror.question();
       const answer = await experts.generate(expert, request, signal).finally(() => question.end());
-      const timeoutMillis = (request.budgetMillis ?? generateBounds.defaultBudgetMillis) + marginMs;
+      const timeoutMillis = generateMillis(request);
       question.copy({ part: expert, capability: 'Generate', request, timeoutMillis, compare: (shadow) => sameFirst(answer, shadow) });
       return answer;
     },

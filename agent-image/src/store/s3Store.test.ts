@@ -67,7 +67,7 @@ describe('trying again', () => {
     expect(stored).toMatchObject({ uri: 's3://agents/pool/a/x', bytes: 3 });
     expect(seen.map(({ method, url }) => `${method} ${url}`)).toEqual(Array.from({ length: 4 }, () => 'PUT /agents/pool/a/x'));
     expect(seen.map(({ headers }) => headers['content-length'])).toEqual(['3', '3', '3', '3']);
-    expect(clock.waits).toEqual([200, 400, 800]);
+    expect(clock.waits).toEqual([250, 500, 1000]);
   });
 
   it('waits as long as the store asks for', async () => {
@@ -83,6 +83,17 @@ describe('trying again', () => {
       message: 'get s3://agents/pool/a/x: status 503, SlowDown: Reduce your request rate',
     });
     expect(seen.length).toBeGreaterThan(3);
+  });
+
+  it('sends a large artifact again whose connection breaks late', async () => {
+    let passed = 0;
+    const late: Handler = (request) => {
+      passed += 60_000;
+      request.socket.destroy();
+    };
+    handlers = [late, accept];
+    await open({ clock: { ...clock, monotonic: () => clock.monotonic() + passed } }).put('x', 'abc', 'text/plain');
+    expect(seen).toHaveLength(2);
   });
 
   it('reports that there is no answer', async () => {

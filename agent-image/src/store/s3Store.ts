@@ -11,8 +11,10 @@ import {
 } from './store.ts';
 import { AwsV4Signer } from 'aws4fetch';
 import { EnvHttpProxyAgent, request as send, type Dispatcher } from 'undici';
-import { asError, Backoff, deadline, sleep, type Clock, type Random } from '@agentfleet/kube';
-import { refusalOf, type Refusal, readPage } from './xml.ts';
+import { deadline, type Clock, type Random } from '@agentfleet/kube';
+import { reasonOf } from '../base/failure.ts';
+import { type Try, retried, retryAfterMs } from '../base/requests.ts';
+import { refusalOf, readPage } from './xml.ts';
 import { createHash } from 'node:crypto';
 import { WebIdentity, type WebIdentitySettings } from './webIdentity.ts';
 
@@ -49,7 +51,7 @@ interface S3ClientOptions {
   readonly ca?: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** Longest time for which a request is retried, ms. */
+  /** Longest time for which a request that failed is retried, ms. */
   readonly maxWaitMs: number;
 }
 
@@ -74,9 +76,6 @@ const emptySha256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b785
 const tryMs = 128_000;
 const silenceMs = 30_000;
 const maxErrorBytes = 64 * 1024;
-const retries = { baseMs: 200, factor: 2, capMs: 5000, jitter: 0.5, resetMs: 60_000 };
-
-type Try = { readonly answer: S3Answer } | Refusal;
 
 /** Sends signed requests, again while the store is busy or not there. */
 export class S3Client {
@@ -101,31 +100,18 @@ export class S3Client {
 
   /** Rejects with the signal's reason or a StoreFailure. All requests are idempotent: they set a state. */
   async request(wanted: S3Request, signal?: AbortSignal): Promise<S3Answer> {
-    const { clock, random, maxWaitMs } = this.#options;
-    const backoff = new Backoff(retries, clock, random);
-    const until = clock.monotonic() + maxWaitMs;
-    for (;;) {
-      signal?.throwIfAborted();
-      const tried = await this.#try(wanted, signal);
-      if ('answer' in tried) return tried.answer;
-      signal?.throwIfAborted();
-      const wait = tried.retryMs === undefined ? undefined : Math.max(tried.retryMs, backoff.next());
-      if (wait === undefined || clock.monotonic() + wait > until) throw tried.failure;
-      await sleep(clock, wait, signal);
-    }
+    return retried(() => this.#try(wanted, signal), { ...this.#options, signal });
   }
 
-  async #try(wanted: S3Request, signal: AbortSignal | undefined): Promise<Try> {
+  async #try(wanted: S3Request, signal: AbortSignal | undefined): Promise<Try<S3Answer>> {
     const { clock } = this.#options;
-    const limit = deadline(clock, tryMs, signal);
+    using limit = deadline(clock, tryMs, signal);
     try {
       return await this.#send(wanted, await this.#credential(), limit.signal);
     } catch (error) {
       if (error instanceof StoreFailure) return { failure: error, retryMs: error.code === 'Unavailable' ? 0 : undefined };
       const why = limit.expired() ? `not done within ${tryMs / 1000} s` : reasonOf(error);
       return { failure: new StoreFailure('Unavailable', `${wanted.what}: ${why}`, { cause: error }), retryMs: 0 };
-    } finally {
-      limit.dispose();
     }
   }
 
@@ -137,19 +123,21 @@ export class S3Client {
     return { accessKeyId, secretAccessKey, sessionToken };
   }
 
-  async #send(wanted: S3Request, credential: Credential | undefined, signal: AbortSignal): Promise<Try> {
+  async #send(wanted: S3Request, credential: Credential | undefined, signal: AbortSignal): Promise<Try<S3Answer>> {
     const { content, method, url, what } = wanted;
     const headers = await this.#sign(wanted, credential);
     if (content !== undefined) headers['content-length'] = String(content.bytes);
     const body = content === undefined ? null : content.body();
     const response = await send(url, { method, headers, body, signal, dispatcher: this.#dispatcher });
     if (response.statusCode >= 200 && response.statusCode < 300) {
-      return { answer: { headers: response.headers, body: await collect(response.body) } };
+      return { value: { headers: response.headers, body: await collect(response.body) } };
     }
-    const text = await beginningOf(response);
-    const seconds = Number(response.headers['retry-after'] ?? 0);
-    const retryAfterMs = Number.isFinite(seconds) ? Math.max(0, seconds) * 1000 : 0;
-    return refusalOf(what, { status: response.statusCode, body: text, retryAfterMs }, credential?.secretAccessKey);
+    const answer = {
+      status: response.statusCode,
+      body: await beginningOf(response),
+      retryAfterMs: retryAfterMs(response.headers['retry-after']),
+    };
+    return refusalOf(what, answer, credential?.secretAccessKey);
   }
 
   async #sign({ method, url, headers, content }: S3Request, credential: Credential | undefined): Promise<Record<string, string>> {
@@ -167,14 +155,6 @@ export class S3Client {
     });
     return Object.fromEntries((await signer.sign()).headers);
   }
-}
-
-/** Connection errors of undici carry the reason as their cause, sometimes several of them without a message. */
-function reasonOf(error: unknown): string {
-  const { message, cause } = asError(error);
-  const inner = cause === undefined ? '' : asError(cause).message;
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
-  return [message, inner, code].find((words) => words !== '') ?? 'the connection failed';
 }
 
 /** Reads the error in an answer, cut to the length of any error of S3. */

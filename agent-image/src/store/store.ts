@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { bytesWithin } from '../base/requests.ts';
 
 /** A file that was stored. */
 export interface StoredArtifact {
@@ -36,23 +37,10 @@ export interface ArtifactStore {
 }
 
 /**
- * Reason why a store failed, independent of its kind. `Unavailable`: it did not answer, or asked for a later retry, for as long as
- * it was tried.
+ * Reason why a store failed, independent of its kind, and the usual cure. `Unavailable`: it did not answer, or asked for a
+ * later retry, for as long as it was tried.
  */
-export type StoreFailureCode =
-  | 'Changed'
-  | 'Corrupt'
-  | 'Credential'
-  | 'Denied'
-  | 'Full'
-  | 'InvalidKey'
-  | 'NoBucket'
-  | 'NotFound'
-  | 'Refused'
-  | 'TooLarge'
-  | 'Unavailable';
-
-const cures: Readonly<Record<StoreFailureCode, string>> = {
+const cures = {
   Changed: 'begin anew: it was replaced meanwhile',
   Corrupt: 'store it again; when it comes back, look at the disks of the store',
   Credential: 'correct the Secret of the credential: access key id, a colon, secret key',
@@ -64,7 +52,8 @@ const cures: Readonly<Record<StoreFailureCode, string>> = {
   Refused: 'check endpoint, region and forcePathStyle in spec.storage of the pool',
   TooLarge: 'store less at a time',
   Unavailable: 'check that the store runs and that the worker may reach it',
-};
+} as const;
+export type StoreFailureCode = keyof typeof cures;
 
 /** A refusal of a store. The message names fault and place and holds no secret. */
 export class StoreFailure extends Error {
@@ -129,20 +118,15 @@ async function spoolContent(from: Readable, spool: string, signal?: AbortSignal)
 }
 
 function assertSize(bytes: number): void {
-  if (bytes <= maxArtifactBytes) return;
-  throw new StoreFailure('TooLarge', `the artifact has ${bytes} bytes or more, ${maxArtifactBytes} are allowed`);
+  if (bytes > maxArtifactBytes) throw tooLarge(bytes);
 }
 
+const tooLarge = (bytes: number): StoreFailure =>
+  new StoreFailure('TooLarge', `the artifact has ${bytes} bytes or more, ${maxArtifactBytes} are allowed`);
+
 /** Collects a stored artifact. @throws StoreFailure `TooLarge` */
-export async function collect(from: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of from) {
-    bytes += chunk.length;
-    assertSize(bytes);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+export function collect(from: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  return bytesWithin(maxArtifactBytes, from, tooLarge);
 }
 
 /** Folder of unfinished files in a volume; no key begins with it, in no store. */

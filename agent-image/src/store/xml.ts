@@ -121,16 +121,10 @@ export function readSession(text: string): Session | undefined {
 }
 
 /** An answer that is no success. */
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly body: string;
   readonly retryAfterMs: number;
-}
-
-/** Reason why a try failed, and least time until the next one, ms (undefined: none). */
-export interface Refusal {
-  readonly failure: StoreFailure;
-  readonly retryMs: number | undefined;
 }
 
 const byCode: Readonly<Record<string, StoreFailureCode>> = {
@@ -175,7 +169,7 @@ const cures: Readonly<Record<string, string>> = {
 };
 
 /** Returns the failure for an answer, with S3's own message. `secret` is removed from it; `what` names the request. */
-export function refusalOf(what: string, answer: Answer, secret: string | undefined): Refusal {
+export function refusalOf(what: string, answer: Answer, secret: string | undefined) {
   const { code, message } = readError(answer.body);
   const kind = byCode[code] ?? byStatus[answer.status] ?? (answer.status >= 500 ? 'Unavailable' : 'Refused');
   const said = [code, message].filter((words) => words !== '').join(': ');

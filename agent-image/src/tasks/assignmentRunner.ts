@@ -1,21 +1,20 @@
 import { coded } from '@agentfleet/protocol/log';
 import { type AgentTask, type Approval, type TaskMessage, maxMessagesTaken, type Directive } from '@agentfleet/protocol/api';
-import type { AttemptContext, AttemptEngine, Experts, Outcome, Report, Restored, DecisionModels } from '../attempt/ports.ts';
+import type { AttemptContext, AttemptEngine, Outcome, Report, Restored, DecisionModels } from '../attempt/ports.ts';
 import { type Reporter, noUsage, usedSoFar, withinAssignment, withWallSeconds } from '../report/index.ts';
-import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random } from '@agentfleet/kube';
-import type { PoolBrief } from '@agentfleet/protocol/pool';
-import type { ChatModels } from '../models/index.ts';
+import { asError, Backoff, deadline, isApiError, KubeError, sleep, timestamp, type Random } from '@agentfleet/kube';
+import { KeeperRefusal } from '@agentfleet/keeper/client';
+import { AttemptFailure, causesOf, isConnectionLoss, isSuperseded } from '../base/failure.ts';
+import { Waiters } from '../base/waiters.ts';
 import type { Mirror } from '../shadow/index.ts';
-import type { ArtifactStore } from '../store/index.ts';
 import { Copies, type CopiesOptions } from './copies.ts';
 import { rollbackTarget } from './decide.ts';
-import { isSuperseded, outcomeOf } from './sandbox/failures.ts';
 import { type Sandbox, type SandboxLink, floorOf, tooWeak, reportedWall, watchWall } from './sandbox/connect.ts';
 
 /** The newest known state of one task, and a way to wait for the next one. */
 export class Newest {
   #task: AgentTask;
-  readonly #waiters = new Set<() => void>();
+  readonly #changed = new Waiters();
 
   constructor(task: AgentTask) {
     this.#task = task;
@@ -23,8 +22,7 @@ export class Newest {
 
   see(task: AgentTask): void {
     this.#task = task;
-    for (const resolve of this.#waiters) resolve();
-    this.#waiters.clear();
+    this.#changed.wake();
   }
 
   get task(): AgentTask {
@@ -40,13 +38,8 @@ export class Newest {
   }
 
   /** Resolves at the next change, or when the signal is aborted; never rejects. */
-  async changed(signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiters.add(resolve);
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    await promise;
-    this.#waiters.delete(resolve);
+  changed(signal: AbortSignal): Promise<void> {
+    return this.#changed.next(signal);
   }
 }
 
@@ -75,26 +68,18 @@ export function messagesOf(
 
 interface AssignmentRunnerOptions {
   readonly engine: AttemptEngine;
-  /** The brief as of the assignment; later ones count for later attempts. */
-  readonly pool: PoolBrief;
-  readonly experts: Experts;
-  /** Undefined: the pool has no chat model. */
-  readonly models?: ChatModels | undefined;
+  /** Members of the context that attempts get unchanged. The brief is that of the assignment; later ones count for later attempts. */
+  readonly given: Pick<AttemptContext, 'pool' | 'experts' | 'models' | 'store' | 'clock' | 'log' | 'readConfigMap' | 'actedFirst'>;
   /** The learned parts for one run of the engine, until its signal. */
   readonly openDecisionModels: (task: AgentTask, signal: AbortSignal) => DecisionModels;
   /** Copies requests to a revision in shadow; undefined: the task is in no shadow phase. */
   readonly mirror?: Pick<Mirror, 'counts' | 'close'> | undefined;
-  readonly store: ArtifactStore;
   readonly link: SandboxLink;
   readonly openDurability: CopiesOptions['open'];
   readonly onCopied: CopiesOptions['onCopied'];
   readonly reporter: Reporter;
-  readonly clock: Clock;
   readonly random: Random;
-  readonly log: Log;
-  readonly readConfigMap: AttemptContext['readConfigMap'];
   readonly onOutcome?: (outcome: Outcome) => void;
-  readonly actedFirst?: () => void;
   /** The keeper knows a newer assignment. */
   readonly onSuperseded: () => void;
 }
@@ -120,7 +105,7 @@ export class AssignmentRunner {
     this.#used = usedSoFar(task);
     this.#newest = new Newest(task);
     options.link.see(task);
-    this.#copies = new Copies({ ...options, open: options.openDurability }, task);
+    this.#copies = new Copies({ ...options, ...options.given, open: options.openDurability }, task);
     this.#reporting = options.reporter.follow(this.#life.signal);
   }
 
@@ -175,14 +160,14 @@ export class AssignmentRunner {
   }
 
   async #run(task: AgentTask, stop: AbortSignal): Promise<void> {
-    const began = this.#options.clock.monotonic();
+    const began = this.#options.given.clock.monotonic();
     let outcome: Outcome | undefined;
     let called = false;
     const watching = new AbortController();
     try {
       const sandbox = await this.#open(stop);
       void this.#watchWall(sandbox, AbortSignal.any([watching.signal, stop, sandbox.lost]));
-      const { minIsolation, allowUnenforcedNetwork } = this.#options.pool;
+      const { minIsolation, allowUnenforcedNetwork } = this.#options.given.pool;
       const weak = tooWeak(sandbox.isolation, floorOf({ minIsolation }, task), allowUnenforcedNetwork);
       if (weak !== undefined) throw weak;
       const running = (): Promise<Outcome> => {
@@ -194,7 +179,7 @@ export class AssignmentRunner {
       if (isSuperseded(error)) throw error;
       this.#engineStopped = stop.aborted && stop.reason === 'Stop' && called;
       if (stop.aborted) throw error;
-      this.#options.log.error('the attempt could not go on', coded('AF_ATTEMPT_BROKEN', { error: asError(error).stack }));
+      this.#options.given.log.error('the attempt could not go on', coded('AF_ATTEMPT_BROKEN', { error: asError(error).stack }));
       outcome = outcomeOf(error);
     } finally {
       this.#options.mirror?.close();
@@ -206,7 +191,7 @@ export class AssignmentRunner {
 
   async #stop(task: AgentTask, stop: AbortSignal): Promise<void> {
     if (this.#options.reporter.run.outcome !== undefined) return;
-    const began = this.#options.clock.monotonic();
+    const began = this.#options.given.clock.monotonic();
     const outcome = this.#engineStopped ? undefined : await this.#stopEngine(task, stop, began);
     if (stop.aborted) return;
     const stopped: Outcome = { result: 'Stopped', reason: 'Stopped', message: 'stopped as directed' };
@@ -215,37 +200,45 @@ export class AssignmentRunner {
 
   /** Nothing runs here: an engine that is called with a signal whose reason is already Stop stores trace and patch. */
   async #stopEngine(task: AgentTask, stop: AbortSignal, began: number): Promise<Outcome | undefined> {
-    const limit = deadline(this.#options.clock, stopMs, stop);
+    using limit = deadline(this.#options.given.clock, stopMs, stop);
     try {
       const sandbox = await this.#open(limit.signal);
       await this.#endCommand(sandbox, limit.signal);
       return await this.#options.engine.run(this.#context(task, sandbox, AbortSignal.abort('Stop'), began));
     } catch (error) {
       if (stop.aborted || isSuperseded(error)) throw error;
-      if (error !== 'Stop') this.#options.log.warn('stopped without trace and patch', { error: asError(error).message });
+      if (error !== 'Stop') this.#options.given.log.warn('stopped without trace and patch', { error: asError(error).message });
       return undefined;
-    } finally {
-      limit.dispose();
     }
   }
 
   async #rollback(task: AgentTask, stop: AbortSignal): Promise<void> {
-    const { clock, random, log, engine, reporter } = this.#options;
-    const backoff = new Backoff(retries, clock, random);
-    const began = clock.monotonic();
+    const { engine, reporter, given } = this.#options;
+    const began = given.clock.monotonic();
+    const rollBack = async (): Promise<void> => {
+      const sandbox = await this.#open(stop);
+      const rolling = (): Promise<Restored> => engine.rollback(this.#context(task, sandbox, stop, began), rollbackTarget(task));
+      const rollback = await this.#copies.during(task, sandbox, stop, rolling);
+      if (!stop.aborted) reporter.report({ rollback }, { urgent: true });
+    };
+    await this.#repeat(stop, rollBack, (message, tries) => {
+      given.log.error('the rollback failed', coded('AF_ROLLBACK_FAILED', { error: message, tries }));
+      if (tries === rollbackTries) this.#notRestored(message);
+      return tries === rollbackTries;
+    });
+  }
+
+  /** Repeats work until it is done, or until `onFailure` returns that it is given up. */
+  async #repeat(stop: AbortSignal, work: () => Promise<void>, onFailure: (message: string, tries: number) => boolean): Promise<void> {
+    const { random, given } = this.#options;
+    const backoff = new Backoff(retries, given.clock, random);
     for (let tries = 1; ; tries += 1) {
       try {
-        const sandbox = await this.#open(stop);
-        const rolling = (): Promise<Restored> => engine.rollback(this.#context(task, sandbox, stop, began), rollbackTarget(task));
-        const rollback = await this.#copies.during(task, sandbox, stop, rolling);
-        if (!stop.aborted) reporter.report({ rollback }, { urgent: true });
-        return;
+        return await work();
       } catch (error) {
         if (stop.aborted || isSuperseded(error)) throw error;
-        const { message } = asError(error);
-        log.error('the rollback failed', coded('AF_ROLLBACK_FAILED', { error: message, tries }));
-        if (tries === rollbackTries) return this.#notRestored(message);
-        await sleep(clock, backoff.next(), stop);
+        if (onFailure(asError(error).message, tries)) return;
+        await sleep(given.clock, backoff.next(), stop);
         stop.throwIfAborted();
       }
     }
@@ -268,25 +261,23 @@ export class AssignmentRunner {
 
   /** Ends the command, keeps the tree as a snapshot, copies everything, and reports it. Without a copy the sandbox must stay. */
   async #quiesce(stop: AbortSignal): Promise<void> {
-    const { clock, random, log, reporter } = this.#options;
-    const backoff = new Backoff(retries, clock, random);
-    for (;;) {
-      try {
-        const sandbox = await this.#options.link.open(stop);
-        await this.#endCommand(sandbox, stop);
-        await this.#copies.rest(sandbox, stop);
-        reporter.report({ quiescedAt: new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z') }, { urgent: true });
-        return;
-      } catch (error) {
-        if (stop.aborted || isSuperseded(error)) throw error;
-        const { message } = asError(error);
-        log.warn('the task could not be brought to rest', { error: message });
-        const { done, total } = reporter.run.progress ?? { done: 0, total: 0 };
-        reporter.report({ progress: { done, total, message: `not at rest yet: ${message}`.slice(0, 256) } });
-        await sleep(clock, backoff.next(), stop);
-        stop.throwIfAborted();
-      }
-    }
+    const { link, reporter, given } = this.#options;
+    const rest = async (): Promise<void> => {
+      const sandbox = await link.open(stop);
+      await this.#endCommand(sandbox, stop);
+      await this.#copies.rest(sandbox, stop);
+      reporter.report({ quiescedAt: timestamp(given.clock.now()) }, { urgent: true });
+    };
+    await this.#repeat(stop, rest, (message) => {
+      given.log.warn('the task could not be brought to rest', { error: message });
+      reporter.report({ progress: this.#progress(`not at rest yet: ${message}`.slice(0, 256)) });
+      return false;
+    });
+  }
+
+  #progress(message: string): NonNullable<Report['progress']> {
+    const { done, total } = this.#options.reporter.run.progress ?? { done: 0, total: 0 };
+    return { done, total, message };
   }
 
   async #open(signal: AbortSignal): Promise<Sandbox> {
@@ -298,53 +289,47 @@ export class AssignmentRunner {
   }
 
   #watchWall({ keeper, isolation: found }: Sandbox, signal: AbortSignal): Promise<void> {
-    const { clock, log, reporter } = this.#options;
+    const { reporter, given } = this.#options;
+    const { clock, log } = given;
     const report = (isolation: Sandbox['isolation']): void => reporter.report({ isolation }, { urgent: true });
     return watchWall({ keeper, found, task: () => this.#newest.task, report, clock, log }, signal);
   }
 
   #context(task: AgentTask, sandbox: Sandbox, signal: AbortSignal, began: number): AttemptContext {
-    const { pool, experts, models, openDecisionModels, store, clock, log, readConfigMap, reporter, actedFirst } = this.#options;
+    const { given, openDecisionModels, reporter } = this.#options;
     const assignment = task.status?.assignment;
     if (assignment === undefined) throw new Error('the task has no assignment');
-    const { keeper } = sandbox;
-    const decisionModels = openDecisionModels(task, signal);
     const report = (change: Report, options?: { readonly urgent?: boolean }): void => {
       // The outcome and the snapshot of a Rollback are reported once, by this runtime: the operator acts on them.
       const { outcome: _, rollback: __, quiescedAt: ___, ...rest } = change;
-      const usage = rest.usage && withWallSeconds(rest.usage, this.#used.before, clock.monotonic() - began);
+      const usage = rest.usage && withWallSeconds(rest.usage, this.#used.before, given.clock.monotonic() - began);
       const snapshots = rest.snapshots && { snapshots: this.#copies.named(rest.snapshots) };
       reporter.report({ ...rest, ...snapshots, ...this.#shadowed, ...(usage === undefined ? {} : { usage }) }, options);
     };
-    const approvals = (): ReturnType<Newest['approvals']> => this.#newest.approvals();
-    const taskChanged = (signal: AbortSignal): Promise<void> => this.#newest.changed(signal);
-    const mine = {
+    return {
+      ...given,
+      ...messagesOf(this.#newest, reporter),
       task: withinAssignment(task),
       assignment,
-      pool,
-      keeper,
-      experts,
-      models,
-      decisionModels,
-      store,
-      clock,
-      log,
+      keeper: sandbox.keeper,
+      decisionModels: openDecisionModels(task, signal),
       used: this.#used,
-      ...(actedFirst !== undefined && { actedFirst }),
+      intentDurable: () => this.#copies.intent(signal),
+      approvals: () => this.#newest.approvals(),
+      taskChanged: (until) => this.#newest.changed(until),
+      signal,
+      report,
     };
-    const intentDurable = (): Promise<void> => this.#copies.intent(signal);
-    return { ...mine, ...messagesOf(this.#newest, reporter), readConfigMap, intentDurable, approvals, taskChanged, signal, report };
   }
 
   #end(outcome: Outcome | undefined, began: number): void {
     if (outcome === undefined) return;
-    const { reporter, clock, onOutcome, log } = this.#options;
-    const usage = withWallSeconds(reporter.run.usage ?? noUsage, this.#used.before, clock.monotonic() - began);
-    const { done, total } = reporter.run.progress ?? { done: 0, total: 0 };
-    const progress = { done, total, message: inBrief(outcome) };
+    const { reporter, given, onOutcome } = this.#options;
+    const usage = withWallSeconds(reporter.run.usage ?? noUsage, this.#used.before, given.clock.monotonic() - began);
+    const progress = this.#progress(inBrief(outcome));
     reporter.report({ outcome, usage, progress, ...this.#shadowed, pendingApproval: undefined }, { urgent: true });
     onOutcome?.(outcome);
-    log.info('the attempt has ended', { result: outcome.result, class: outcome.class, reason: outcome.reason });
+    given.log.info('the attempt has ended', { result: outcome.result, class: outcome.class, reason: outcome.reason });
   }
 
   /** Results of copies; reported with the next write, so that they cost none. */
@@ -355,8 +340,7 @@ export class AssignmentRunner {
 
   #sayLost(): void {
     const { reporter, link } = this.#options;
-    const { done, total } = reporter.run.progress ?? { done: 0, total: 0 };
-    reporter.report({ progress: { done, total, message: asError(link.lost.reason).message } }, { urgent: true });
+    reporter.report({ progress: this.#progress(asError(link.lost.reason).message) }, { urgent: true });
   }
 }
 
@@ -369,4 +353,19 @@ const successes: Readonly<Record<string, string>> = {
 function inBrief({ result, reason }: Outcome): string {
   if (result === 'Succeeded') return `done: ${successes[reason] ?? 'all checks hold'}`;
   return result === 'Stopped' ? 'stopped as directed' : `ended: ${reason}`;
+}
+
+function isOutside(error: unknown): boolean {
+  const known = causesOf(error).some((one) => one instanceof KeeperRefusal || one instanceof KubeError || isApiError(one));
+  return known || isConnectionLoss(error);
+}
+
+/** Returns the outcome of an attempt whose engine threw. External failures are Infrastructure, the rest are internal. */
+function outcomeOf(error: unknown): Outcome {
+  if (error instanceof AttemptFailure) {
+    return { result: 'Failed', class: error.failureClass, reason: error.reason, message: error.message };
+  }
+  const message = asError(error).message;
+  if (isOutside(error)) return { result: 'Failed', class: 'Infrastructure', reason: 'SandboxUnreachable', message };
+  return { result: 'Failed', class: 'AgentError', reason: 'UnexpectedError', message: `${message}; see the log of the worker` };
 }

@@ -1,9 +1,8 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
-import { retryWhileUnavailable } from '../base/failure.ts';
+import { isSuperseded, retryWhileUnavailable } from '../base/failure.ts';
 import type { Durability, Written } from '../durable/index.ts';
 import type { Reporter } from '../report/index.ts';
-import { isSuperseded } from './sandbox/failures.ts';
 import type { Sandbox } from './sandbox/connect.ts';
 
 export interface CopiesOptions {
@@ -82,7 +81,7 @@ export class Copies {
   async #atEnd({ spec }: AgentTask, { lost }: Sandbox, stop: AbortSignal, isOver: boolean): Promise<void> {
     if (lost.aborted || stop.reason === 'Lost') return;
     const { clock, log } = this.#options;
-    const limit = deadline(clock, stop.aborted ? handOverMs : endMs, lost);
+    using limit = deadline(clock, stop.aborted ? handOverMs : endMs, lost);
     const goesOn = stop.aborted && stop.reason !== 'Stop';
     try {
       // While the task is active the expiry is unknown; at the end the spec has it. Attempts that follow need the copy, at most until the deadline.
@@ -91,8 +90,6 @@ export class Copies {
       if (!goesOn) this.#options.onCopied();
     } catch (error) {
       if (!isSuperseded(error)) log.warn('the end could not be copied', { error: asError(error).message });
-    } finally {
-      limit.dispose();
     }
   }
 

@@ -27,13 +27,13 @@ import { AttemptFailure } from '../base/failure.ts';
 import type { AttemptEngine, Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../base/config.ts';
 import { Durability, Shelves, Sweeper, type DurabilityOptions } from '../durable/index.ts';
-import type { ExpertsClient } from '../experts/index.ts';
+import { InferenceClient, type ExpertsClient } from '../experts/index.ts';
 import type { WorkerMetrics } from '../http/metrics.ts';
 import { computeOf, PoolDecisionModels, type FleetOptions } from '../decision/index.ts';
 import { ChatModelsClient, type ChatModels } from '../models/index.ts';
 import { baseOf, Reporter, runFilter } from '../report/index.ts';
 import { resources } from '../base/resources.ts';
-import { CopyClient, Lane, Mirror, mirroredExperts } from '../shadow/index.ts';
+import { Lane, Mirror, mirroredExperts } from '../shadow/index.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import { SandboxLink } from './sandbox/connect.ts';
 import { AssignmentRunner } from './assignmentRunner.ts';
@@ -68,14 +68,14 @@ export class AssignmentRunnerFactory {
   /** Features that verifiers read; see `FleetOptions.reads`. */
   readonly #reads: NonNullable<FleetOptions['reads']> = new Map();
   readonly #lane = new Lane();
-  readonly #copies: CopyClient;
+  readonly #copies: InferenceClient;
 
   constructor(options: AssignmentRunnerFactoryOptions) {
     this.#options = options;
     const { config, clock, log, transport, bearer } = options;
     this.#shelves = new Shelves(clock);
     this.#sweeper = new Sweeper({ worker: config.pod.name, clock, log });
-    this.#copies = new CopyClient({ clock, bearer });
+    this.#copies = new InferenceClient({ clock, bearer });
     const client = new ResourceClient(transport, resources.serviceAccounts);
     this.#tokens = new TokenSource({
       client,
@@ -101,9 +101,7 @@ export class AssignmentRunnerFactory {
     const mirror = this.#mirror(task, log);
     const options = {
       engine: typeof assigned === 'string' ? withoutRevision(engine, assigned) : engine,
-      pool,
-      experts: mirroredExperts(experts.of(pool.experts), mirror),
-      models: this.#models(pool, log),
+      given: { ...this.#given(task, pool, log), experts: mirroredExperts(experts.of(pool.experts), mirror) },
       mirror,
       openDecisionModels: (of: AgentTask, signal: AbortSignal) => {
         const name = `${of.metadata.uid ?? of.metadata.name}.${attempt}.${epoch}`;
@@ -111,20 +109,29 @@ export class AssignmentRunnerFactory {
         const own = { pool, compute, name, signal, ...(mirror !== undefined && { mirror }) };
         return new PoolDecisionModels({ ...own, parts: experts.parts, now: () => clock.now(), reads: this.#reads });
       },
-      store: this.#store(pool.storage),
       link: this.#link({ name: sandbox, epoch }),
       reporter: this.#reporter(task, attempt, epoch, log, onSpent),
-      clock,
       random,
-      log,
       onCopied: () => void this.#sweeper.taskEnded(this.#store(pool.storage)),
       openDurability: (onWritten: DurabilityOptions['onWritten']) => this.#durability(task, pool, { epoch, log, onWritten }),
-      readConfigMap: (name: string) => this.#readConfigMap(task.metadata.namespace ?? '', name),
       onOutcome: (outcome: Outcome) => metrics.attempt(outcome),
-      actedFirst: () => metrics.firstAct((clock.now() - Date.parse(task.metadata.creationTimestamp ?? '')) / 1000),
       onSuperseded: onSpent,
     };
     return new AssignmentRunner(options, task);
+  }
+
+  /** Returns the members of the context that all attempts of a task share. */
+  #given(task: AgentTask, pool: PoolBrief, log: Log) {
+    const { clock, metrics } = this.#options;
+    return {
+      pool,
+      models: this.#models(pool, log),
+      store: this.#store(pool.storage),
+      clock,
+      log,
+      readConfigMap: (name: string) => this.#readConfigMap(task.metadata.namespace ?? '', name),
+      actedFirst: () => metrics.firstAct((clock.now() - Date.parse(task.metadata.creationTimestamp ?? '')) / 1000),
+    };
   }
 
   /** The chat models of a pool, asked by a token for its gateway; undefined where it has none. */

@@ -1,8 +1,9 @@
 import { coded } from '@agentfleet/protocol/log';
-import { asError, sleep, type Clock, type Log, Informer, parseKey, keyOf, type Random, type Transport } from '@agentfleet/kube';
+import { asError, deadline, type Clock, type Log, Informer, parseKey, keyOf, type Random, type Transport } from '@agentfleet/kube';
 import type { AgentTask, Directive } from '@agentfleet/protocol/api';
 import { decide, see, type Decision, type Known } from './decide.ts';
 import { resources } from '../base/resources.ts';
+import { Waiters } from '../base/waiters.ts';
 
 /** Work that the table drives; an `AssignmentRunner` is one. */
 interface TaskWork {
@@ -44,6 +45,8 @@ export class TaskTable {
   readonly #entries = new Map<string, Entry>();
   readonly #waiting = new Set<string>();
   readonly #pending = new Set<Promise<void>>();
+  /** Woken when one of them has ended. */
+  readonly #ended = new Waiters();
   #accepting = true;
 
   constructor(options: TaskTableOptions) {
@@ -87,14 +90,8 @@ export class TaskTable {
 
   async #idle(ms: number): Promise<void> {
     const { clock } = this.#options;
-    const giveUp = new AbortController();
-    const ended = (async () => {
-      while (this.#pending.size > 0 && !giveUp.signal.aborted) await Promise.race([...this.#pending, aborted(giveUp.signal)]);
-    })();
-    const over = new AbortController();
-    await Promise.race([ended, sleep(clock, ms, over.signal)]);
-    over.abort();
-    giveUp.abort();
+    using limit = deadline(clock, ms);
+    while (this.#pending.size > 0 && !limit.signal.aborted) await this.#ended.next(limit.signal);
   }
 
   #apply(key: string, decision: Decision, entry: Entry | undefined, task: AgentTask | undefined): void {
@@ -188,14 +185,12 @@ export class TaskTable {
       .catch((error: unknown) =>
         this.#options.log.error('a task did not end cleanly', coded('AF_TASK_NOT_ENDED', { error: asError(error).message })),
       )
-      .then(() => void this.#pending.delete(tracked));
+      .then(() => {
+        this.#pending.delete(tracked);
+        this.#ended.wake();
+      });
     this.#pending.add(tracked);
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
 interface TaskWatchesOptions {

@@ -42,7 +42,7 @@ export const brief: PoolBrief = {
 
 type Assignment = NonNullable<AgentTaskStatus['assignment']>;
 
-const podResource = defineResource({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
+const podResource = defineResource('v1', 'Pod', 'pods');
 
 const asOperator = { subresource: 'status', fieldManager: 'agentfleet-operator' } as const;
 
@@ -185,7 +185,7 @@ export class WorkerBed implements AsyncDisposable {
   }
 
   async #prepare(): Promise<void> {
-    const accounts = new ResourceClient(this.#admin, defineResource({ ...resources.serviceAccounts }));
+    const accounts = new ResourceClient(this.#admin, resources.serviceAccounts);
     await accounts.create({ metadata: { name: workerConfig.serviceAccount, namespace: 'platform' } });
     const pods = new ResourceClient(this.#admin, podResource);
     const { name, namespace } = workerConfig.pod;

@@ -4,7 +4,8 @@ import type { Client, RequestOptions, StreamableHTTPClientTransport } from '@mod
 import type { Clock } from '@agentfleet/kube';
 import { secretBounds } from '@agentfleet/protocol/keeper';
 import type { McpServerBrief, PoolBrief } from '@agentfleet/protocol/pool';
-import { originFetch, reasonOf, type AddressRules, type OpenDialer, type OriginFetch } from '../egress/index.ts';
+import { codeOf, innermost, reasonOf } from '../base/failure.ts';
+import { originFetch, type AddressRules, type OpenDialer, type OriginFetch } from '../egress/index.ts';
 import { plain } from './tool.ts';
 
 /** A server that a task may use. */
@@ -214,11 +215,5 @@ function faultOf(error: unknown, library: Library, seconds: number): McpFault {
     return new McpFault(`there was no answer within ${seconds} s`, true, { cause: error });
   if (error instanceof SyntaxError || (error instanceof Error && error.name === 'ZodError'))
     return new McpFault('its answer is not of the protocol', true, { cause: error });
-  return new McpFault(reasonOf(error), !unmade.has(codeOf(error)), { cause: error });
-}
-
-function codeOf(error: unknown): unknown {
-  let at = error;
-  while (at instanceof Error && at.cause instanceof Error) at = at.cause;
-  return at instanceof Error && 'code' in at ? at.code : undefined;
+  return new McpFault(reasonOf(error), !unmade.has(codeOf(innermost(error))), { cause: error });
 }

@@ -6,9 +6,8 @@ import { workspaceDir } from '@agentfleet/protocol/keeper';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../base/failure.ts';
 import { openLocalProxy, type Dialer } from '../egress/index.ts';
-import { sendEntries, type Entry, type TreeWriter } from './entries/entry.ts';
+import { fileEntry, sendEntries, type Entry, type TreeWriter } from './entries/entry.ts';
 import { credentialFor, gitEntries } from './git/index.ts';
-import { configMapEntries, inlineEntries } from './entries/inline.ts';
 
 /** Bytes that a workspace may have, its Git history included. */
 const maxWorkspaceBytes = 2 * 1024 ** 3;
@@ -104,4 +103,30 @@ async function configMap(name: string, { readConfigMap }: WorkspacePorts): Promi
     const words = error instanceof Error ? error.message : String(error);
     throw new AttemptFailure('Infrastructure', 'ConfigMapUnreadable', `ConfigMap ${name} cannot be read: ${words}`, { cause: error });
   }
+}
+
+type InlineFiles = Extract<Workspace, { type: 'Inline' }>['inline']['files'];
+
+/** The files of the task itself, by path. @throws AttemptFailure when one's path is a folder of another */
+function inlineEntries(files: InlineFiles): readonly Entry[] {
+  const paths = new Set(files.map(({ path }) => path));
+  for (const { path } of files) {
+    const parts = path.split('/');
+    const above = parts.map((_, at) => parts.slice(0, at).join('/')).find((folder) => paths.has(folder));
+    if (above === undefined) continue;
+    const what = `spec.workspace.inline.files: ${above} is a file and the folder of ${path}`;
+    throw new AttemptFailure('InvalidInput', 'PathConflict', `${what}; rename one of them`);
+  }
+  return files.map(({ path, content, mode }) => fileEntry(path, content, mode ?? 0o644)).sort(byPath);
+}
+
+/** Each key of a ConfigMap as a file. */
+function configMapEntries(data: Readonly<Record<string, string>>): readonly Entry[] {
+  return Object.entries(data)
+    .map(([key, value]) => fileEntry(key, value, 0o644))
+    .sort(byPath);
+}
+
+function byPath(a: Entry, b: Entry): number {
+  return a.path < b.path ? -1 : 1;
 }

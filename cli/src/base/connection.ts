@@ -11,12 +11,11 @@ import {
 } from '@agentfleet/kube';
 import { CliError } from './failure.ts';
 import {
+  apiVersion,
   agentTask,
   agentTaskOrder,
   energyModel,
   expertPool,
-  group,
-  version,
   type AgentTask,
   type EnergyModel,
   type AgentTaskOrder,
@@ -61,61 +60,19 @@ export async function connect(flags: ConnectionFlags, env: NodeJS.ProcessEnv): P
   return { transport, namespace: flags.namespace ?? config.namespace ?? 'default' };
 }
 
-export const agentTasks = defineResource<AgentTask>({ group, version, plural: agentTask.plural, kind: agentTask.kind, namespaced: true });
+export const agentTasks = defineResource<AgentTask>(apiVersion, agentTask.kind, agentTask.plural);
 
-export const agentTaskOrders = defineResource<AgentTaskOrder>({
-  group,
-  version,
-  plural: agentTaskOrder.plural,
-  kind: agentTaskOrder.kind,
-  namespaced: true,
-});
+export const agentTaskOrders = defineResource<AgentTaskOrder>(apiVersion, agentTaskOrder.kind, agentTaskOrder.plural);
 
-export const energyModels = defineResource<EnergyModel>({
-  group,
-  version,
-  plural: energyModel.plural,
-  kind: energyModel.kind,
-  namespaced: true,
-});
+export const energyModels = defineResource<EnergyModel>(apiVersion, energyModel.kind, energyModel.plural);
 
-export const expertPools = defineResource<ExpertPool>({
-  group,
-  version,
-  plural: expertPool.plural,
-  kind: expertPool.kind,
-  namespaced: true,
-});
+export const expertPools = defineResource<ExpertPool>(apiVersion, expertPool.kind, expertPool.plural);
 
-/** An Event of the cluster; what an old recorder left out is absent. */
-export interface KubeEvent extends KubeObject {
-  readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly note?: string;
-  readonly eventTime?: string | null;
-  readonly regarding?: { readonly uid?: string };
-  readonly series?: { readonly count: number };
-}
-
-export const events = defineResource<KubeEvent>({
-  group: 'events.k8s.io',
-  version: 'v1',
-  plural: 'events',
-  kind: 'Event',
-  namespaced: true,
-});
-
-export const secrets = defineResource({ group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true });
+export const secrets = defineResource('v1', 'Secret', 'secrets');
 
 interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
   readonly binaryData?: Readonly<Record<string, string>>;
 }
 
-export const configMaps = defineResource<ConfigMap>({
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-});
+export const configMaps = defineResource<ConfigMap>('v1', 'ConfigMap', 'configmaps');

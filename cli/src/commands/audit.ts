@@ -1,6 +1,6 @@
 import { readLogFile, readLogOf, type CheckedLog, type LogFlags } from '../evidence/log.ts';
 import { CliError } from '../base/failure.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext, type LocalContext } from './command.ts';
 import { timelineLines, timelineOf } from '../timeline/index.ts';
 

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { defineResource, isNotFound, ResourceClient, type KubeObject } from '@agentfleet/kube';
 import {
+  apiVersion,
   agentTask,
   agentTaskOrder,
   energyModel,
@@ -9,7 +10,6 @@ import {
   group,
   poolGrant,
   rolloutPolicy,
-  version,
 } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
 import { objectLines } from '../text/output.ts';
@@ -23,7 +23,7 @@ export interface Saved extends KubeObject {
 
 /** In the order in which they are made again: what others name comes first. Orders are saved for the record alone. */
 export const savedKinds = [rolloutPolicy, poolGrant, energyModel, expertPool, expertScale, agentTask, agentTaskOrder].map(
-  ({ kind, plural }) => defineResource<Saved>({ group, version, plural, kind, namespaced: true }),
+  ({ kind, plural }) => defineResource<Saved>(apiVersion, kind, plural),
 );
 
 /** Kubectl's note of what was applied, which would be of another object. */

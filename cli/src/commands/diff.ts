@@ -1,7 +1,7 @@
-import { resultsOf, type ArtifactFlags } from '../evidence/artifact.ts';
+import { obtainIntact, type ArtifactFlags } from '../evidence/artifact.ts';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
-import { printableLines } from '../text/printable.ts';
+import { printableLines } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 import { save } from './results.ts';
 
@@ -16,7 +16,7 @@ async function patchOf(context: CommandContext, task: AgentTask, flags: Artifact
   const shown = task.status?.run?.patch;
   const wanted = flags.file !== undefined || flags.endpoint !== undefined;
   if (!wanted && shown !== undefined && !cutInStatus.test(shown)) return shown;
-  return (await resultsOf(flags, context).read(task, artifactName)).toString('utf8');
+  return (await obtainIntact(task, artifactName, flags, context)).toString('utf8');
 }
 
 /** Prints what a task changed: as it is for a program, safe for a terminal. */

@@ -1,8 +1,8 @@
-import { events, expertPools, type KubeEvent } from '../base/connection.ts';
-import { isApiError, ResourceClient } from '@agentfleet/kube';
+import { expertPools } from '../base/connection.ts';
+import { events, isApiError, ResourceClient, type KubeEvent } from '@agentfleet/kube';
 import { reasons, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import { ageOf } from '../text/format.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 
 type Condition = NonNullable<NonNullable<AgentTask['status']>['conditions']>[number];
@@ -108,9 +108,7 @@ export async function eventsOf({ transport, signal }: CommandContext, { metadata
   const fieldSelector = `regarding.name=${name}`;
   const found = (await visible(new ResourceClient(transport, events).list({ namespace, fieldSelector, signal }))) ?? [];
   const when = (event: KubeEvent): string => event.eventTime ?? event.metadata.creationTimestamp ?? '';
-  return found
-    .filter(({ regarding }) => regarding?.uid === undefined || regarding.uid === uid)
-    .sort((a, b) => (when(a) < when(b) ? -1 : 1));
+  return found.filter(({ regarding }) => regarding.uid === undefined || regarding.uid === uid).sort((a, b) => (when(a) < when(b) ? -1 : 1));
 }
 
 /** Prints why a task waits, or why it stopped. */

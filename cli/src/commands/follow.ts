@@ -1,6 +1,6 @@
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { CliError, exitCodes } from '../base/failure.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 import { Polling } from './polling.ts';
 

@@ -1,11 +1,10 @@
-import type { AgentTask } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { CliError, exitCodes } from '../base/failure.ts';
 import { ResultsApi } from '../evidence/api.ts';
 import type { ArtifactFlags } from '../evidence/artifact.ts';
 import { readLogOf } from '../evidence/log.ts';
 import { conversationLines, timelineLines, timelineOf } from '../timeline/index.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 import { eventsOf } from './explain.ts';
 import { Polling } from './polling.ts';
@@ -17,12 +16,6 @@ interface LogsFlags extends ArtifactFlags {
 }
 
 const pollMs = 2_000;
-
-async function recordsOf(api: ResultsApi, task: AgentTask): Promise<readonly AuditRecord[]> {
-  const records: AuditRecord[] = [];
-  for await (const record of api.log(task)) records.push(record);
-  return records;
-}
 
 /** Prints what happened to a task: its event log, with `follow` its conversation until it has ended, with `events` those of the cluster. */
 export async function logs(context: CommandContext, name: string, flags: LogsFlags): Promise<void> {
@@ -41,7 +34,8 @@ export async function logs(context: CommandContext, name: string, flags: LogsFla
       if (signal.aborted) throw interrupted(name);
       return;
     }
-    const records = await recordsOf(api, task);
+    const records: AuditRecord[] = [];
+    for await (const record of api.log(task)) records.push(record);
     for (const line of timelineLines(timelineOf(records))) print(line);
     if (records.length === 0)
       context.warn(`nothing is recorded yet (phase ${task.status?.phase ?? 'Pending'}); see "fleet explain ${name}"`);

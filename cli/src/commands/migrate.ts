@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { CliError } from '../base/failure.ts';
 import { migrate as migrateText } from '../migrate/manifest.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import type { LocalContext } from './command.ts';
 
 export interface MigrateFlags {

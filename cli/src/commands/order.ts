@@ -1,34 +1,20 @@
-import { findCondition, ResourceClient } from '@agentfleet/kube';
+import { callerName, findCondition, ResourceClient } from '@agentfleet/kube';
 import type { AgentTaskOrder, AgentTaskOrderSpec, AgentTask } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
 import { agentTaskOrders, energyModels, expertPools } from '../base/connection.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import { type CommandContext, taskOf } from './command.ts';
 import { Polling } from './polling.ts';
 
 /** Ms between two looks at an order. */
 const pollMs = 250;
 
-/** The user that the API server sees: an order in another name is refused. */
-async function whoAmI({ transport, signal }: CommandContext): Promise<string> {
-  const group = 'authentication.k8s.io/v1';
-  const body = { apiVersion: group, kind: 'SelfSubjectReview' };
-  const answer = await transport.request<{ readonly status?: { readonly userInfo?: { readonly username?: string } } }>({
-    method: 'POST',
-    path: `/apis/${group}/selfsubjectreviews`,
-    body,
-    signal,
-  });
-  const username = answer.status?.userInfo?.username;
-  if (username === undefined || username === '')
-    throw new CliError('the API server does not say who you are (SelfSubjectReview); log in with a user that has a name');
-  return username;
-}
-
 /** Gives an order in the caller's own name. */
 async function giveOrder(context: CommandContext, spec: Omit<AgentTaskOrderSpec, 'requester'>): Promise<AgentTaskOrder> {
   const { transport, namespace, signal } = context;
-  const requester = await whoAmI(context);
+  const requester = await callerName(transport, { signal });
+  if (requester === '')
+    throw new CliError('the API server does not say who you are (SelfSubjectReview); log in with a user that has a name');
   const { taskRef, rolloutRef, type } = spec;
   const metadata = { generateName: `${(taskRef ?? rolloutRef)?.name ?? ''}-${type.toLowerCase()}-`, namespace };
   const order = { metadata, spec: { ...spec, requester } } as unknown as AgentTaskOrder;

@@ -1,6 +1,6 @@
 import { asError, sleep } from '@agentfleet/kube';
 import { isPassing } from '../base/explain.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import type { CommandContext } from './command.ts';
 
 /** Between two looks where the cluster does not answer. */

@@ -3,7 +3,7 @@ import { isAlreadyExists, isNotFound, leases, ResourceClient, type Lease, type T
 import { apiVersion, fieldManagers, type AgentTaskStatus } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
 import { explain } from '../base/explain.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import { savedKinds, type Saved } from './backup.ts';
 import type { CommandContext } from './command.ts';
 

@@ -1,11 +1,11 @@
 import { asError } from '@agentfleet/kube';
 import { rename, writeFile } from 'node:fs/promises';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { artifactOf, resultsOf, type ArtifactFlags } from '../evidence/artifact.ts';
+import { artifactOf, obtainIntact, type ArtifactFlags } from '../evidence/artifact.ts';
 import { CliError, exitCodes } from '../base/failure.ts';
 import { duration, table } from '../text/format.ts';
 import { objectLines, type Format } from '../text/output.ts';
-import { printable, printableLines } from '../text/printable.ts';
+import { printable, printableLines } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 
 /** Writes a file as a whole or not at all. @throws CliError when it cannot be written */
@@ -59,7 +59,7 @@ interface ReportFlags extends ArtifactFlags {
 export async function report(context: CommandContext, name: string, flags: ReportFlags): Promise<void> {
   const task = await taskOf(context, name);
   if (flags.output === 'json' || flags.output === 'yaml' || flags.file !== undefined || flags.endpoint !== undefined) {
-    const content = (await resultsOf(flags, context).read(task, 'report.json')).toString('utf8');
+    const content = (await obtainIntact(task, 'report.json', flags, context)).toString('utf8');
     const lines = flags.output === 'yaml' ? await objectLines(JSON.parse(content), 'yaml') : content.trimEnd().split('\n');
     for (const line of lines) context.print(context.terminal ? printable(line) : line);
     return;
@@ -85,7 +85,7 @@ export async function artifacts(context: CommandContext, name: string, artifact:
         `AgentTask ${name} has no artifact ${artifact}; it has ${found.map((one) => one.name).join(', ')}`,
         exitCodes.notFound,
       );
-    const content = await resultsOf(flags, context).read(task, artifact);
+    const content = await obtainIntact(task, artifact, flags, context);
     const path = flags.to ?? artifact.replaceAll('/', '_');
     await save(path, content);
     return context.print(`${path}: ${content.length} bytes, as the status says`);

@@ -5,7 +5,7 @@ import { agentTasks } from '../base/connection.ts';
 import { CliError } from '../base/failure.ts';
 import { repositoryOf, workspaceOf } from '../source/folder.ts';
 import { objectLines } from '../text/output.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import type { CommandContext } from './command.ts';
 import { saveDiff } from './diff.ts';
 import { assertDelivered, assertSucceeded, followed } from './follow.ts';

@@ -5,7 +5,7 @@ import { agentTasks } from '../base/connection.ts';
 import { ResultsApi } from '../evidence/api.ts';
 import { ageOf } from '../text/format.ts';
 import { paint, type Paintable } from '../text/output.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import { conversationLines } from '../timeline/index.ts';
 import { taskOf, type CommandContext, type Screen } from './command.ts';
 import { assertSucceeded, lookedAt, momentOf, type FollowOptions } from './follow.ts';

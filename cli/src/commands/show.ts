@@ -1,6 +1,6 @@
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
 import { ageOf, duration, table } from '../text/format.ts';
-import { printable, printableLines } from '../text/printable.ts';
+import { printable, printableLines } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 
 /** A heading and what stands below it; nothing when the list is empty. */

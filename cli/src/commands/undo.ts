@@ -6,7 +6,7 @@ import { obtainIntact, type ArtifactFlags } from '../evidence/artifact.ts';
 import { CliError } from '../base/failure.ts';
 import { confirm, meaningOf, runRevert, unpackBundle, type Description, type ScriptEnd } from '../revert/index.ts';
 import type { Mode } from '../revert/modes.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 
 export interface UndoFlags extends ArtifactFlags {

@@ -9,6 +9,7 @@ import {
   type KubeObject,
 } from '@agentfleet/kube';
 import {
+  apiVersion,
   agentTask,
   agentTaskOrder,
   energyModel,
@@ -17,7 +18,6 @@ import {
   expertScale,
   poolGrant,
   rolloutPolicy,
-  version,
   type Kind,
 } from '@agentfleet/protocol/api';
 import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
@@ -33,7 +33,7 @@ interface UninstallOptions {
 /** In the order in which they go: tasks while there are workers, pools while there is an operator. */
 const kinds: readonly Kind[] = [agentTask, agentTaskOrder, expertPool, energyModel, rolloutPolicy, poolGrant, expertScale];
 
-const pods = defineResource({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
+const pods = defineResource('v1', 'Pod', 'pods');
 
 const pollMs = 2_000;
 /** Requests at a time. */
@@ -69,9 +69,7 @@ async function each(objects: readonly KubeObject[], act: (object: KubeObject) =>
  */
 export async function uninstall(context: CommandContext, { yes, timeoutSeconds }: UninstallOptions): Promise<void> {
   const { transport, signal, clock, print } = context;
-  const clients = kinds.map(
-    ({ kind, plural }) => new ResourceClient(transport, defineResource({ group, version, plural, kind, namespaced: true })),
-  );
+  const clients = kinds.map(({ kind, plural }) => new ResourceClient(transport, defineResource(apiVersion, kind, plural)));
   const sandboxes = new ResourceClient(transport, pods);
   const begun = clock.monotonic();
   for (const [at, client] of clients.entries()) {

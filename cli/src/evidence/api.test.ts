@@ -7,11 +7,15 @@ import { ResultsApi } from './api.ts';
 
 const task = { metadata: { name: 'one', namespace: 'team' } } as AgentTask;
 
-/** A results API that sends one entry at each request, and breaks off the first connections. */
-async function breaking(times: number) {
+/** A results API that sends one entry at each request, and breaks off the first connections; it may refuse those that follow. */
+async function breaking(times: number, later = 200) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     asked.push(new URL(request.url ?? '', 'http://localhost').searchParams.get('since') ?? '');
+    if (asked.length > times && later !== 200) {
+      response.writeHead(later).end();
+      return;
+    }
     // A line separator of Unicode ends no line of JSON.
     const entry = { type: 'User', seq: asked.length, at: '2030-01-01T00:00:00Z', origin: 'Notice', text: `line\u2028${asked.length}` };
     response.writeHead(200).write(`${JSON.stringify(entry)}\n`);
@@ -43,4 +47,11 @@ test('one that is only read ends with the error', async () => {
   const { asked, api } = await breaking(1);
   await expect(texts(api.conversation(task))).rejects.toThrow();
   expect(asked).toEqual(['']);
+});
+
+test('one whose login is over while it is followed is not asked for again', async () => {
+  const { asked, api } = await breaking(1, 401);
+  await expect(texts(api.conversation(task, { follow: true }))).rejects.toMatchObject({ code: 401 });
+  // Once more by credentials that are read anew.
+  expect(asked).toEqual(['', '1', '1']);
 });

@@ -1,107 +1,59 @@
-import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
-import { isApiError, linesOf, sleep, systemClock, type Transport } from '@agentfleet/kube';
+import { Results, type TaskName } from '@agentfleet/client/results';
+import { isApiError, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
-import { resultsApi, resultsPath, type ConversationEntry, type ResultsPart } from '@agentfleet/protocol/results';
+import { resultsApi, type ConversationEntry } from '@agentfleet/protocol/results';
 import { isUnknownResource } from '../base/explain.ts';
 import { CliError, exitCodes } from '../base/failure.ts';
 
-/** Beginning and end of a stream. */
-interface StreamOptions {
-  readonly since?: number;
-  readonly follow?: boolean;
-}
-
-const nameOf = ({ metadata: { namespace = 'default', name } }: AgentTask): { readonly namespace: string; readonly name: string } => ({
-  namespace,
-  name,
-});
+const nameOf = ({ metadata: { namespace = 'default', name } }: AgentTask): TaskName => ({ namespace, name });
 
 /** Results of tasks, read under the caller's own rights from the API server. */
 export class ResultsApi {
-  readonly #transport: Transport;
+  readonly #results: Results;
   readonly #signal: AbortSignal;
 
   constructor(transport: Transport, signal: AbortSignal) {
-    this.#transport = transport;
+    this.#results = new Results(transport);
     this.#signal = signal;
   }
 
   /** The content of an artifact. @throws CliError */
   async artifact(task: AgentTask, name: string): Promise<Buffer> {
-    const body = await this.#open(task, 'artifacts', {}, name);
-    return buffer(body);
-  }
-
-  /** Records of the event log, as they come. @throws CliError */
-  async *log(task: AgentTask, options: StreamOptions = {}): AsyncGenerator<AuditRecord> {
-    for await (const line of this.#lines(task, 'log', options)) yield JSON.parse(line) as AuditRecord;
-  }
-
-  /**
-   * The conversation, as it goes on; pauses of the server are gone over, and so are connections that break while it is followed.
-   *
-   * @throws CliError
-   */
-  async *conversation(task: AgentTask, { since = 0, follow = false }: StreamOptions = {}): AsyncGenerator<ConversationEntry> {
-    let newest = since;
-    let heard = false;
-    let broken = 0;
-    for (let more = true; more;) {
-      more = false;
-      try {
-        for await (const line of this.#lines(task, 'conversation', { since: newest, follow })) {
-          const entry = JSON.parse(line) as ConversationEntry;
-          newest = Math.max(newest, entry.seq);
-          heard = true;
-          broken = 0;
-          more = follow && entry.type === 'Pause';
-          if (entry.type !== 'Pause') yield entry;
-        }
-      } catch (error) {
-        broken += 1;
-        // An error before the first entry is thrown at once.
-        if (!follow || !heard || isLasting(error) || broken > mostBroken) throw error;
-        more = await sleep(systemClock, firstPauseMs * 2 ** (broken - 1), this.#signal);
-      }
-    }
-  }
-
-  async *#lines(task: AgentTask, part: ResultsPart, options: StreamOptions): AsyncGenerator<string> {
-    yield* linesOf(await this.#open(task, part, options));
-  }
-
-  async #open(task: AgentTask, part: ResultsPart, { since, follow }: StreamOptions, artifact?: string): Promise<Readable> {
-    let path: string;
     try {
-      path = resultsPath(nameOf(task), part, artifact);
-    } catch (error) {
-      throw new CliError(error instanceof Error ? error.message : String(error), exitCodes.notFound);
-    }
-    try {
-      const query = { ...(since !== undefined && since > 0 && { since }), ...(follow === true && { follow }) };
-      const { body } = await this.#transport.stream({ method: 'GET', path, query, signal: this.#signal, accept: '*/*', lane: 'watch' });
-      return Readable.from(body);
+      return await this.#results.content(nameOf(task), name, this.#signal);
     } catch (error) {
       throw explained(error, task);
     }
   }
+
+  /** Records of the event log, as they come. @throws CliError */
+  log(task: AgentTask): AsyncGenerator<AuditRecord> {
+    return explaining(task, this.#results.log(nameOf(task), { signal: this.#signal }));
+  }
+
+  /** The conversation, as it goes on; pauses and broken connections are gone over while it is followed. @throws CliError */
+  conversation(task: AgentTask, { follow = false }: { readonly follow?: boolean } = {}): AsyncGenerator<ConversationEntry> {
+    return explaining(task, this.#results.conversation(nameOf(task), { follow, signal: this.#signal }));
+  }
 }
 
-/** Connections that break one after another, and the first pause before another one, ms: a minute in all. */
-const [mostBroken, firstPauseMs] = [6, 1_000];
-
-/** Reports whether another try is in vain. */
-function isLasting(error: unknown): boolean {
-  return error instanceof CliError && error.exitCode !== exitCodes.unavailable;
+async function* explaining<T>(task: AgentTask, lines: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* lines;
+  } catch (error) {
+    throw explained(error, task);
+  }
 }
 
 /** Ways to read storage without the API. */
 const fallback = 'or read the storage itself: --endpoint and --credential-file, or --file with a copy';
 
 /** The same for the user: what of the results API does not work. */
-function explained(error: unknown, { metadata: { name, namespace = '' } }: AgentTask): unknown {
+function explained(thrown: unknown, { metadata: { name, namespace = '' } }: AgentTask): unknown {
+  const error = thrown instanceof Error ? (thrown.cause ?? thrown) : thrown;
+  // A name that would lead elsewhere.
+  if (error instanceof RangeError) return new CliError(error.message, exitCodes.notFound);
   if (!isApiError(error)) return error;
   const message = error.message.trim();
   if (isUnknownResource(error) || message.includes('there is nothing at this path'))

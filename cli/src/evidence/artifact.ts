@@ -83,24 +83,13 @@ export async function obtain(task: AgentTask, name: string, flags: ArtifactFlags
   return { artifact, content, wrong: mismatch(artifact, content) };
 }
 
-/** The same; what is not the artifact in the status is refused. */
+/** The same, whole and as the status lists it: from a copy, the storage where flags name it, else the results API. What is not is refused. */
 export async function obtainIntact(...[task, name, flags, fetching]: Parameters<typeof obtain>): Promise<Buffer> {
   const { artifact, content, wrong } = await obtain(task, name, flags, fetching);
   if (wrong === null) return content;
   throw new CliError(
     `${flags.file ?? artifact.uri} is not ${name} of AgentTask ${task.metadata.name}: ${wrong}; take the one at ${artifact.uri}`,
   );
-}
-
-/** Source of artifact contents, whole and as the status lists them: a copy, the storage where flags name it, else the results API. */
-interface TaskResults {
-  /** @throws CliError with the place of the artifact when it cannot be had */
-  read(task: AgentTask, name: string): Promise<Buffer>;
-}
-
-/** The results that the flags lead to. */
-export function resultsOf(flags: ArtifactFlags, fetching: Fetching): TaskResults {
-  return { read: (task, name) => obtainIntact(task, name, flags, fetching) };
 }
 
 function missing({ metadata, status }: AgentTask, name: string): CliError {

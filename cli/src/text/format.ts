@@ -1,4 +1,4 @@
-import { printable } from './printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 
 const second = 1000;
 const minute = 60 * second;

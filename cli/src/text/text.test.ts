@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ageOf, duration, table } from './format.ts';
-import { printable, printableLines } from './printable.ts';
+import { printable, printableLines } from '@agentfleet/protocol/text';
 
 describe('words for a terminal', () => {
   test.each([

@@ -1,5 +1,5 @@
 import type { ConversationEntry } from '@agentfleet/protocol/results';
-import { printable, printableLines } from '../text/printable.ts';
+import { printable, printableLines } from '@agentfleet/protocol/text';
 import { tellNote } from './notes.ts';
 
 /** Lines of one text that are shown; more are counted. */

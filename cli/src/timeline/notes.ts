@@ -1,7 +1,7 @@
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { type Fields, fieldsOf, listOf, textOf } from '@agentfleet/protocol/text';
 import { numberOf } from '../evidence/artifact.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '@agentfleet/protocol/text';
 
 type ItemKind =
   | 'Keeper'

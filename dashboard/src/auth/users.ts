@@ -1,4 +1,4 @@
-import { type ClusterConfig, createTransport, type Transport } from '@agentfleet/kube';
+import { callerName, type ClusterConfig, createTransport, type Transport } from '@agentfleet/kube';
 import { bounds } from '../base/config.ts';
 import { DashboardError, unauthorized } from '../base/failure.ts';
 import type { Credential } from './credentials.ts';
@@ -17,18 +17,9 @@ interface Kept {
   holds: number;
 }
 
-const apiGroup = 'authentication.k8s.io/v1';
-
 async function nameOf(transport: Transport): Promise<string> {
-  const answer = await transport.request<{ readonly status?: { readonly userInfo?: { readonly username?: string } } }>({
-    method: 'POST',
-    path: `/apis/${apiGroup}/selfsubjectreviews`,
-    body: { apiVersion: apiGroup, kind: 'SelfSubjectReview' },
-    retry: false,
-    timeoutMs: 10_000,
-  });
-  const name = answer.status?.userInfo?.username;
-  if (name === undefined || name === '' || name === 'system:anonymous') throw unauthorized('the API server does not know who this is');
+  const name = await callerName(transport, { retry: false, timeoutMs: 10_000 });
+  if (name === '' || name === 'system:anonymous') throw unauthorized('the API server does not know who this is');
   return name;
 }
 

@@ -1,5 +1,6 @@
 import { defineResource, type KubeObject } from '@agentfleet/kube';
 import {
+  apiVersion,
   type AgentTask,
   agentTask,
   type AgentTaskOrder,
@@ -10,14 +11,12 @@ import {
   expertPool,
   type ExpertScale,
   expertScale,
-  group,
   type Kind,
   type RolloutPolicy,
   rolloutPolicy,
-  version,
 } from '@agentfleet/protocol/api';
 
-const ours = <T extends KubeObject>({ plural, kind }: Kind) => defineResource<T>({ group, version, plural, kind, namespaced: true });
+const ours = <T extends KubeObject>({ plural, kind }: Kind) => defineResource<T>(apiVersion, kind, plural);
 
 export const resources = {
   AgentTask: ours<AgentTask>(agentTask),

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { apiVersion, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
-import { collectionPath, defineResource, isApiError, objectPath, type Transport } from '@agentfleet/kube';
+import { collectionPath, events, isApiError, objectPath, type KubeEvent, type Transport } from '@agentfleet/kube';
 import { loadManifest } from '@agentfleet/kube/manifests';
 import { DashboardError } from '../base/failure.ts';
 import { isName, resources } from '../base/resources.ts';
@@ -8,35 +8,24 @@ import type { OrderRequest, TaskDetail, TaskEvent } from '../base/wire.ts';
 import { callerOf, type Context, placeOf } from './context.ts';
 
 const manager = 'agentfleet-dashboard';
-const events = defineResource({ group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event', namespaced: true });
-
-interface RawEvent {
-  readonly type?: string;
-  readonly reason?: string;
-  readonly note?: string;
-  readonly eventTime?: string | null;
-  readonly metadata: { readonly creationTimestamp?: string };
-  readonly regarding?: { readonly uid?: string };
-  readonly series?: { readonly count: number };
-}
 
 const read = <T>(transport: Transport, path: string, query: Readonly<Record<string, string>> = {}): Promise<T> =>
   transport.request<T>({ method: 'GET', path, query, retry: false, timeoutMs: 15_000 });
 
-function eventOf({ type = '', reason = '', note = '', eventTime, metadata, series }: RawEvent): TaskEvent {
+function eventOf({ type, reason, note = '', eventTime, metadata, series }: KubeEvent): TaskEvent {
   return { type, reason, note, at: eventTime ?? metadata.creationTimestamp ?? '', count: series?.count ?? 1 };
 }
 
 async function detailOf(transport: Transport, place: { readonly namespace: string; readonly name: string }): Promise<TaskDetail> {
   const task = await read<AgentTask>(transport, objectPath(resources.AgentTask, place));
   const notes: string[] = [];
-  const found = await read<{ items: RawEvent[] }>(transport, collectionPath(events, place.namespace), {
+  const found = await read<{ items: KubeEvent[] }>(transport, collectionPath(events, place.namespace), {
     fieldSelector: `regarding.name=${place.name}`,
   }).catch((error: unknown) => {
     notes.push(isApiError(error) && error.code === 403 ? 'You may not read events of this namespace.' : 'Events could not be read.');
     return { items: [] };
   });
-  const own = found.items.filter(({ regarding }) => regarding?.uid === undefined || regarding.uid === task.metadata.uid);
+  const own = found.items.filter(({ regarding }) => regarding.uid === undefined || regarding.uid === task.metadata.uid);
   return { task, events: own.map(eventOf).sort((a, b) => (a.at < b.at ? -1 : 1)), notes };
 }
 

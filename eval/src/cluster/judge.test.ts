@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createTransport, defineResource, ResourceClient, systemClock, type Transport } from '@agentfleet/kube';
 import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
-import { agentTask, ajvOptions, group, validators, version, type AgentTask } from '@agentfleet/protocol/api';
+import { apiVersion, agentTask, ajvOptions, validators, type AgentTask } from '@agentfleet/protocol/api';
 import { Ajv } from 'ajv';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PackTask } from '../format/index.ts';
@@ -13,8 +13,8 @@ import { full } from '../run/index.ts';
 import { pack } from '../testing/records.ts';
 import { clusterJudge, ClusterPool, judgingTask } from './index.ts';
 
-const tasks = defineResource<AgentTask>({ group, version, plural: agentTask.plural, kind: agentTask.kind, namespaced: true });
-const namespaces = defineResource({ group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false });
+const tasks = defineResource<AgentTask>(apiVersion, agentTask.kind, agentTask.plural);
+const namespaces = defineResource('v1', 'Namespace', 'namespaces', false);
 const [plain] = pack(1).tasks as [PackTask];
 const hidden = {
   files: { "hidden/it's.txt": 'seen by no agent\n', 'top.sh': 'true\n' },

@@ -1,14 +1,14 @@
 import { createTransport, defineResource, ResourceClient, systemClock, type Transport } from '@agentfleet/kube';
 import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
-import { agentTask, group, version, type AgentTask } from '@agentfleet/protocol/api';
+import { apiVersion, agentTask, type AgentTask } from '@agentfleet/protocol/api';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { PackTask } from '../format/index.ts';
 import { full, variantsOf, type Attempted, type Variant } from '../run/index.ts';
 import { pack } from '../testing/records.ts';
 import { ClusterPool, type ClusterPoolOptions } from './index.ts';
 
-const tasks = defineResource<AgentTask>({ group, version, plural: agentTask.plural, kind: agentTask.kind, namespaced: true });
-const namespaces = defineResource({ group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false });
+const tasks = defineResource<AgentTask>(apiVersion, agentTask.kind, agentTask.plural);
+const namespaces = defineResource('v1', 'Namespace', 'namespaces', false);
 const task = pack(1, 'assert secret').tasks[0] as PackTask;
 const usage = { tokensIn: 7, tokensOut: 1, toolCalls: 5, cpuMillis: 40, wallSeconds: 2, candidates: 4, vetoes: 1, backtracks: 0 };
 

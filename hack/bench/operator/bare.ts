@@ -1,16 +1,14 @@
-import { defineResource } from '@agentfleet/kube';
+import { resources } from '@agentfleet/operator/resources';
 import { podTemplate } from './peer.ts';
 import type { Subject } from './subject.ts';
-import { hasCondition } from './tracker.ts';
-
-const pods = defineResource({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
+import { hasCondition } from '../../cluster/base/api.ts';
 
 /** Returns bare pods as a subject: the pods of the sandboxes themselves, made by the client. No control plane takes less for them. */
 export function bareSubject(): Subject {
   const subject: Subject = {
     name: 'no controller: bare pods',
     agent: 'nobody/',
-    resource: pods,
+    resource: resources.pods,
     manifest: (name, namespace) => {
       const { metadata, spec } = podTemplate();
       const { labels, annotations = {} } = metadata;

@@ -10,13 +10,13 @@ import { buildFamilies, goFacts, moduleDir } from '../../cluster/build/binaries.
 import { family, familyVersion } from '../../cluster/build/families.ts';
 import { down, up } from '../../cluster/index.ts';
 import { poll } from './poll.ts';
-import { hasCondition } from './tracker.ts';
+import { hasCondition } from '../../cluster/base/api.ts';
 
 interface Stage extends KubeObject {
   readonly spec: object;
 }
 
-const stages = defineResource<Stage>({ group: 'kwok.x-k8s.io', version: 'v1alpha1', plural: 'stages', kind: 'Stage', namespaced: false });
+const stages = defineResource<Stage>('kwok.x-k8s.io/v1alpha1', 'Stage', 'stages', false);
 
 const terminated = `
 {{ $now := Now }}
@@ -77,13 +77,7 @@ interface Definition extends KubeObject {
   readonly spec: object;
 }
 
-const definitions = defineResource<Definition>({
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  plural: 'customresourcedefinitions',
-  kind: 'CustomResourceDefinition',
-  namespaced: false,
-});
+const definitions = defineResource<Definition>('apiextensions.k8s.io/v1', 'CustomResourceDefinition', 'customresourcedefinitions', false);
 
 /** Enough that no node is full; each gets a range of 254 addresses. */
 const fakeNodes = 40;

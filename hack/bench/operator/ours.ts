@@ -11,30 +11,18 @@ import {
 } from '@agentfleet/kube';
 import { resources } from '@agentfleet/operator/resources';
 import { labels, workerLease } from '@agentfleet/protocol/pool';
+import { freePort } from '../../cluster/base/ports.ts';
 import { operatorBundle as imageBundle } from '../../images/parts.ts';
-import { freePort, Measured, metricOf } from './process.ts';
+import { Measured, metricOf } from './process.ts';
 import type { Place, Running, Subject, Wishes } from './subject.ts';
-import { hasCondition } from './tracker.ts';
+import { hasCondition } from '../../cluster/base/api.ts';
 import { poll } from './poll.ts';
 import { mkdir, writeFile } from 'node:fs/promises';
 
 type Free = KubeObject & Readonly<Record<string, unknown>>;
 
-const accounts = defineResource<Free>({ group: '', version: 'v1', plural: 'serviceaccounts', kind: 'ServiceAccount', namespaced: true });
-const bindings = defineResource<Free>({
-  group: 'rbac.authorization.k8s.io',
-  version: 'v1',
-  plural: 'clusterrolebindings',
-  kind: 'ClusterRoleBinding',
-  namespaced: false,
-});
-const flows = defineResource<Free>({
-  group: 'flowcontrol.apiserver.k8s.io',
-  version: 'v1',
-  plural: 'flowschemas',
-  kind: 'FlowSchema',
-  namespaced: false,
-});
+const bindings = defineResource<Free>('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding', 'clusterrolebindings', false);
+const flows = defineResource<Free>('flowcontrol.apiserver.k8s.io/v1', 'FlowSchema', 'flowschemas', false);
 
 const lifeSeconds = 86_400;
 const by = { fieldManager: 'bench' };
@@ -62,14 +50,12 @@ async function grant({ transport, system: namespace }: Place, name: string): Pro
 async function mountAccount(place: Place): Promise<{ readonly env: Record<string, string>; withdraw(): Promise<void> }> {
   const { transport, system: namespace } = place;
   const name = 'agentfleet-operator';
-  await new ResourceClient(transport, accounts).apply({ metadata: { name, namespace } }, by);
+  await new ResourceClient(transport, resources.serviceAccounts).apply({ metadata: { name, namespace } }, by);
   await grant(place, name);
   const wish = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: lifeSeconds } };
-  const given = await new ResourceClient(transport, accounts).createSubresource<{ readonly status: { readonly token: string } }>(
-    { name, namespace },
-    'token',
-    wish,
-  );
+  const given = await new ResourceClient(transport, resources.serviceAccounts).createSubresource<{
+    readonly status: { readonly token: string };
+  }>({ name, namespace }, 'token', wish);
   const { tls } = await (await kubeconfigConfig({ file: place.kubeconfig })).credentials(false);
   const folder = join(place.logs, `${namespace}-account`);
   await mkdir(folder, { recursive: true });
@@ -100,6 +86,24 @@ export const imageFlags = '--disable-sigusr1 --liftoff-only --max-semi-space-siz
 
 /** The environment that the image gives it beside its version. */
 export const imageEnv = { NODE_ENV: 'production', MALLOC_ARENA_MAX: '1' } as const;
+
+/** The environment of a process, which nobody needs a token to measure. */
+export const operatorEnv = (
+  namespace: string,
+  index: number,
+  ports: { readonly metricsPort: number; readonly probesPort: number },
+): Readonly<Record<string, string>> => ({
+  POD_NAMESPACE: namespace,
+  POD_NAME: `operator-${index}`,
+  AGENTFLEET_AGENT_IMAGE: images.agent,
+  AGENTFLEET_INFERENCE_IMAGE: 'none.invalid/inference:1',
+  AGENTFLEET_SANDBOX_IMAGE: images.sandbox,
+  AGENTFLEET_TOOLS_IMAGE: images.tools,
+  AGENTFLEET_METRICS_PORT: String(ports.metricsPort),
+  AGENTFLEET_AUTHENTICATION: 'None',
+  AGENTFLEET_PROBES_PORT: String(ports.probesPort),
+  ...imageEnv,
+});
 
 function poolManifest(namespace: string, { objects, warm }: Wishes): Pick<KubeObject, 'metadata'> & { readonly spec: object } {
   return {
@@ -161,19 +165,7 @@ async function startProcess(
   { profile, nodeFlags, env: more }: OurOptions & { readonly env: Readonly<Record<string, string>> },
 ): Promise<Process> {
   const [metricsPort, probesPort] = [await freePort(), await freePort()];
-  const env = {
-    POD_NAMESPACE: place.system,
-    POD_NAME: `operator-${index}`,
-    AGENTFLEET_AGENT_IMAGE: images.agent,
-    AGENTFLEET_INFERENCE_IMAGE: 'none.invalid/inference:1',
-    AGENTFLEET_SANDBOX_IMAGE: images.sandbox,
-    AGENTFLEET_TOOLS_IMAGE: images.tools,
-    AGENTFLEET_METRICS_PORT: String(metricsPort),
-    AGENTFLEET_AUTHENTICATION: 'None',
-    AGENTFLEET_PROBES_PORT: String(probesPort),
-    ...imageEnv,
-    ...more,
-  };
+  const env = { ...operatorEnv(place.system, index, { metricsPort, probesPort }), ...more };
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
   const args = ['--disable-warning=ExperimentalWarning', ...nodeFlags, ...profiling, await operatorBundle()];
   const log = join(place.logs, `${place.namespace}-operator-${index}.log`);

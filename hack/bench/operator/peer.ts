@@ -1,18 +1,19 @@
 import { join } from 'node:path';
 import { defineResource, ResourceClient, type KubeObject } from '@agentfleet/kube';
 import { keeperPort, labels, sandboxPod } from '@agentfleet/operator/sandbox';
+import { freePort } from '../../cluster/base/ports.ts';
 import { images, leads } from './ours.ts';
 import { poll } from './poll.ts';
-import { freePort, Measured } from './process.ts';
+import { Measured } from './process.ts';
 import type { Place, Running, Subject, Wishes } from './subject.ts';
-import { hasCondition } from './tracker.ts';
+import { hasCondition } from '../../cluster/base/api.ts';
 
 const version = 'v1beta1';
 const extensions = 'extensions.agents.x-k8s.io';
-const sandboxes = defineResource({ group: 'agents.x-k8s.io', version, plural: 'sandboxes', kind: 'Sandbox', namespaced: true });
-const templates = defineResource({ group: extensions, version, plural: 'sandboxtemplates', kind: 'SandboxTemplate', namespaced: true });
-const pools = defineResource({ group: extensions, version, plural: 'sandboxwarmpools', kind: 'SandboxWarmPool', namespaced: true });
-const claims = defineResource({ group: extensions, version, plural: 'sandboxclaims', kind: 'SandboxClaim', namespaced: true });
+const sandboxes = defineResource(`agents.x-k8s.io/${version}`, 'Sandbox', 'sandboxes');
+const templates = defineResource(`${extensions}/${version}`, 'SandboxTemplate', 'sandboxtemplates');
+const pools = defineResource(`${extensions}/${version}`, 'SandboxWarmPool', 'sandboxwarmpools');
+const claims = defineResource(`${extensions}/${version}`, 'SandboxClaim', 'sandboxclaims');
 
 const warmPool = 'bench';
 

@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 
 /** Clock ticks of /proc in a second: always this on Linux for the architectures that we know. */
@@ -70,16 +69,6 @@ export class Measured {
     await gone;
     clearTimeout(force);
   }
-}
-
-/** Returns a port of this machine on which no process listens. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** The value of a metric without labels in a page of Prometheus; undefined when it is not there. Pure. */

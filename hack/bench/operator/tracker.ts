@@ -8,14 +8,11 @@ import {
   type WatchEnd,
   type WatchEvent,
 } from '@agentfleet/kube';
+import { hasCondition } from '../../cluster/base/api.ts';
 import { resources } from '@agentfleet/operator/resources';
 
 /** Of one watch in a row. */
 const mostFailures = 30;
-
-interface Conditioned {
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
-}
 
 /** Times at which changes of one object were seen, monotonic ms of this process. */
 export interface Timeline {
@@ -23,11 +20,6 @@ export interface Timeline {
   podCreated?: number;
   podReady?: number;
   ready?: number;
-}
-
-/** Reports whether an object has a condition that is True. Pure. */
-export function hasCondition(object: object, type: string): boolean {
-  return (object as Conditioned).status?.conditions?.some((one) => one.type === type && one.status === 'True') === true;
 }
 
 function owner({ metadata: { ownerReferences = [] } }: KubeObject): string | undefined {

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { readFile, readdir, readlink } from 'node:fs/promises';
 
 /** Listening TCP ports by purpose. All but the API server's listen on loopback only. */
@@ -87,4 +89,14 @@ export async function socketOwner(inode: string): Promise<string> {
     return `${name.trim()} (pid ${pid})`;
   }
   return 'a process that this user cannot see';
+}
+
+/** A port of an address of this machine that nobody listens on now. */
+export async function freePort(host = '127.0.0.1'): Promise<number> {
+  const probe = createServer().listen(0, host);
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
 }

@@ -106,7 +106,7 @@ export const runbookTexts: Readonly<Record<string, RunbookText>> = {
   AgentFleetPlacementInfeasible: {
     impact: 'The engine is not started. Its pool goes on without it, or is not ready.',
     look: ["kubectl -n NAMESPACE get expertpool POOL -o jsonpath='{.status.plan.rejected}'", 'kubectl get resourceslices'],
-    cure: 'Ask for less memory, name another slot, or add a board; each rejected place is listed with the bytes that it lacks.',
+    cure: 'Ask for less memory, name another slot, or add a board; each rejected place is listed with the bytes that it lacks. NodeCordoned: the engine was evicted from a cordoned node and has no other place; uncordon the node, or make room on another one.',
   },
   AgentFleetPlacementSlow: {
     impact: 'Engines begin late; other controllers wait for the same processor.',
@@ -166,7 +166,7 @@ export const runbookTexts: Readonly<Record<string, RunbookText>> = {
   AgentFleetSlotUnhealthy: {
     impact: 'Nothing new is placed on this GPU; its engines may have ended.',
     look: ['kubectl get resourceslices', 'kubectl -n agentfleet-system get configmap agentfleet-slots -o yaml'],
-    cure: 'SlotTainted: see to the device. SlotGone: bring node or driver back. SlotPending: start the driver of the node anew. SlotRebound: approve the new board by agentfleet.dev/approve-slot. SlotNotHeld: look at the pod that holds it. NodeUnschedulable: uncordon the node, or see to it.',
+    cure: 'SlotTainted: see to the device. SlotGone: bring node or driver back. SlotPending: start the driver of the node anew. SlotRebound: approve the new board by agentfleet.dev/approve-slot. SlotNotHeld: look at the pod that holds it. NodeUnschedulable: see to the node.',
   },
   AgentFleetTasksOverdue: {
     impact: 'These tasks hold their sandboxes and stay unfinished.',

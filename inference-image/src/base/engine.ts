@@ -1,4 +1,4 @@
-import type { GenerateRequest, GenerateResponse, Edit, ShellAct } from '@agentfleet/protocol/inference';
+import type { Candidate, Edit, FocusFile, GenerateRequest, GenerateResponse, ShellAct } from '@agentfleet/protocol/inference';
 import { createHash } from 'node:crypto';
 
 /** The engine's part of an answer; the server adds requestId and engine. */
@@ -28,6 +28,40 @@ export function candidateId(edits: readonly Edit[], acts: readonly ShellAct[] = 
   ]);
   const whole = acts.length === 0 ? members : { edits: members, acts: acts.map(({ tool, command }) => [tool, command]) };
   return `sha256:${createHash('sha256').update(JSON.stringify(whole)).digest('hex')}`;
+}
+
+/** A replacement in UTF-16 units of a file, as the wire has it. */
+export function editOf({ path, content }: FocusFile, start: number, end: number, after: string): Edit {
+  const before = content.slice(start, end);
+  const startByte = Buffer.byteLength(content.slice(0, start));
+  const range = { startByte, endByte: startByte + Buffer.byteLength(before) };
+  return { path, range, before, after, expectedSha256: createHash('sha256').update(content).digest('hex') };
+}
+
+/** A candidate without a rank; `weight` > 0 is its unnormalised share. */
+export type Weighed = Omit<Candidate, 'rank' | 'score' | 'energy'> & { readonly energy: number; readonly weight: number };
+
+/**
+ * The first k of some candidates that are not excluded; `left` counts the others.
+ *
+ * @param mass of which scores are shares; default: that of all, the excluded among them
+ */
+export function ranked(
+  all: readonly Weighed[],
+  { k, exclude }: Pick<GenerateRequest, 'k' | 'exclude'>,
+  mass = all.reduce((sum, { weight }) => sum + weight, 0),
+): Pick<Generated, 'candidates' | 'returnedMass' | 'entropyNats' | 'margin'> & { readonly left: number } {
+  const excluded = new Set(exclude);
+  const open = all.filter(({ id }) => !excluded.has(id));
+  const candidates = open.slice(0, k).map(({ weight, ...candidate }, at) => ({ ...candidate, rank: at + 1, score: weight / mass }));
+  const [first, second] = candidates;
+  return {
+    candidates,
+    returnedMass: candidates.reduce((sum, { score }) => sum + score, 0),
+    entropyNats: entropyNats(open.map(({ weight }) => weight)),
+    margin: first === undefined || second === undefined ? null : second.energy - first.energy,
+    left: open.length - candidates.length,
+  };
 }
 
 /** A line that may be wrong: its file by index, its number from 1. */

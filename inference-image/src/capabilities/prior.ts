@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { ItemId, priorBounds, PriorRequest } from '@agentfleet/protocol/inference';
+import { editOf } from '../base/engine.ts';
 import { capability } from './capability.ts';
 import { refuseTwice, sameOrder } from './schema.ts';
 
-const content = 'def add(a, b):\n    return a - b\n';
-const range = { startByte: content.indexOf('-'), endByte: content.indexOf('-') + 1 };
-const expectedSha256 = createHash('sha256').update(content).digest('hex');
+const file = { path: 'add.py', content: 'def add(a, b):\n    return a - b\n' };
+const sign = file.content.indexOf('-');
 
 const Prior = Type.Object(
   {
@@ -41,8 +40,8 @@ export const prior = capability({
   items: ({ candidates }) => candidates.length,
   example: {
     requestId: 'example',
-    files: [{ path: 'add.py', content }],
-    candidates: [{ id: 'plus', edits: [{ path: 'add.py', range, before: '-', after: '+', expectedSha256 }] }],
+    files: [file],
+    candidates: [{ id: 'plus', edits: [editOf(file, sign, sign + 1, '+')] }],
     windowTokens: 4,
     budgetMillis: 20_000,
   },

@@ -38,12 +38,9 @@ async function createLlama({ weights, threads, contextTokens }: LlamaConfig, now
 
 async function createVllm(config: VllmConfig, now: () => number, onError: OnEngineError): Promise<ServedEngine> {
   const { model, adapter, digest } = config;
-  const engine = await createVllmEngine(
-    { ...config, origin: config.upstream, model: adapter?.name ?? model, adapter: adapter ?? undefined },
-    now,
-    onError,
-  );
-  return generating(engine, { about: { model, adapter: adapter?.name ?? null, artifactDigest: digest } });
+  return generating(await createVllmEngine(config, now, onError), {
+    about: { model, adapter: adapter?.name ?? null, artifactDigest: digest },
+  });
 }
 
 async function createSynth(grammars: string | null, now: () => number): Promise<SynthEngine> {

@@ -1,9 +1,9 @@
 import { gatewayFiles, gatewayModelsVariable, gatewayPort } from '@agentfleet/protocol/gateway';
-import { ConfigError, oneOf, parsePath, reader, type Env } from '@agentfleet/protocol/environment';
+import { ConfigError, oneOf, parseListen, parsePath, reader, type Env, type Listen } from '@agentfleet/protocol/environment';
 import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
 import { readTracing, type TracedProcess, type TracingConfig } from '@agentfleet/protocol/tracing';
-import { parseListen, type Listen, parseCount } from '../base/config.ts';
+import { parseCount } from '../base/config.ts';
 
 /** The gateway's configuration from its environment. Models and keys are in files, which may change while it runs. */
 export interface GatewayConfig {

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gateOf } from '@agentfleet/protocol/tokens';
 import type { FastifyInstance } from 'fastify';
-import { listen } from '../base/config.ts';
+import { listen } from '@agentfleet/protocol/environment';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
 import { openTracing } from '@agentfleet/protocol/tracing';
 import { createGatewayApp } from './app.ts';

@@ -15,7 +15,7 @@ interface Followed {
 async function ours(watchList: boolean, onUpdate: () => void): Promise<Followed> {
   const kube = await import('../src/index.ts');
   const transport = kube.createTransport(kube.plainConfig(url), { userAgent: 'bench/1' });
-  const pods = kube.defineResource({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
+  const pods = kube.defineResource('v1', 'Pod', 'pods');
   const informer = new kube.Informer({
     transport,
     resource: pods,

@@ -37,10 +37,7 @@ const declared = (i: number): { metadata: { name: string; namespace: string }; d
 });
 
 const transport = createTransport(await kubeconfigConfig({ file }), { userAgent: 'bench/1', connections: 32 });
-const maps = new ResourceClient(
-  transport,
-  defineResource({ group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true }),
-);
+const maps = new ResourceClient(transport, defineResource('v1', 'ConfigMap', 'configmaps'));
 const config = new KubeConfig();
 config.loadFromFile(file);
 const core = config.makeApiClient(CoreV1Api);

@@ -33,7 +33,7 @@ export {
 } from './apply/applier.ts';
 export { type Handler, type InformerOptions, Informer } from './cache/informer.ts';
 export type { Indexer, Lister } from './cache/store.ts';
-export { ResourceClient, TokenSource } from './client/client.ts';
+export { callerName, ResourceClient, TokenSource } from './client/client.ts';
 export {
   type ConditionEntry,
   conditionsFor,

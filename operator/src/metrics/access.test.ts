@@ -5,7 +5,7 @@ import { issuer, Signer, type TokenSpec } from '@agentfleet/protocol/tokens/test
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { Bed, testConfig } from '../controllers/expertpool/testing/bed.ts';
 import { resources } from '../runtime/resources.ts';
-import { authorizeReaders, scraperAccount, ScraperTokens, secrets } from './scraperTokens.ts';
+import { authorizeReaders, scraperAccount, ScraperTokens } from './scraperTokens.ts';
 
 const scraper = 'system:serviceaccount:monitoring:prometheus';
 let signer: Signer;
@@ -54,16 +54,16 @@ describe('the tokens of scrapers', () => {
       return { status: { token: `${audience} at ${clock.now()}`, expirationTimestamp: new Date(clock.now() + 3_600_000).toISOString() } };
     };
     const server = await startFakeServer({
-      kinds: [{ resource: resources.serviceAccounts, subresources: { token } }, { resource: secrets }],
+      kinds: [{ resource: resources.serviceAccounts, subresources: { token } }, { resource: resources.secrets }],
     });
     server.createNamespace(name.namespace);
     const transport = createTransport(server.config, { userAgent: 'test' });
     await new ResourceClient(transport, resources.serviceAccounts).create({ metadata: { ...name, name: scraperAccount } });
-    await new ResourceClient(transport, secrets).create({ metadata: name });
+    await new ResourceClient(transport, resources.secrets).create({ metadata: name });
     const stop = new AbortController();
     const began = clock.now();
     const running = new ScraperTokens({ transport, ...name, secret: name.name, clock, log: silentLog }).run(stop.signal);
-    const written = (): unknown => (server.objects(secrets)[0] as { readonly stringData?: unknown } | undefined)?.stringData;
+    const written = (): unknown => (server.objects(resources.secrets)[0] as { readonly stringData?: unknown } | undefined)?.stringData;
     const at = (time: number) => ({ operator: `${operatorMetricsAudience} at ${time}`, pools: `${metricsAudience} at ${time}` });
     const writes = (): number => server.writes.filter(({ resource }) => resource.startsWith('secrets')).length;
     await vi.waitFor(() => expect(written()).toEqual(at(began)));

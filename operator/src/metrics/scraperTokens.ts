@@ -1,6 +1,5 @@
 import {
   asError,
-  defineResource,
   ResourceClient,
   sleep,
   TokenSource,
@@ -20,9 +19,6 @@ export const scraperAccount = 'agentfleet-metrics';
 
 /** Keys of the Secret: for the operator, and for all that pools consist of. */
 export const scraperKeys = { operator: 'operator', pools: 'pools' } as const;
-
-/** The operator has no right to any other one, and to this one only where there are PodMonitors. */
-export const secrets = defineResource({ group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true });
 
 /** Less than a fifth of the life of a token, so that one in use is never at its end. */
 const refreshMs = 600_000;
@@ -69,7 +65,8 @@ export class ScraperTokens implements LeaderRunnable {
     const { transport, namespace, secret } = this.#options;
     const [operator, pools] = await Promise.all([operatorMetricsAudience, metricsAudience].map((audience) => this.#source.token(audience)));
     const stringData = { [scraperKeys.operator]: operator, [scraperKeys.pools]: pools };
-    const client = new ResourceClient(transport, secrets);
+    // The operator has no right to any other one, and to this one only where there are PodMonitors.
+    const client = new ResourceClient(transport, resources.secrets);
     await client.patch({ namespace, name: secret }, { stringData }, { fieldManager: fieldManagers.operator, signal });
   }
 }

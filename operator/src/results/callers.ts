@@ -106,7 +106,7 @@ interface TokenAnswer {
 }
 
 /** The part of a task that a caller wants to read. */
-export interface Wish {
+export interface ResourceRead {
   readonly namespace: string;
   readonly name: string;
   readonly part: string;
@@ -146,7 +146,7 @@ export class Delegation {
   }
 
   /** Reports whether the caller may `get` this part of a task. */
-  verdict({ username, uid, groups, extra }: Caller, { namespace, name, part }: Wish, signal: AbortSignal): Promise<Verdict> {
+  verdict({ username, uid, groups, extra }: Caller, { namespace, name, part }: ResourceRead, signal: AbortSignal): Promise<Verdict> {
     const { group, version } = resultsApi;
     const resourceAttributes = { namespace, verb: 'get', group, version, resource: 'agenttasks', subresource: part, name };
     const spec = { user: username, ...(uid !== undefined && { uid }), groups, extra, resourceAttributes };

@@ -1,13 +1,4 @@
-import {
-  asError,
-  defineResource,
-  isConflict,
-  ResourceClient,
-  type Clock,
-  type KubeObject,
-  type Log,
-  type Transport,
-} from '@agentfleet/kube';
+import { defineResource, isConflict, ResourceClient, type Clock, type KubeObject, type Log, type Transport } from '@agentfleet/kube';
 import { resultsApi } from '@agentfleet/protocol/results';
 import { bundleOf, isFresh, issue, type Issued } from './certificate.ts';
 
@@ -15,7 +6,7 @@ interface Secret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-const secrets = defineResource<Secret>({ group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true });
+const secrets = defineResource<Secret>('v1', 'Secret', 'secrets');
 
 /** The Secret of the certificate; the chart makes it empty, so that no account here has the right to make Secrets. */
 const certificateSecret = 'agentfleet-results-tls';
@@ -100,6 +91,3 @@ function issuedOf({ data = {} }: Secret): Issued | undefined {
   const issued = { authority: text(keys.authority), certificate: text(keys.certificate), key: text(keys.key) };
   return bundleOf(issued.authority, 1).length === 0 ? undefined : issued;
 }
-
-/** Returns the reason why something could not be read, for one line of a log. */
-export const wordsOf = (error: unknown): string => asError(error).message;

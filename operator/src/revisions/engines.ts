@@ -1,8 +1,8 @@
-import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
+import { asError, deadline } from '@agentfleet/kube';
 import type { ArmEvidence, Cumulative } from '../rollout/index.ts';
 import { Remembered } from '../runtime/index.ts';
 import type { Pod } from '../runtime/resources.ts';
-import { boundedText, originOf, type BearerFor } from '../serving/index.ts';
+import { boundedText, originOf, type BearerFor, type ReaderOptions } from '../serving/index.ts';
 import type { RolloutPolicySpec } from '@agentfleet/protocol/api';
 import { inferenceErrors } from '@agentfleet/protocol/inference';
 
@@ -31,16 +31,12 @@ interface Looks {
 
 /** Reads what the engines of a revision report of their requests since a rollout began to look at them. */
 export class EngineReader {
-  readonly #ask: AskMetrics;
-  readonly #clock: Clock;
-  readonly #log: Log;
+  readonly #options: ReaderOptions<AskMetrics>;
   /** By rollout and uid of the pod. */
   readonly #known: Remembered<Looks>;
 
-  constructor(options: { readonly ask: AskMetrics; readonly clock: Clock; readonly log: Log }) {
-    this.#ask = options.ask;
-    this.#clock = options.clock;
-    this.#log = options.log;
+  constructor(options: ReaderOptions<AskMetrics>) {
+    this.#options = options;
     this.#known = new Remembered(options.clock, () => freshMs);
   }
 
@@ -54,15 +50,16 @@ export class EngineReader {
     const origin = originOf(pod);
     const { uid } = pod.metadata;
     if (origin === undefined || uid === undefined) return undefined;
-    const limit = deadline(this.#clock, timeLimitMs, signal);
+    const { ask, clock, log } = this.#options;
+    const limit = deadline(clock, timeLimitMs, signal);
     try {
       const { first, last } = await this.#known.of(`${rollout} ${uid}`, async (before) => {
-        const now = readMetrics(await this.#ask(origin, limit.signal, pod.metadata.namespace ?? ''));
+        const now = readMetrics(await ask(origin, limit.signal, pod.metadata.namespace ?? ''));
         return { first: before?.first ?? now, last: now };
       });
       return since(last, first);
     } catch (error) {
-      this.#log.warn('a server did not tell its metrics', { pod: pod.metadata.name, origin, error: asError(error).message });
+      log.warn('a server did not tell its metrics', { pod: pod.metadata.name, origin, error: asError(error).message });
       return undefined;
     } finally {
       limit.dispose();

@@ -32,7 +32,12 @@ interface Play {
 }
 
 async function tried(ends: (job: Made) => End): Promise<Play> {
-  const world = await World.start({ crew: 'all', seed: 1, pool: { energyModelRef: { name: 'judge' } }, fate: () => undefined });
+  const world = await World.start({
+    controllerSet: 'all',
+    seed: 1,
+    pool: { energyModelRef: { name: 'judge' } },
+    injection: () => undefined,
+  });
   Rollouts.join(world);
   // Both report the same of themselves, whatever they are worth.
   world.ask = verifiers(world.server, { 'features-v1': { auc: 0.95 }, 'features-v2': { auc: 0.95 } });

@@ -45,7 +45,7 @@ interface Play {
 
 /** A pool that serves a revision, and the one that plays its Jobs. */
 async function play(ends: (job: Made) => End, template: PodTemplate | null = goldenTemplate(), more: object = {}): Promise<Play> {
-  const world = await World.start({ crew: 'all', seed: 1, pool: pool(more), fate: () => undefined });
+  const world = await World.start({ controllerSet: 'all', seed: 1, pool: pool(more), injection: () => undefined });
   Rollouts.join(world);
   const jobs = GoldenJobs.join(world, ends);
   if (template !== null) await templates(world).create(template);

@@ -2,6 +2,7 @@ import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { gatewayPort } from '@agentfleet/protocol/gateway';
 import { labels } from '@agentfleet/protocol/pool';
+import { keepNewest } from '../runtime/index.ts';
 import type { Pod } from '../runtime/resources.ts';
 import { isReady, originOf } from '../serving/index.ts';
 import { countOf, lastBound, valueAt } from '../rollout/index.ts';
@@ -37,18 +38,21 @@ function sumOf(all: readonly ReadonlyMap<string, Buckets>[]): Map<string, Bucket
   return sums;
 }
 
+interface LatencyOptions {
+  readonly expert: AskMetrics;
+  readonly gateway: AskMetrics;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
 /** Reader of the times that experts took to answer in the last minutes, by the histograms of the pods that serve them. */
 export class LatencyReader {
-  readonly #asks: { readonly expert: AskMetrics; readonly gateway: AskMetrics };
-  readonly #clock: Clock;
-  readonly #log: Log;
+  readonly #options: LatencyOptions;
   /** By uid of the pod, the longest unused first; the oldest look first. */
   readonly #known = new Map<string, readonly Look[]>();
 
-  constructor(options: { readonly expert: AskMetrics; readonly gateway: AskMetrics; readonly clock: Clock; readonly log: Log }) {
-    this.#asks = options;
-    this.#clock = options.clock;
-    this.#log = options.log;
+  constructor(options: LatencyOptions) {
+    this.#options = options;
   }
 
   /**
@@ -71,7 +75,7 @@ export class LatencyReader {
   }
 
   #looksAt(uid: string): readonly Look[] {
-    const now = this.#clock.monotonic();
+    const now = this.#options.clock.monotonic();
     return (this.#known.get(uid) ?? []).filter(({ at }) => now - at <= windowMs);
   }
 
@@ -84,7 +88,7 @@ export class LatencyReader {
   /** Returns the times of the answers of a pod within the window. The first look at it counts nothing: its age is unknown. */
   async #one(pod: Pod, signal: AbortSignal): Promise<ReadonlyMap<string, Buckets>> {
     const { uid } = pod.metadata;
-    const now = this.#clock.monotonic();
+    const now = this.#options.clock.monotonic();
     const isGateway = componentOf(pod) === 'gateway';
     const origin = originOf(pod, isGateway ? gatewayPort : undefined);
     if (uid === undefined || origin === undefined) return new Map();
@@ -95,31 +99,24 @@ export class LatencyReader {
       // One that gives no answer is asked again with the next look; until then it is as it was.
       looks = [...looks, { at: now, times: times ?? last?.times ?? new Map() }];
     }
-    this.#keep(uid, looks);
+    keepNewest(this.#known, uid, looks, mostKnown);
     return answered(looks);
   }
 
   async #ask(pod: Pod, origin: string, isGateway: boolean, signal: AbortSignal): Promise<Look['times'] | undefined> {
     const { name, namespace = '' } = pod.metadata;
-    const limit = deadline(this.#clock, timeLimitMs, signal);
+    const limit = deadline(this.#options.clock, timeLimitMs, signal);
     try {
-      const text = await this.#asks[isGateway ? 'gateway' : 'expert'](origin, limit.signal, namespace);
+      const text = await this.#options[isGateway ? 'gateway' : 'expert'](origin, limit.signal, namespace);
       if (isGateway) return gatewayTimes(text);
       const { buckets } = readMetrics(text);
       return new Map(buckets === undefined ? [] : [[expertOf(pod), buckets]]);
     } catch (error) {
-      this.#log.warn('a server did not report how long it takes', { pod: name, origin, error: asError(error).message });
+      this.#options.log.warn('a server did not report how long it takes', { pod: name, origin, error: asError(error).message });
       return undefined;
     } finally {
       limit.dispose();
     }
-  }
-
-  #keep(uid: string, looks: readonly Look[]): void {
-    this.#known.delete(uid);
-    this.#known.set(uid, looks);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > mostKnown && oldest !== undefined) this.#known.delete(oldest);
   }
 }
 

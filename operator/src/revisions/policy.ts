@@ -1,4 +1,5 @@
 import { canonical, type Lister } from '@agentfleet/kube';
+import { keepNewest } from '../runtime/index.ts';
 import {
   defaultShadow,
   gateMetrics,
@@ -23,10 +24,7 @@ export class Designs {
   of(goal: DesignGoal): Design {
     const key = canonical(goal);
     const design = this.#known.get(key) ?? designOf(goal);
-    this.#known.delete(key);
-    this.#known.set(key, design);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > mostDesigns && oldest !== undefined) this.#known.delete(oldest);
+    keepNewest(this.#known, key, design, mostDesigns);
     return design;
   }
 }

@@ -1,8 +1,8 @@
-import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
+import { asError, deadline } from '@agentfleet/kube';
 import type { RolloutPolicySpec } from '@agentfleet/protocol/api';
 import type { QueryAnswer } from '../rollout/index.ts';
 import { Remembered } from '../runtime/index.ts';
-import { boundedText } from '../serving/index.ts';
+import { boundedText, type ReaderOptions } from '../serving/index.ts';
 
 /** Asks for a URL; the text of the answer. Rejects when there is none. */
 type AskText = (url: string, signal: AbortSignal) => Promise<string>;
@@ -42,15 +42,11 @@ export function numberOf(text: string): number {
 
 /** Answers of the gates of type Query. What is not answered in time, or is not one number, is missing. */
 export class QueryReader {
-  readonly #ask: AskText;
-  readonly #clock: Clock;
-  readonly #log: Log;
+  readonly #options: ReaderOptions<AskText>;
   readonly #known: Remembered<QueryAnswer>;
 
-  constructor(options: { readonly ask: AskText; readonly clock: Clock; readonly log: Log }) {
-    this.#ask = options.ask;
-    this.#clock = options.clock;
-    this.#log = options.log;
+  constructor(options: ReaderOptions<AskText>) {
+    this.#options = options;
     this.#known = new Remembered(options.clock, () => freshMs);
   }
 
@@ -72,12 +68,13 @@ export class QueryReader {
   }
 
   async #one(url: string, signal: AbortSignal): Promise<QueryAnswer> {
-    const limit = deadline(this.#clock, answerSeconds * 1000, signal);
+    const { ask, clock, log } = this.#options;
+    const limit = deadline(clock, answerSeconds * 1000, signal);
     try {
-      return { value: numberOf(await this.#ask(url, limit.signal)) };
+      return { value: numberOf(await ask(url, limit.signal)) };
     } catch (error) {
       const lacks = limit.expired() ? `none within ${answerSeconds} s` : asError(error).message;
-      this.#log.warn('a query of a rollout has no answer', { url, error: lacks });
+      log.warn('a query of a rollout has no answer', { url, error: lacks });
       return { lacks: lacks.slice(0, mostWords) };
     } finally {
       limit.dispose();

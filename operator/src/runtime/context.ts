@@ -18,6 +18,7 @@ import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, ExpertScale, P
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Tracing } from '@agentfleet/protocol/tracing';
 import type { Registry } from 'prom-client';
+import { keepNewest } from './remembered.ts';
 import type { OperandSettings } from './settings.ts';
 import type { TaskCensus } from './taskCensus.ts';
 import type {
@@ -167,10 +168,7 @@ export class NodeAbilities {
     const before = this.#last.get(key) ?? false;
     if (reported === 0) return before;
     const now = able > 0 && able * 3 >= reported * (before ? 1 : 2);
-    this.#last.delete(key);
-    this.#last.set(key, now);
-    const [oldest] = this.#last.keys();
-    if (this.#last.size > most && oldest !== undefined) this.#last.delete(oldest);
+    keepNewest(this.#last, key, now, most);
     return now;
   }
 
@@ -272,26 +270,28 @@ const refreshMs = 30_000;
 
 const path = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io/service-name%3Dkubernetes';
 
+interface ApiEndpointsOptions {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The address of the Service, where it is known. */
+  readonly service?: ApiEndpoint;
+}
+
 /** Addresses at which pods reach the API server behind its Service: networks see these, and some see the Service's own. */
 export class ApiEndpoints {
-  readonly #transport: Transport;
-  readonly #clock: Clock;
-  readonly #log: Log;
-  readonly #service: readonly ApiEndpoint[];
+  readonly #options: ApiEndpointsOptions;
   readonly #listeners = new Set<() => void>();
   #known: readonly ApiEndpoint[] = [];
 
-  /** `service` is the address of the Service, where it is known. */
-  constructor(options: { readonly transport: Transport; readonly clock: Clock; readonly log: Log; readonly service?: ApiEndpoint }) {
-    this.#transport = options.transport;
-    this.#clock = options.clock;
-    this.#log = options.log;
-    this.#service = options.service === undefined ? [] : [options.service];
+  constructor(options: ApiEndpointsOptions) {
+    this.#options = options;
   }
 
   /** Sorted; empty while nothing is known, as where the operator may not list them. */
   list(): readonly ApiEndpoint[] {
-    return this.#known.length === 0 ? [] : [...this.#service, ...this.#known];
+    const { service } = this.#options;
+    return this.#known.length === 0 || service === undefined ? this.#known : [service, ...this.#known];
   }
 
   /** Calls `listener` after every change. The function returned ends that. */
@@ -302,13 +302,14 @@ export class ApiEndpoints {
 
   /** Reads them until the signal is aborted. Never rejects; what was known stays when the API server does not answer. */
   async run(signal: AbortSignal): Promise<void> {
+    const { transport, clock, log } = this.#options;
     do {
       try {
-        this.#take(await this.#transport.request<Slices>({ method: 'GET', path, signal }));
+        this.#take(await transport.request<Slices>({ method: 'GET', path, signal }));
       } catch (error) {
-        if (!signal.aborted) this.#log.warn('the addresses of the API server were not read', { error: asError(error).message });
+        if (!signal.aborted) log.warn('the addresses of the API server were not read', { error: asError(error).message });
       }
-    } while (await sleep(this.#clock, refreshMs, signal));
+    } while (await sleep(clock, refreshMs, signal));
   }
 
   #take({ items = [] }: Slices): void {

@@ -3,4 +3,4 @@
  * heartbeats of workers, settings, and answers that are remembered for a while. May import `@agentfleet/kube`, protocol and the
  * pure `placement`. Files are imported by their own names, as each has other users.
  */
-export { Remembered } from './remembered.ts';
+export { keepNewest, Remembered } from './remembered.ts';

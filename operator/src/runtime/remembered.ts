@@ -3,6 +3,14 @@ import type { Clock } from '@agentfleet/kube';
 /** Answers that are remembered, of any kind: more than there are pods or callers at once, few enough for the memory. */
 const most = 4096;
 
+/** Puts a value behind all others of a map; of more than `most` the first one goes. */
+export function keepNewest<T>(map: Map<string, T>, key: string, value: T, most: number): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > most && oldest !== undefined) map.delete(oldest);
+}
+
 interface Known<T> {
   readonly value: T;
   /** Monotonic ms at which it came. */
@@ -26,14 +34,7 @@ export class Remembered<T> {
     const known = this.#known.get(key);
     const isBelieved = known !== undefined && this.#clock.monotonic() - known.at < this.#believedMs(known.value);
     const value = isBelieved ? known.value : await ask(known?.value);
-    this.#keep(key, { value, at: isBelieved ? known.at : this.#clock.monotonic() });
+    keepNewest(this.#known, key, { value, at: isBelieved ? known.at : this.#clock.monotonic() }, most);
     return value;
-  }
-
-  #keep(key: string, known: Known<T>): void {
-    this.#known.delete(key);
-    this.#known.set(key, known);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > most && oldest !== undefined) this.#known.delete(oldest);
   }
 }

@@ -1,15 +1,14 @@
 import { type Condition, type KubeObject, type LabelSelector, defineResource } from '@agentfleet/kube';
 import type { ResourceSlice } from '../placement/index.ts';
 import {
+  apiVersion,
   agentTask,
   agentTaskOrder,
   energyModel,
   expertPool,
   expertScale,
-  group,
   poolGrant,
   rolloutPolicy,
-  version,
   type AgentTask,
   type AgentTaskOrder,
   type EnergyModel,
@@ -202,21 +201,17 @@ export interface ResourceFlavor extends KubeObject {
 }
 
 function ours<T extends KubeObject>({ kind, plural }: Kind) {
-  return defineResource<T>({ group, version, plural, kind, namespaced: true });
-}
-
-function core<T extends KubeObject = KubeObject>(kind: string, plural: string, namespaced = true) {
-  return defineResource<T>({ group: '', version: 'v1', plural, kind, namespaced });
+  return defineResource<T>(apiVersion, kind, plural);
 }
 
 /** Its definitions come with the snapshot controller, which not every cluster has. */
-const snapshotGroup = { group: 'snapshot.storage.k8s.io', version: 'v1' } as const;
+const snapshots = 'snapshot.storage.k8s.io/v1';
 
 /** Served by Kueue 0.15 and later; its older version names podSets and priorities otherwise. */
-const kueueGroup = { group: 'kueue.x-k8s.io', version: 'v1beta2' } as const;
+const kueue = 'kueue.x-k8s.io/v1beta2';
 
 /** Not served by clusters without dynamic resource allocation. */
-const dynamic = { group: 'resource.k8s.io', version: 'v1' } as const;
+const dynamic = 'resource.k8s.io/v1';
 
 /** Distinguishes objects of one namespace, as `group/plural/name`. */
 export function identity({ group, plural }: { readonly plural: string; readonly group: string }, name: string): string {
@@ -242,76 +237,30 @@ export const resources = {
   energyModels: ours<EnergyModel>(energyModel),
   poolGrants: ours<PoolGrant>(poolGrant),
   rolloutPolicies: ours<RolloutPolicy>(rolloutPolicy),
-  pods: core<Pod>('Pod', 'pods'),
-  namespaces: core<Namespace>('Namespace', 'namespaces', false),
-  nodes: core<Node>('Node', 'nodes', false),
-  runtimeClasses: defineResource<RuntimeClass>({
-    group: 'node.k8s.io',
-    version: 'v1',
-    plural: 'runtimeclasses',
-    kind: 'RuntimeClass',
-    namespaced: false,
-  }),
-  configMaps: core<ConfigMap>('ConfigMap', 'configmaps'),
+  pods: defineResource<Pod>('v1', 'Pod', 'pods'),
+  namespaces: defineResource<Namespace>('v1', 'Namespace', 'namespaces', false),
+  nodes: defineResource<Node>('v1', 'Node', 'nodes', false),
+  runtimeClasses: defineResource<RuntimeClass>('node.k8s.io/v1', 'RuntimeClass', 'runtimeclasses', false),
+  configMaps: defineResource<ConfigMap>('v1', 'ConfigMap', 'configmaps'),
   /** Written, never read. */
-  secrets: core('Secret', 'secrets'),
-  services: core('Service', 'services'),
-  serviceAccounts: core('ServiceAccount', 'serviceaccounts'),
-  persistentVolumeClaims: core<PersistentVolumeClaim>('PersistentVolumeClaim', 'persistentvolumeclaims'),
-  storageClasses: defineResource({
-    group: 'storage.k8s.io',
-    version: 'v1',
-    plural: 'storageclasses',
-    kind: 'StorageClass',
-    namespaced: false,
-  }),
-  volumeSnapshots: defineResource<VolumeSnapshot>({
-    ...snapshotGroup,
-    plural: 'volumesnapshots',
-    kind: 'VolumeSnapshot',
-    namespaced: true,
-  }),
-  volumeSnapshotClasses: defineResource({
-    ...snapshotGroup,
-    plural: 'volumesnapshotclasses',
-    kind: 'VolumeSnapshotClass',
-    namespaced: false,
-  }),
-  workloads: defineResource<Workload>({ ...kueueGroup, plural: 'workloads', kind: 'Workload', namespaced: true }),
-  resourceFlavors: defineResource<ResourceFlavor>({ ...kueueGroup, plural: 'resourceflavors', kind: 'ResourceFlavor', namespaced: false }),
-  resourceSlices: defineResource<PublishedSlice>({ ...dynamic, plural: 'resourceslices', kind: 'ResourceSlice', namespaced: false }),
-  deviceClasses: defineResource<DeviceClass>({ ...dynamic, plural: 'deviceclasses', kind: 'DeviceClass', namespaced: false }),
-  resourceClaims: defineResource({ ...dynamic, plural: 'resourceclaims', kind: 'ResourceClaim', namespaced: true }),
-  podTemplates: core<PodTemplate>('PodTemplate', 'podtemplates'),
-  jobs: defineResource<Job>({ group: 'batch', version: 'v1', plural: 'jobs', kind: 'Job', namespaced: true }),
-  deployments: defineResource<Deployment>({ group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', namespaced: true }),
-  controllerRevisions: defineResource<ControllerRevision>({
-    group: 'apps',
-    version: 'v1',
-    plural: 'controllerrevisions',
-    kind: 'ControllerRevision',
-    namespaced: true,
-  }),
-  podDisruptionBudgets: defineResource({
-    group: 'policy',
-    version: 'v1',
-    plural: 'poddisruptionbudgets',
-    kind: 'PodDisruptionBudget',
-    namespaced: true,
-  }),
-  roles: defineResource({ group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'roles', kind: 'Role', namespaced: true }),
-  roleBindings: defineResource({
-    group: 'rbac.authorization.k8s.io',
-    version: 'v1',
-    plural: 'rolebindings',
-    kind: 'RoleBinding',
-    namespaced: true,
-  }),
-  networkPolicies: defineResource<NetworkPolicy>({
-    group: 'networking.k8s.io',
-    version: 'v1',
-    plural: 'networkpolicies',
-    kind: 'NetworkPolicy',
-    namespaced: true,
-  }),
+  secrets: defineResource('v1', 'Secret', 'secrets'),
+  services: defineResource('v1', 'Service', 'services'),
+  serviceAccounts: defineResource('v1', 'ServiceAccount', 'serviceaccounts'),
+  persistentVolumeClaims: defineResource<PersistentVolumeClaim>('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
+  storageClasses: defineResource('storage.k8s.io/v1', 'StorageClass', 'storageclasses', false),
+  volumeSnapshots: defineResource<VolumeSnapshot>(snapshots, 'VolumeSnapshot', 'volumesnapshots'),
+  volumeSnapshotClasses: defineResource(snapshots, 'VolumeSnapshotClass', 'volumesnapshotclasses', false),
+  workloads: defineResource<Workload>(kueue, 'Workload', 'workloads'),
+  resourceFlavors: defineResource<ResourceFlavor>(kueue, 'ResourceFlavor', 'resourceflavors', false),
+  resourceSlices: defineResource<PublishedSlice>(dynamic, 'ResourceSlice', 'resourceslices', false),
+  deviceClasses: defineResource<DeviceClass>(dynamic, 'DeviceClass', 'deviceclasses', false),
+  resourceClaims: defineResource(dynamic, 'ResourceClaim', 'resourceclaims'),
+  podTemplates: defineResource<PodTemplate>('v1', 'PodTemplate', 'podtemplates'),
+  jobs: defineResource<Job>('batch/v1', 'Job', 'jobs'),
+  deployments: defineResource<Deployment>('apps/v1', 'Deployment', 'deployments'),
+  controllerRevisions: defineResource<ControllerRevision>('apps/v1', 'ControllerRevision', 'controllerrevisions'),
+  podDisruptionBudgets: defineResource('policy/v1', 'PodDisruptionBudget', 'poddisruptionbudgets'),
+  roles: defineResource('rbac.authorization.k8s.io/v1', 'Role', 'roles'),
+  roleBindings: defineResource('rbac.authorization.k8s.io/v1', 'RoleBinding', 'rolebindings'),
+  networkPolicies: defineResource<NetworkPolicy>('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
 } as const;

@@ -6,6 +6,7 @@ export {
   type AskInfo,
   type BearerFor,
   InfoReader,
+  type ReaderOptions,
   type ServerInfo,
   askByHttp,
   infoOf,

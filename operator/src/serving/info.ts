@@ -135,21 +135,24 @@ export function originOf({ status }: Pod, port: number = expertPort): string | u
   return `http://${ip.includes(':') ? `[${ip}]` : ip}:${port}`;
 }
 
+/** Dependencies of a reader of servers. */
+export interface ReaderOptions<Ask> {
+  readonly ask: Ask;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
 /**
  * Reports of servers about themselves. A pod is asked once: its code and weights are those of its image and its template, so
  * another answer comes with another pod. One that does not report is asked again after a while.
  */
 export class InfoReader {
-  readonly #ask: AskInfo;
-  readonly #clock: Clock;
-  readonly #log: Log;
+  readonly #options: ReaderOptions<AskInfo>;
   /** By uid of the pod. */
   readonly #known: Remembered<ServerInfo | undefined>;
 
-  constructor(options: { readonly ask: AskInfo; readonly clock: Clock; readonly log: Log }) {
-    this.#ask = options.ask;
-    this.#clock = options.clock;
-    this.#log = options.log;
+  constructor(options: ReaderOptions<AskInfo>) {
+    this.#options = options;
     this.#known = new Remembered(options.clock, (info) => (info === undefined ? infoRetryMs : Infinity));
   }
 
@@ -163,11 +166,12 @@ export class InfoReader {
     const origin = originOf(pod);
     if (origin === undefined || pod.metadata.uid === undefined) return undefined;
     return this.#known.of(pod.metadata.uid, async () => {
-      const limit = deadline(this.#clock, timeLimitMs, signal);
+      const { ask, clock, log } = this.#options;
+      const limit = deadline(clock, timeLimitMs, signal);
       try {
-        return infoOf(await this.#ask(origin, limit.signal, pod.metadata.namespace ?? ''));
+        return infoOf(await ask(origin, limit.signal, pod.metadata.namespace ?? ''));
       } catch (error) {
-        this.#log.warn('a server did not tell what it is', { pod: pod.metadata.name, origin, error: asError(error).message });
+        log.warn('a server did not tell what it is', { pod: pod.metadata.name, origin, error: asError(error).message });
         return undefined;
       } finally {
         limit.dispose();

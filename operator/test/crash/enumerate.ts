@@ -8,15 +8,15 @@ export interface Crash extends Verdict {
 }
 
 const deaths: readonly Verdict[] = [
-  { fate: 'never sent', survives: false },
-  { fate: 'answer lost', survives: false },
-  { fate: 'error after commit', survives: false },
+  { injection: 'never sent', survives: false },
+  { injection: 'answer lost', survives: false },
+  { injection: 'error after commit', survives: false },
 ];
 
 /** Ways in which a write goes wrong: three deaths, and an error that the process lives on with. */
-export const modes: readonly Verdict[] = [...deaths, { fate: 'error after commit', survives: true }];
+export const modes: readonly Verdict[] = [...deaths, { injection: 'error after commit', survives: true }];
 
-export const modeName = ({ fate, survives }: Verdict): string => (survives ? `${fate}, and it lives on` : fate);
+export const modeName = ({ injection, survives }: Verdict): string => (survives ? `${injection}, and it lives on` : injection);
 
 export const crashName = (crashes: readonly Crash[]): string => crashes.map((crash) => `write ${crash.at} ${modeName(crash)}`).join(', ');
 
@@ -47,7 +47,7 @@ export function sample<T>(all: readonly T[], count: number, seed: number): reado
   return Array.from({ length: count }, () => left.splice(Math.floor(random() * left.length), 1)[0]!);
 }
 
-/** Returns the fate of each write under these crashes. */
-export function fateOf(crashes: readonly Crash[]): (n: number) => Verdict | undefined {
+/** Returns the injection of each write under these crashes. */
+export function injectionOf(crashes: readonly Crash[]): (n: number) => Verdict | undefined {
   return (n) => crashes.find(({ at }) => at === n);
 }

@@ -5,8 +5,8 @@ import { slotLabel } from '../../src/placement/index.ts';
 import { resources } from '../../src/runtime/resources.ts';
 import { sampledCrashes } from './sampled.ts';
 import { canaries } from './scenarios/canaries.ts';
-import { gen, gpus, isReady, pools, publishGpus, specialist } from './scenarios/gpus.ts';
-import { patchPool } from './scenarios/steps.ts';
+import { gen, gpus, publishGpus, specialist } from './scenarios/gpus.ts';
+import { isReady, patchPool, pools } from './scenarios/steps.ts';
 import { crashSuite } from './suite.ts';
 import { World } from './world.ts';
 
@@ -16,16 +16,16 @@ sampledCrashes('no GPU twice', canaries, 8);
 
 test('an operator that watches some namespaces gives GPUs away by its rights in these alone', async () => {
   const namespaces = ['platform', 'agentfleet-system'];
-  await using world = await World.start({ crew: 'all', seed: 1, pool: undefined, fate: () => undefined, namespaces });
+  await using world = await World.start({ controllerSet: 'all', seed: 1, pool: undefined, injection: () => undefined, namespaces });
   await publishGpus(world);
   await world.createPool(newPool({ experts: [gen], allowedNamespaces: { from: 'Same' } }));
   await world.startOperator();
   await world.until('the pool is ready', () => isReady(pools(world)[0]));
-  expect(world.watchman.faults).toEqual([]);
+  expect(world.checker.faults).toEqual([]);
 });
 
 test('pods that have ended have no GPU, and what they leave is given away at once', async () => {
-  await using world = await World.start({ crew: 'all', seed: 1, pool: undefined, fate: () => undefined });
+  await using world = await World.start({ controllerSet: 'all', seed: 1, pool: undefined, injection: () => undefined });
   await publishGpus(world);
   await world.createPool(newPool({ experts: [gen, specialist('py', 'dgx-1/gpu1')] }));
   await world.startOperator();

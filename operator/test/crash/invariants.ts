@@ -19,7 +19,7 @@ const owners = ['expertpools.agentfleet.dev', 'energymodels.agentfleet.dev'];
 const ours = 'agentfleet-operator';
 
 /** Collects what breaks a promise over the whole history of a run: every version, every request, every act of a worker. */
-export class Watchman {
+export class InvariantChecker {
   readonly #tasks: Invariants;
   readonly #faults: string[] = [];
   /** Worker that acted for a task under an epoch, by `uid epoch`. */

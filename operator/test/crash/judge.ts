@@ -9,8 +9,8 @@ export interface Allowance {
 }
 
 /** Returns the allowance for crashes: a new life repeats acts that it cannot know of; with pools, it applies what each consists of once. */
-export function afterCrashes({ crew }: Scenario, crashes: number): Allowance {
-  return { writes: crashes * (crew === 'all' ? 24 : 6), reconciles: crashes * 60 };
+export function afterCrashes({ controllerSet }: Scenario, crashes: number): Allowance {
+  return { writes: crashes * (controllerSet === 'all' ? 24 : 6), reconciles: crashes * 60 };
 }
 
 /** Runs a scenario with what goes wrong, and compares it with the run in which nothing did. Returns what is wrong, in words. */

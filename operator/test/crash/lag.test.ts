@@ -35,9 +35,9 @@ const ofTasks = [
   'volumesnapshots',
 ] as const;
 
-const kindsOf = ({ crew }: Scenario): readonly string[] => [
+const kindsOf = ({ controllerSet }: Scenario): readonly string[] => [
   ...ofTasks,
-  ...(crew === 'all' ? ['deployments', 'services', 'networkpolicies', 'rolebindings', 'namespaces', 'energymodels'] : []),
+  ...(controllerSet === 'all' ? ['deployments', 'services', 'networkpolicies', 'rolebindings', 'namespaces', 'energymodels'] : []),
 ];
 
 /**
@@ -59,7 +59,7 @@ const late = (plan: LagPlan): Plan => ({ lag: (_, world) => (world.counting ? un
 
 /** An operator that dies at a write, and the next one whose first list of a kind is some versions old. */
 const past = (at: number, kind: string, back: number): Plan => ({
-  fate: (n) => (n === at ? { fate: 'answer lost', survives: false } : undefined),
+  injection: (n) => (n === at ? { injection: 'answer lost', survives: false } : undefined),
   lag: (life, world) => {
     if (life === 0) return undefined;
     const version = Math.max(world.firstVersion, Number(world.server.version) - back);

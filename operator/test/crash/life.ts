@@ -32,14 +32,17 @@ import { leaseName } from '../../src/start.ts';
 import { Wire, withTimeouts, type WireOptions } from './wire.ts';
 
 /** Controllers that run: those of tasks, or all. */
-export type Crew = 'tasks' | 'all';
+export type ControllerSet = 'tasks' | 'all';
 
-export interface LifeOptions extends Omit<WireOptions, 'userAgent' | 'clock' | 'fate'> {
+export interface LifeOptions extends Omit<WireOptions, 'userAgent' | 'clock' | 'injection'> {
   readonly server: FakeApiServer;
   readonly clock: Clock;
   readonly random: () => number;
-  readonly crew: Crew;
-  readonly fate?: (life: Life, request: Parameters<NonNullable<WireOptions['fate']>>[0]) => ReturnType<NonNullable<WireOptions['fate']>>;
+  readonly controllerSet: ControllerSet;
+  readonly injection?: (
+    life: Life,
+    request: Parameters<NonNullable<WireOptions['injection']>>[0],
+  ) => ReturnType<NonNullable<WireOptions['injection']>>;
   readonly ask: AskInfo;
   readonly onEvent: (object: KubeObject, event: NewEvent) => void;
   /** Called when it does not stop to wake up; it is ended then. */
@@ -117,8 +120,11 @@ export class Life {
       options.onHot();
       this.kill();
     });
-    const { fate, identity, namespaces: _, ...rest } = options;
-    const decide = fate === undefined ? {} : { fate: (request: Parameters<NonNullable<WireOptions['fate']>>[0]) => fate(this, request) };
+    const { injection, identity, namespaces: _, ...rest } = options;
+    const decide =
+      injection === undefined
+        ? {}
+        : { injection: (request: Parameters<NonNullable<WireOptions['injection']>>[0]) => injection(this, request) };
     this.wire = new Wire({ ...rest, ...decide, clock: this.#clock, userAgent: `operator/${identity ?? '1'}` });
     const transport = identity === undefined ? this.wire : withTimeouts(this.wire, this.#clock);
     this.elector = identity === undefined ? undefined : this.#candidate(transport, identity);
@@ -174,7 +180,7 @@ export class Life {
   }
 
   #build(transport: Transport, manager: Manager): readonly Controller[] {
-    const { random, crew, ask, onEvent, namespaces } = this.#options;
+    const { random, controllerSet, ask, onEvent, namespaces } = this.#options;
     const [clock, log, registry] = [this.#clock, silentLog, this.#registry];
     const options = { transport, clock, random, log, namespaces };
     const caches = createCaches(options);
@@ -191,7 +197,7 @@ export class Life {
     };
     for (const cache of Object.values(caches) as ManagedCache[]) manager.addCache(cache);
     const forTasks = [createAgentTaskController(context), createAgentTaskOrderController(context), createWarmPoolController(context)];
-    const controllers = crew === 'tasks' ? forTasks : [...forTasks, ...this.#forPools(context, options, manager, ask)];
+    const controllers = controllerSet === 'tasks' ? forTasks : [...forTasks, ...this.#forPools(context, options, manager, ask)];
     for (const controller of controllers) manager.addController(controller);
     return controllers;
   }

@@ -34,13 +34,13 @@ function replicas(world: World, scheduler: Scheduler, cutAtMs: number): { readon
       server: world.server,
       clock: world.clock,
       random: seededRandom(identity === 'a' ? 1 : 2),
-      crew: 'tasks',
+      controllerSet: 'tasks',
       identity,
       ask: () => Promise.reject(new Error('nobody answers')),
       onEvent: () => {},
-      onHot: () => world.watchman.fault('the operator wakes up again and again'),
+      onHot: () => world.checker.fault('the operator wakes up again and again'),
       turn: (request, what) => (writes(request) ? scheduler.schedule(Promise.resolve(), `${identity} ${what}`) : Promise.resolve()),
-      fate: (_, request) => {
+      injection: (_, request) => {
         if (!writes(request)) return undefined;
         const now = world.clock.monotonic();
         if (renews(request)) {
@@ -65,7 +65,7 @@ test(
       integer({ min: 2_000, max: 8_000 }),
       integer({ min: 0, max: 2 ** 31 }),
       async (scheduler, cutAtMs, seed) => {
-        await using world = await World.start({ crew: 'tasks', seed, pool: {}, fate: () => undefined });
+        await using world = await World.start({ controllerSet: 'tasks', seed, pool: {}, injection: () => undefined });
         const { lives, ledger } = replicas(world, scheduler, cutAtMs);
         const random = seededRandom(seed);
         playWorkers(
@@ -84,7 +84,7 @@ test(
         for (const life of lives) life.kill();
         while (scheduler.count() > 0) await scheduler.waitOne();
         expect(ledger.late).toEqual([]);
-        expect(world.watchman.faults).toEqual([]);
+        expect(world.checker.faults).toEqual([]);
         expect(world.task('one').status).toMatchObject({ phase: 'Succeeded' });
         expect(ledger.written.b).toBeGreaterThan(0);
       },

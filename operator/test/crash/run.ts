@@ -5,7 +5,7 @@ import { World, type Verdict, type Write } from './world.ts';
 
 /** Disturbances of a run. */
 export interface Plan {
-  readonly fate?: (n: number) => Verdict | undefined;
+  readonly injection?: (n: number) => Verdict | undefined;
   readonly lag?: (life: number, world: World) => Lag | undefined;
 }
 
@@ -26,10 +26,16 @@ const idleSeconds = 30;
 
 /** Runs a scenario to where nothing moves any more. Rejects when it does not come to its end. */
 export async function run(scenario: Scenario, plan: Plan = {}): Promise<Result> {
-  const { crew = 'tasks', pool = {} } = scenario;
+  const { controllerSet = 'tasks', pool = {} } = scenario;
   const { lag } = plan;
-  const fate = plan.fate ?? (() => undefined);
-  await using world = await World.start({ crew, seed: 1, pool: pool ?? undefined, fate, ...(lag === undefined ? {} : { lag }) });
+  const injection = plan.injection ?? (() => undefined);
+  await using world = await World.start({
+    controllerSet,
+    seed: 1,
+    pool: pool ?? undefined,
+    injection,
+    ...(lag === undefined ? {} : { lag }),
+  });
   await world.startOperator();
   await scenario.prepare?.(world);
   await world.rest();
@@ -46,7 +52,7 @@ export async function run(scenario: Scenario, plan: Plan = {}): Promise<Result> 
     writes: world.written,
     reconciles: (await world.reconciles()) - before,
     state: normalise(world.history),
-    faults: [...world.watchman.faults, ...world.watchman.leftovers(), ...late],
+    faults: [...world.checker.faults, ...world.checker.leftovers(), ...late],
     starts: world.starts,
   };
 }

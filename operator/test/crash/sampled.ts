@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { crashName, fateOf, modes, sample, singles } from './enumerate.ts';
+import { crashName, injectionOf, modes, sample, singles } from './enumerate.ts';
 import { run } from './run.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -17,7 +17,7 @@ export function sampledCrashes(what: string, scenarios: readonly Scenario[], som
     expect(golden.faults).toEqual([]);
     const all = modes.flatMap((mode) => singles(golden.writes.length, mode));
     for (const crashes of full ? all : sample(all, some, 3)) {
-      const result = await run(scenario, { fate: fateOf(crashes) });
+      const result = await run(scenario, { injection: injectionOf(crashes) });
       expect(result.faults, crashName(crashes)).toEqual([]);
     }
   });

@@ -1,11 +1,11 @@
-import type { Crew } from './life.ts';
+import type { ControllerSet } from './life.ts';
 import type { World } from './world.ts';
 
 /** A course of things that the operator has to bring to its end, whatever happens to itself. */
 export interface Scenario {
   readonly name: string;
   /** Default: the controllers of tasks. */
-  readonly crew?: Crew;
+  readonly controllerSet?: ControllerSet;
   /** More of the pool; null: there is none at first. */
   readonly pool?: Readonly<Record<string, unknown>> | null;
   /** Before writes count: the operator runs, and comes to rest after it. */

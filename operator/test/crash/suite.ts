@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { crashName, fateOf, modeName, modes, pairs, sample, singles, type Crash } from './enumerate.ts';
+import { crashName, injectionOf, modeName, modes, pairs, sample, singles, type Crash } from './enumerate.ts';
 import { afterCrashes, judge } from './judge.ts';
 import { run, type Result } from './run.ts';
 import type { Scenario } from './scenario.ts';
@@ -30,7 +30,7 @@ interface Count {
 async function tryAll(scenario: Scenario, plans: readonly (readonly Crash[])[], golden: Result, count: Count): Promise<void> {
   const failures: string[] = [];
   for (const crashes of plans) {
-    const faults = await judge(scenario, { fate: fateOf(crashes) }, golden, afterCrashes(scenario, crashes.length));
+    const faults = await judge(scenario, { injection: injectionOf(crashes) }, golden, afterCrashes(scenario, crashes.length));
     if (faults.length > 0) failures.push([crashName(crashes), ...faults].join('\n'));
   }
   count.failures += failures.length;

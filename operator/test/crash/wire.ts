@@ -2,8 +2,8 @@ import { apiErrorOf, deadline, KubeError, type ApiRequest, type ApiStream, type 
 import type { FakeApiServer } from '@agentfleet/kube/testing';
 import { ask, follow } from './socketless.ts';
 
-/** Fate of a write: it is not sent, it takes effect and its answer is lost, or it takes effect and an error is answered. */
-export type Fate = 'never sent' | 'answer lost' | 'error after commit';
+/** Injection of a write: it is not sent, it takes effect and its answer is lost, or it takes effect and an error is answered. */
+export type Injection = 'never sent' | 'answer lost' | 'error after commit';
 
 /** Lines of watches on their way to a cache. */
 export interface Tap {
@@ -18,7 +18,7 @@ export interface WireOptions {
   readonly clock: Clock;
   readonly userAgent: string;
   /** Asked before each request; may end the life of the wire. */
-  readonly fate?: (request: ApiRequest) => Fate | undefined;
+  readonly injection?: (request: ApiRequest) => Injection | undefined;
   /** Waited for before a request is sent and before its answer is read. */
   readonly turn?: (request: ApiRequest, what: 'send' | 'read') => Promise<unknown>;
   readonly tap?: Tap;
@@ -54,12 +54,12 @@ export class Wire implements Transport {
   }
 
   async request<T>(request: ApiRequest): Promise<T> {
-    const { server, turn, fate, userAgent } = this.#options;
+    const { server, turn, injection, userAgent } = this.#options;
     this.inFlight += 1;
     try {
       await turn?.(request, 'send');
       this.#check(request);
-      const becomes = fate?.(request);
+      const becomes = injection?.(request);
       if (becomes === 'never sent') throw broken(request, 'the process died before it was sent');
       const { code, text } = await ask(server, request, userAgent);
       if (becomes === 'answer lost') throw broken(request, 'the process died before the answer');

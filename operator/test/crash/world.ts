@@ -6,11 +6,11 @@ import type { AskInfo } from '../../src/serving/index.ts';
 import { newPool } from '../../src/controllers/agenttask/testing/objects.ts';
 import { kinds, Stage } from '../../src/controllers/agenttask/testing/stage.ts';
 import { History } from './history.ts';
-import { Watchman } from './invariants.ts';
+import { InvariantChecker } from './invariants.ts';
 import type { Lag } from './lag.ts';
-import { Life, type Crew } from './life.ts';
+import { Life, type ControllerSet } from './life.ts';
 import { operatorRules } from './rules.ts';
-import { Wire, writes, type Fate } from './wire.ts';
+import { Wire, writes, type Injection } from './wire.ts';
 
 /** A write of the operator. */
 export interface Write {
@@ -19,21 +19,21 @@ export interface Write {
 }
 
 export interface WorldOptions {
-  readonly crew: Crew;
+  readonly controllerSet: ControllerSet;
   readonly seed: number;
   /** More of the pool platform/coding, `rollout`: its RolloutPolicy; undefined: there is no pool. */
   readonly pool: Readonly<Record<string, unknown>> | undefined;
-  /** Returns the fate of the n-th write of the operator, counted from 1 when `counting` is set. */
-  readonly fate: (n: number, world: World) => Verdict | undefined;
+  /** Returns the injection of the n-th write of the operator, counted from 1 when `counting` is set. */
+  readonly injection: (n: number, world: World) => Verdict | undefined;
   /** The lag of the watches of a new operator. */
   readonly lag?: (life: number, world: World) => Lag | undefined;
   /** Namespaces that the operator watches; default: all. */
   readonly namespaces?: readonly string[];
 }
 
-/** Fate of a write, and whether the process goes on. */
+/** Injection of a write, and whether the process goes on. */
 export interface Verdict {
-  readonly fate: Fate;
+  readonly injection: Injection;
   readonly survives: boolean;
 }
 
@@ -59,7 +59,7 @@ const mostRounds = 500;
 /** A cluster in which the operator can die at any write: everything is virtual, and the same at every run. */
 export class World extends Stage {
   readonly history: History;
-  readonly watchman: Watchman;
+  readonly checker: InvariantChecker;
   readonly events: NewEvent[] = [];
   readonly written: Write[] = [];
   /** Whether writes count, and can be fatal. */
@@ -80,7 +80,7 @@ export class World extends Stage {
     this.#options = options;
     this.#random = random;
     this.history = new History(server);
-    this.watchman = new Watchman(server, this.history, operatorRules(options.namespaces));
+    this.checker = new InvariantChecker(server, this.history, operatorRules(options.namespaces));
   }
 
   static async start(options: WorldOptions): Promise<World> {
@@ -92,9 +92,9 @@ export class World extends Stage {
     if (options.pool !== undefined) {
       const pool = newPool(await ruled(world.transport, 'coding', options.pool));
       await world.createPool(pool);
-      if (options.crew === 'tasks') await world.prepare(pool, ['team']);
+      if (options.controllerSet === 'tasks') await world.prepare(pool, ['team']);
     }
-    if (options.crew === 'tasks') await world.addWorker('w-1');
+    if (options.controllerSet === 'tasks') await world.addWorker('w-1');
     return world;
   }
 
@@ -116,18 +116,18 @@ export class World extends Stage {
   /** Starts an operator, beside no other one, and waits until its caches are full. */
   async startOperator(): Promise<void> {
     const { server, clock } = this;
-    const { crew, lag, namespaces } = this.#options;
+    const { controllerSet, lag, namespaces } = this.#options;
     this.#lag = lag?.(this.#lives.length, this);
     this.#lagged = 0;
     const life = new Life({
       server,
       clock,
-      crew,
+      controllerSet,
       ...(namespaces === undefined ? {} : { namespaces }),
       random: this.#random,
-      fate: (of, request) => this.#fate(of, request),
+      injection: (of, request) => this.#injection(of, request),
       ask: (origin, signal, namespace) => this.ask(origin, signal, namespace),
-      onHot: () => this.watchman.fault('the operator wakes up again and again'),
+      onHot: () => this.checker.fault('the operator wakes up again and again'),
       onEvent: (_: KubeObject, event) => void this.events.push(event),
       ...(this.#lag === undefined ? {} : { tap: this.#lag }),
     });
@@ -154,7 +154,7 @@ export class World extends Stage {
       await this.step();
     }
     const statuses = this.server.objects(resources.agentTasks).map(({ status }) => status);
-    throw new Error(`never came true: ${what}\n${JSON.stringify(statuses, undefined, 1)}\n${this.watchman.faults.join('\n')}`);
+    throw new Error(`never came true: ${what}\n${JSON.stringify(statuses, undefined, 1)}\n${this.checker.faults.join('\n')}`);
   }
 
   /** Lets virtual time pass, in long steps. */
@@ -206,7 +206,7 @@ export class World extends Stage {
     return this.history.changes.filter(({ kind }) => !kind.startsWith('leases')).length;
   }
 
-  #fate(life: Life, request: ApiRequest): Fate | undefined {
+  #injection(life: Life, request: ApiRequest): Injection | undefined {
     if (!this.counting || !writes(request)) return undefined;
     if (this.#doomed === life) {
       this.#doomed = undefined;
@@ -214,10 +214,10 @@ export class World extends Stage {
       return 'never sent';
     }
     this.written.push({ method: request.method, path: request.path });
-    const verdict = this.#options.fate(this.written.length, this);
+    const verdict = this.#options.injection(this.written.length, this);
     if (verdict === undefined) return undefined;
-    if (verdict.fate === 'error after commit') this.#doomed = verdict.survives ? undefined : life;
+    if (verdict.injection === 'error after commit') this.#doomed = verdict.survives ? undefined : life;
     else if (!verdict.survives) life.kill();
-    return verdict.fate;
+    return verdict.injection;
   }
 }

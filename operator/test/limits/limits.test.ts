@@ -8,7 +8,7 @@ import { type Namespace, type Pod, resources } from '../../src/runtime/resources
 import { workerServiceAccount } from '../../src/pools/names.ts';
 import { longName } from './atLimit.ts';
 import { faultsOf } from './bounds.ts';
-import { written } from './reported.ts';
+import { written } from './written.ts';
 import { beyondRunning, largestModel, largestOrder, largestPool, largestTask, longest } from './objects.ts';
 
 const smile = '\u{1F9EA}';
@@ -20,7 +20,7 @@ const create = <T extends KubeObject>(world: World, resource: Resource<T>, objec
 
 /** A namespace that the largest pool selects, with everything that it names, and an operator. */
 async function begin(pool: ExpertPool = largestPool({ 'spec.sandbox.warm': () => [] })): Promise<World> {
-  const world = await World.start({ crew: 'all', seed: 1, pool: undefined, fate: () => undefined });
+  const world = await World.start({ controllerSet: 'all', seed: 1, pool: undefined, injection: () => undefined });
   world.server.createNamespace(longest.namespace);
   const own = largestPool().spec.allowedNamespaces.selector?.matchLabels ?? {};
   await new ResourceClient<Namespace>(world.transport, resources.namespaces).patch(
@@ -72,7 +72,7 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
     await world.until('a hundred wait', () => world.waiting().length === 100);
     await world.rest();
     expect(allFaults(world)).toEqual([]);
-    expect(world.watchman.faults).toEqual([]);
+    expect(world.checker.faults).toEqual([]);
     const names = written.flatMap((resource) =>
       world.server.objects(resource).map(({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`),
     );
@@ -90,7 +90,7 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
       await world.until('it has ended', () => task(world).status?.finished === 'true');
       expect(task(world).status).toMatchObject({ phase: 'Succeeded', assignment: { epoch: 1, attempt: 1 } });
       expect(allFaults(world)).toEqual([]);
-      expect(world.watchman.faults).toEqual([]);
+      expect(world.checker.faults).toEqual([]);
     },
   );
 
@@ -161,6 +161,6 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
     await create(world, resources.agentTaskOrders, largestOrder('Cancel', 'ann'));
     await world.until('the order is done', () => order().status?.state === 'Done');
     expect(task(world).status).toMatchObject({ phase: 'Cancelled' });
-    expect(world.watchman.faults).toEqual([]);
+    expect(world.checker.faults).toEqual([]);
   });
 });

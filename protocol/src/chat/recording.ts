@@ -37,7 +37,7 @@ export interface RecordedExchange {
 }
 
 /**
- * What two runs of one conversation may differ in, and nothing else: times, durations, ids and addresses that a machine gives
+ * Differences that two runs of one conversation may have, and no others: times, durations, ids and addresses that a machine gives
  * out, temporary names, the programs of an image, the window and the reply of a pool's model. In this order; each match of the left becomes the right.
  */
 export const runsDifferIn: readonly (readonly [pattern: RegExp, shown: string])[] = [

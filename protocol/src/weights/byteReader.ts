@@ -22,10 +22,6 @@ export class ByteReader {
     return start;
   }
 
-  uint32(): number {
-    return this.#view.getUint32(this.advance(4), true);
-  }
-
   uint64(): bigint {
     return this.#view.getBigUint64(this.advance(8), true);
   }

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { listen } from '@agentfleet/protocol/environment';
 import { JwksFile } from '@agentfleet/protocol/tokens';
 import { EpochFence } from './auth/index.ts';
 import { egressBounds, syntaxBounds } from '@agentfleet/protocol/keeper';
@@ -82,7 +83,7 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
     options.logger.error('the key file cannot be read', errorFields(error)),
   );
   const parts = assemble({ ...options, ...store, collected, gate, keys, link, network, quota, snapshots });
-  return listen(new Keeper(parts), link);
+  return serve(new Keeper(parts), link);
 }
 
 type Parts = Omit<
@@ -192,7 +193,7 @@ function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, c
   });
 }
 
-async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> {
+async function serve(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> {
   const { clock, config, egress, log, network, executor, snapshots, logger } = keeper.parts;
   const app = createApp(keeper);
   // A worker that needs it gets an error; until then a sandbox works without a way out.
@@ -200,11 +201,7 @@ async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> 
   const stopping = new AbortController();
   const probing = network.run(stopping.signal).catch((error: unknown) => logger.error('the network probe failed', errorFields(error)));
   const scrubbing = scrubInBackground(keeper.parts, stopping.signal);
-  const address = await app.listen(config.listen).catch((error: NodeJS.ErrnoException) => {
-    // No IPv6 on this node.
-    if (config.listen.host !== '::' || (error.code !== 'EAFNOSUPPORT' && error.code !== 'EADDRNOTAVAIL')) throw error;
-    return app.listen({ host: '0.0.0.0', port: config.listen.port });
-  });
+  const address = await listen(app, config.listen);
   const stop = async (): Promise<void> => {
     stopping.abort();
     const closed = app.close();

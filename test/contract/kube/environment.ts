@@ -20,26 +20,14 @@ export interface Widget extends KubeObject {
   };
 }
 
-export const widgets = defineResource<Widget>({
-  group: 'contract.example.com',
-  version: 'v1',
-  plural: 'widgets',
-  kind: 'Widget',
-  namespaced: true,
-});
+export const widgets = defineResource<Widget>('contract.example.com/v1', 'Widget', 'widgets');
 
 export interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-export const configMaps = defineResource<ConfigMap>({
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-});
-export const namespaces = defineResource({ group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false });
+export const configMaps = defineResource<ConfigMap>('v1', 'ConfigMap', 'configmaps');
+export const namespaces = defineResource('v1', 'Namespace', 'namespaces', false);
 
 /** A server to run the suite on. */
 export interface Environment {

@@ -12,13 +12,7 @@ interface Definition extends KubeObject {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
-const definitions = defineResource<Definition>({
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  plural: 'customresourcedefinitions',
-  kind: 'CustomResourceDefinition',
-  namespaced: false,
-});
+const definitions = defineResource<Definition>('apiextensions.k8s.io/v1', 'CustomResourceDefinition', 'customresourcedefinitions', false);
 
 const part = { type: 'object', required: ['name'], properties: { name: { type: 'string' }, count: { type: 'integer' } } };
 const condition = {

@@ -1,29 +1,17 @@
 // The whole operator beside a node of GPUs, on a real API server with its scheduler and its controllers. There is no
 // kubelet: the test marks bound pods as ready.
 import { readFile } from 'node:fs/promises';
-import {
-  createTransport,
-  kubeconfigConfig,
-  ResourceClient,
-  silentLog,
-  systemClock,
-  type KubeObject,
-  type Resource,
-  type Transport,
-} from '@agentfleet/kube';
+import { ResourceClient, type KubeObject, type Resource, type Transport } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { loadAll } from 'js-yaml';
-import { Registry } from 'prom-client';
-import { kubeconfigPath } from '../../../hack/cluster/index.ts';
-import type { ProcessConfig } from '../../../operator/src/config.ts';
 import { ruled } from '../../../operator/src/revisions/testing/policies.ts';
 import { type ConfigMap, type Deployment, type Pod, resources } from '../../../operator/src/runtime/resources.ts';
-import { createOperator } from '../../../operator/src/start.ts';
 import { operatorTransport } from '../operatorAccount.ts';
 import { until } from '../api/server.ts';
+import { administrator, contractConfig, counted, runOperator } from '../wholeOperator.ts';
 import { driver, type GpuNode } from './gpuNode.ts';
 
-const operatorNamespace = 'agentfleet-system';
+const operatorNamespace = contractConfig.namespace;
 const example = new URL('../../../examples/a100x4.yaml', import.meta.url);
 /** Memory of a board for the small programs of the example. */
 const boards: ReadonlyMap<string, string> = new Map([
@@ -34,25 +22,6 @@ const boards: ReadonlyMap<string, string> = new Map([
 const board = (slot: string, budget: string): Spec => ({ slot, memory: { budget } });
 
 type Spec = Readonly<Record<string, unknown>>;
-
-/** Images that are never pulled; each process watches its own class of devices. */
-const configOf = (gpus: GpuNode): ProcessConfig => ({
-  namespace: operatorNamespace,
-  podName: 'operator-0',
-  version: '0.0.0-test',
-  images: { agent: 'none.invalid/a:1', inference: 'none.invalid/i:1', sandbox: 'none.invalid/s:1', tools: 'none.invalid/t:1' },
-  egress: { registries: [], environment: {} },
-  platformNamespaces: [],
-  workerClusterRole: 'agentfleet-worker',
-  gpus: { driver, deviceClass: gpus.deviceClass, migDeviceClass: gpus.migDeviceClass },
-  logLevel: 'silent',
-  probesPort: 0,
-  metricsPort: 0,
-  authentication: 'None',
-  leaderElection: false,
-  election: { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
-  kubeconfig: undefined,
-});
 
 /** Engines that need weights are played by one that needs none: no kubelet runs either. */
 function playable(expert: Spec): Spec {
@@ -78,8 +47,7 @@ export class PlacementStage {
   }
 
   static async start(gpus: GpuNode): Promise<PlacementStage> {
-    const transport = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'test/1' });
-    const self = new PlacementStage(gpus, transport);
+    const self = new PlacementStage(gpus, await administrator());
     await gpus.server.ask('POST', '/api/v1/namespaces', { body: { metadata: { name: operatorNamespace } } });
     await self.forget();
     await self.startOperator();
@@ -92,26 +60,10 @@ export class PlacementStage {
 
   async startOperator(): Promise<void> {
     const real = await operatorTransport(this.gpus.server, operatorNamespace);
-    const counted: Transport = {
-      host: real.host,
-      request: (request) => {
-        if (request.method !== 'GET' && !request.path.includes('/events')) this.writes.push(`${request.method} ${request.path}`);
-        return real.request(request);
-      },
-      stream: (request) => real.stream(request),
-      close: () => real.close(),
-    };
-    const common = { transport: counted, clock: systemClock, random: Math.random, log: silentLog, registry: new Registry() };
-    const ask = () => Promise.reject(new Error('nobody answers'));
-    const operator = createOperator({ ...common, config: configOf(this.gpus), identity: 'placement', host: '127.0.0.1', ask });
-    const abort = new AbortController();
-    const running = operator.run(abort.signal);
-    running.catch(() => undefined);
-    this.#stop = async () => {
-      abort.abort();
-      await running;
-      await real.close();
-    };
+    const transport = counted(real, this.writes, (path) => !path.includes('/events'));
+    // Each process watches its own class of devices.
+    const gpus = { driver, deviceClass: this.gpus.deviceClass, migDeviceClass: this.gpus.migDeviceClass };
+    this.#stop = runOperator(transport, { ...contractConfig, gpus }, 'placement');
   }
 
   async stopOperator(): Promise<void> {

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, inject, test } from 'vitest';
-import { useFleet } from '../fleet.ts';
+import { allRoles, useFleet } from '../fleet.ts';
 import { coveringSet, fullMatrix, taskName } from './cells.ts';
 import { play, type Played } from './play.ts';
 import { matrixTable } from './table.ts';
@@ -23,12 +23,7 @@ export function useMatrix(what: string, shared: boolean): void {
   const fleet = useFleet(`kill-${what}`, {
     alone: shared,
     pool: {
-      experts: [
-        { name: 'gen', role: 'Generalist', engine: { type: 'Synth' } },
-        { name: 'hrm', role: 'Planner', engine: { type: 'Builtin' } },
-        { name: 'embed', role: 'Embedder', engine: { type: 'Builtin' } },
-        { name: 'tpc', role: 'Policy', engine: { type: 'Builtin' } },
-      ],
+      experts: allRoles,
       energyModelRef: { name: 'verifier' },
       workers: { replicas: 1 },
     },

@@ -1,5 +1,7 @@
-import { AttemptFailure } from '../../base/failure.ts';
-import { Forbidden, originFetch, reasonOf, type Dialer } from '../../egress/index.ts';
+import { AttemptFailure, causesOf, reasonOf } from '../../base/failure.ts';
+import { Forbidden, originFetch, type Dialer } from '../../egress/index.ts';
+import { fieldsOf, listOf, textOf } from '@agentfleet/protocol/text';
+import { jsonIn } from '../../base/text.ts';
 import { scrub } from '../../workspace/index.ts';
 
 /** One answer of a forge's API. */
@@ -77,7 +79,7 @@ export async function withCall<T>(options: CallOptions, use: (call: Call) => Pro
     for (let redirects = 0; ; redirects += 1) {
       const { status, headers: own, text } = await ask(to, init);
       const location = status >= 300 && status < 400 ? own.get('location') : null;
-      if (location === null) return { status, body: parsed(text), retryAfterMs: retryAfterOf(own) };
+      if (location === null) return { status, body: jsonIn(text), retryAfterMs: retryAfterOf(own) };
       to = movedTo({ status, location }, to, redirects);
     }
   };
@@ -120,18 +122,10 @@ function retryAfterOf(headers: Headers): number | undefined {
 /** Wait where a server names no time, ms. */
 const usualWaitMs = 60_000;
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function unreachable(what: string, error: unknown, secrets: readonly string[]): AttemptFailure {
   const why = scrub(reasonOf(error), secrets);
-  for (let at: unknown = error; at instanceof Error; at = at.cause)
-    if (at instanceof Forbidden) return new AttemptFailure('InvalidInput', 'HostNotAllowed', `${what}: ${at.message}`);
+  const forbidden = causesOf(error).find((one) => one instanceof Forbidden);
+  if (forbidden !== undefined) return new AttemptFailure('InvalidInput', 'HostNotAllowed', `${what}: ${forbidden.message}`);
   if (/certificate|self.signed|unable to verify|issuer/i.test(why)) {
     const cure = "put the authority of the server into the ConfigMap agentfleet-ca of the pool's namespace";
     return new AttemptFailure('Infrastructure', 'TLSFailed', `${what}: the certificate is not trusted (${why}); ${cure}`);
@@ -160,22 +154,13 @@ export function refusal(what: string, { status, body, retryAfterMs }: Answer, ri
 
 /** Returns the text of an error body, in each forge's form. */
 function said(body: unknown): string {
-  if (typeof body !== 'object' || body === null) return '';
-  const { message, error, errors } = body as { readonly message?: unknown; readonly error?: unknown; readonly errors?: unknown };
-  const list = Array.isArray(errors) ? errors.map((one: unknown) => (typeof one === 'string' ? one : fieldOf(one, 'message'))) : [];
+  const { message, error, errors } = fieldsOf(body);
+  const list = listOf(errors).map((one) => (typeof one === 'string' ? one : fieldOf(one, 'message')));
   return [message, error, ...list]
-    .flatMap((one) => (typeof one === 'string' ? [one] : Array.isArray(one) ? one.map(String) : []))
+    .flatMap((one) => (typeof one === 'string' ? [one] : listOf(one).map(String)))
     .join('; ')
     .replaceAll(/\p{Cc}+/gu, ' ');
 }
 
 /** A text of an answer; empty where it has none. */
-export function fieldOf(value: unknown, name: string): string {
-  const found = typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
-  return typeof found === 'string' ? found : '';
-}
-
-/** The members of an answer that is a list. */
-export function listOf({ body }: Answer): readonly unknown[] {
-  return Array.isArray(body) ? body : [];
-}
+export const fieldOf = (value: unknown, name: string): string => textOf(fieldsOf(value)[name]);

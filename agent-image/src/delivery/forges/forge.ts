@@ -1,6 +1,8 @@
 import type { Forge } from '@agentfleet/protocol/api';
+import { fieldsOf, listOf, type Fields } from '@agentfleet/protocol/text';
+import type { AttemptFailure } from '../../base/failure.ts';
 import type { GitCredential } from '../../workspace/index.ts';
-import type { Answer, Call } from './call.ts';
+import { fieldOf, refusal, type Answer, type Call } from './call.ts';
 
 /** A pull request as a forge lists it. */
 export interface Listed {
@@ -27,7 +29,7 @@ export interface PullRequests {
   open(order: PullRequestOrder): Promise<string>;
 }
 
-/** One kind of forge: its API's address, detection and requests. */
+/** One kind of forge: where its API is, how it is known, and how it writes pull requests. */
 export interface ForgeKind {
   readonly name: Forge;
   /** Hosts that are known without asking. */
@@ -38,7 +40,54 @@ export interface ForgeKind {
   readonly probe: string;
   isOne(answer: Answer): boolean;
   headers(credential: GitCredential | undefined): Readonly<Record<string, string>>;
-  pullRequests(repository: URL, call: Call, secrets: readonly string[]): PullRequests;
+  /** Right that the token of a credential needs, for refusals. */
+  readonly right: string;
+  /** Path of the repository's pull requests. @param get asks for an object below the root */
+  path(repository: URL, get: (path: string) => Promise<Fields>): string | Promise<string>;
+  /** Pull requests on a page of a list, and how many pages are read, the newest first. */
+  readonly pages: { readonly size: number; readonly most: number };
+  /** Query of one page: of those whose source is the branch, where the forge can filter them. */
+  query(repository: URL, branch: string, page: number): string;
+  /** Whether the source of a listed one is the branch of the repository: a fork may have one of the same name. */
+  isOwn(one: Fields, branch: string): boolean;
+  /** Members of a pull request, and the state of an open one. */
+  readonly members: { readonly url: string; readonly body: string; readonly open: string };
+  /** The body of a request that opens one. */
+  opening(order: PullRequestOrder): Readonly<Record<string, unknown>>;
+}
+
+/** The pull requests of a repository by the API of its forge. */
+export function pullRequestsOf(kind: ForgeKind, repository: URL, call: Call, secrets: readonly string[]): PullRequests {
+  const { members, pages } = kind;
+  const refused = (answer: Answer): AttemptFailure => refusal(kind.name, answer, kind.right, secrets);
+  const get = async (path: string): Promise<unknown> => {
+    const answer = await call('GET', path);
+    if (answer.status !== 200) throw refused(answer);
+    return answer.body;
+  };
+  let known: Promise<string> | undefined;
+  const path = (): Promise<string> => (known ??= Promise.resolve(kind.path(repository, async (of) => fieldsOf(await get(of)))));
+  return {
+    async list(branch) {
+      const found: Fields[] = [];
+      for (let page = 1; page <= pages.most; page += 1) {
+        const listed = listOf(await get(`${await path()}?state=all&${kind.query(repository, branch, page)}`));
+        found.push(...listed.map(fieldsOf).filter((one) => kind.isOwn(one, branch)));
+        if (listed.length < pages.size) break;
+      }
+      return found.map((one) => ({
+        url: fieldOf(one, members.url),
+        open: one['state'] === members.open,
+        body: fieldOf(one, members.body),
+      }));
+    },
+    async open(order) {
+      const answer = await call('POST', await path(), kind.opening(order));
+      const url = fieldOf(answer.body, members.url);
+      if (answer.status !== 201 || url === '') throw refused(answer);
+      return url;
+    },
+  };
 }
 
 /** Path of a repository without slash and `.git` at its ends. */
@@ -55,4 +104,10 @@ export function partsOf(repository: URL): { readonly prefix: string; readonly ow
   const [owner = '', name = ''] = parts.slice(-2);
   const before = parts.slice(0, -2).map(encodeURIComponent);
   return { prefix: before.length === 0 ? '' : `/${before.join('/')}`, owner: encodeURIComponent(owner), name: encodeURIComponent(name) };
+}
+
+/** Path of the pull requests of a repository of GitHub and of the forges that follow it. */
+export function pullsOf(repository: URL): string {
+  const { owner, name } = partsOf(repository);
+  return `/repos/${owner}/${name}/pulls`;
 }

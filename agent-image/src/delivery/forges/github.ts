@@ -1,5 +1,5 @@
-import { fieldOf, listOf, refusal } from './call.ts';
-import { partsOf, type ForgeKind } from './forge.ts';
+import { fieldOf } from './call.ts';
+import { partsOf, pullsOf, type ForgeKind } from './forge.ts';
 
 /** GitHub and GitHub Enterprise Server: docs.github.com/rest/pulls. */
 export const github: ForgeKind = {
@@ -14,26 +14,11 @@ export const github: ForgeKind = {
     accept: 'application/vnd.github+json',
     ...(credential && { authorization: `Bearer ${credential.password}` }),
   }),
-  pullRequests: (repository, call, secrets) => {
-    const { owner, name } = partsOf(repository);
-    const path = `/repos/${owner}/${name}/pulls`;
-    const right = 'the right "Pull requests: read and write" for the repository';
-    return {
-      async list(branch) {
-        const answer = await call('GET', `${path}?state=all&per_page=100&head=${owner}:${encodeURIComponent(branch)}`);
-        if (answer.status !== 200) throw refusal('GitHub', answer, right, secrets);
-        return listOf(answer).map((one) => ({
-          url: fieldOf(one, 'html_url'),
-          open: fieldOf(one, 'state') === 'open',
-          body: fieldOf(one, 'body'),
-        }));
-      },
-      async open({ title, body, head, into }) {
-        const answer = await call('POST', path, { title, body, head, base: into });
-        const url = fieldOf(answer.body, 'html_url');
-        if (answer.status !== 201 || url === '') throw refusal('GitHub', answer, right, secrets);
-        return url;
-      },
-    };
-  },
+  right: 'the right "Pull requests: read and write" for the repository',
+  path: (repository) => pullsOf(repository),
+  pages: { size: 100, most: 1 },
+  query: (repository, branch) => `per_page=100&head=${partsOf(repository).owner}:${encodeURIComponent(branch)}`,
+  isOwn: () => true,
+  members: { url: 'html_url', body: 'body', open: 'open' },
+  opening: ({ into, ...order }) => ({ ...order, base: into }),
 };

@@ -7,7 +7,7 @@ import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../../base/failure.ts';
 import { credentialFor } from '../../workspace/index.ts';
 import { refusal, withCall, type CallOptions } from './call.ts';
-import type { ForgeKind, PullRequests } from './forge.ts';
+import { pullRequestsOf, type ForgeKind, type PullRequests } from './forge.ts';
 import { gitea } from './gitea.ts';
 import { github } from './github.ts';
 import { gitlab } from './gitlab.ts';
@@ -32,7 +32,7 @@ export async function withPullRequests<T>(options: ForgeOptions, use: (pullReque
   const repository = new URL(options.url);
   const kind = await recognise(repository, options);
   const { call, secrets } = await wayTo(kind, repository, options);
-  return withCall(call, (asked) => use(kind.pullRequests(repository, asked, secrets)));
+  return withCall(call, (asked) => use(pullRequestsOf(kind, repository, asked, secrets)));
 }
 
 async function wayTo(

@@ -1,7 +1,17 @@
 import type { HarnessApi } from '@agentfleet/protocol/api';
 import { chatRoutes, type TokenUsage } from '@agentfleet/protocol/chat';
 import type { ModelProposal } from '../../models/models.ts';
-import { count, list, members, text, type Members } from './value.ts';
+import { fieldsOf, listOf, textOf, type Fields } from '@agentfleet/protocol/text';
+
+/** The objects of a list. */
+export function list(value: unknown): readonly Fields[] {
+  return listOf(value).map(fieldsOf);
+}
+
+/** A count of tokens. */
+export function count(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.ceil(value) : 0;
+}
 
 /** Parts of an answer that are charged and recorded. */
 export interface Answered {
@@ -15,7 +25,7 @@ export interface Answered {
 /** Reads the events of one stream. */
 export interface StreamReader {
   /** Returns the error of the stream in this event, if any. */
-  add(event: Members): Members | null;
+  add(event: Fields): Fields | null;
   /** Returns the answer so far. */
   answered(): Answered;
 }
@@ -26,16 +36,16 @@ export interface ProgramApi {
   readonly path: string;
   /** Others that are passed on, and cost nothing. */
   readonly free: readonly string[];
-  /** Members that bound an answer; the first is sent. */
+  /** Fields that bound an answer; the first is sent. */
   readonly bounds: readonly [string, ...string[]];
-  /** Members by which a stream reports its usage; others do so unasked. */
-  readonly metered?: Members;
+  /** Fields by which a stream reports its usage; others do so unasked. */
+  readonly metered?: Fields;
   /** Variables that programs and libraries of the API read. Pure. */
   environment(url: string, key: string): Readonly<Record<string, string>>;
   /** The body of a refusal. Pure. */
   refusal(status: number, code: string, message: string): unknown;
   /** Pure. */
-  answered(body: Members): Answered;
+  answered(body: Fields): Answered;
   reader(): StreamReader;
 }
 
@@ -64,10 +74,10 @@ function proposal(words: string, calls: readonly Call[], cut: boolean): ModelPro
 /** Usage of the OpenAI APIs, which name the same counts differently. */
 function usageBy(input: string, output: string, details: string): (value: unknown) => TokenUsage | null {
   return (value) => {
-    const usage = members(value);
+    const usage = fieldsOf(value);
     const read = count(usage[input]);
     if (read === 0) return null;
-    const cachedInput = Math.min(read, count(members(usage[details])['cached_tokens']));
+    const cachedInput = Math.min(read, count(fieldsOf(usage[details])['cached_tokens']));
     return { input: read, cachedInput, output: count(usage[output]), estimated: usage['estimated'] === true };
   };
 }
@@ -84,18 +94,18 @@ const chat: ProgramApi = {
   refusal: openaiRefusal,
   answered(body) {
     const proposals = list(body['choices']).map((choice) => {
-      const message = members(choice['message']);
+      const message = fieldsOf(choice['message']);
       const calls = list(message['tool_calls']).map(chatCall);
-      return proposal(text(message['content']), calls, choice['finish_reason'] === 'length');
+      return proposal(textOf(message['content']), calls, choice['finish_reason'] === 'length');
     });
-    return { proposals, usage: chatUsage(body['usage']), model: text(body['model']) };
+    return { proposals, usage: chatUsage(body['usage']), model: textOf(body['model']) };
   },
   reader: () => new ChatReader(),
 };
 
-function chatCall({ id, function: called }: Members): Call {
-  const { name, arguments: args } = members(called);
-  return { id: text(id), name: text(name), arguments: text(args) };
+function chatCall({ id, function: called }: Fields): Call {
+  const { name, arguments: args } = fieldsOf(called);
+  return { id: textOf(id), name: textOf(name), arguments: textOf(args) };
 }
 
 class ChatReader implements StreamReader {
@@ -103,18 +113,18 @@ class ChatReader implements StreamReader {
   #usage: TokenUsage | null = null;
   #model = '';
 
-  add(event: Members): Members | null {
-    if (event['error'] !== undefined) return members(event['error']);
+  add(event: Fields): Fields | null {
+    if (event['error'] !== undefined) return fieldsOf(event['error']);
     this.#usage = chatUsage(event['usage']) ?? this.#usage;
-    this.#model = text(event['model']) || this.#model;
-    for (const { index, delta, finish_reason: finish } of list(event['choices'])) this.#delta(count(index), members(delta), finish);
+    this.#model = textOf(event['model']) || this.#model;
+    for (const { index, delta, finish_reason: finish } of list(event['choices'])) this.#delta(count(index), fieldsOf(delta), finish);
     return null;
   }
 
-  #delta(index: number, delta: Members, finish: unknown): void {
+  #delta(index: number, delta: Fields, finish: unknown): void {
     const choice = this.#choices.get(index) ?? { words: '', calls: new Map<number, Call>(), cut: false };
     this.#choices.set(index, choice);
-    choice.words += text(delta['content']);
+    choice.words += textOf(delta['content']);
     choice.cut ||= finish === 'length';
     for (const piece of list(delta['tool_calls'])) {
       const at = count(piece['index']);
@@ -143,7 +153,7 @@ const messages: ProgramApi = {
   answered(body) {
     const blocks = list(body['content']);
     const calls = blocks.filter(({ type }) => type === 'tool_use').map(blockCall);
-    const words = blocks.map((block) => text(block['text'])).join('');
+    const words = blocks.map((block) => textOf(block['text'])).join('');
     return answeredBy(proposal(words, calls, body['stop_reason'] === 'max_tokens'), messagesUsage(body['usage']), body['model']);
   },
   reader: () => new MessagesReader(),
@@ -157,20 +167,20 @@ const messagesTypes: Readonly<Record<number, string>> = {
   429: 'rate_limit_error',
 };
 
-function blockCall({ id, name, input }: Members): Call {
-  return { id: text(id), name: text(name), arguments: JSON.stringify(input ?? {}) };
+function blockCall({ id, name, input }: Fields): Call {
+  return { id: textOf(id), name: textOf(name), arguments: JSON.stringify(input ?? {}) };
 }
 
 /** The API counts tokens read from and written to a cache separately from the input. */
 function messagesUsage(value: unknown): TokenUsage | null {
-  const usage = members(value);
+  const usage = fieldsOf(value);
   const cachedInput = count(usage['cache_read_input_tokens']);
   const input = count(usage['input_tokens']) + cachedInput + count(usage['cache_creation_input_tokens']);
   return input === 0 ? null : { input, cachedInput, output: count(usage['output_tokens']), estimated: false };
 }
 
 function answeredBy(one: ModelProposal, usage: TokenUsage | null, model: unknown): Answered {
-  return { proposals: [one], usage, model: text(model) };
+  return { proposals: [one], usage, model: textOf(model) };
 }
 
 class MessagesReader implements StreamReader {
@@ -180,16 +190,16 @@ class MessagesReader implements StreamReader {
   #usage: TokenUsage | null = null;
   #model = '';
 
-  add(event: Members): Members | null {
+  add(event: Fields): Fields | null {
     const { type, index } = event;
-    if (type === 'error') return members(event['error']);
-    if (type === 'message_start') this.#model = text(members(event['message'])['model']);
-    const block = members(event['content_block']);
+    if (type === 'error') return fieldsOf(event['error']);
+    if (type === 'message_start') this.#model = textOf(fieldsOf(event['message'])['model']);
+    const block = fieldsOf(event['content_block']);
     if (block['type'] === 'tool_use') this.#calls.set(index, { ...blockCall(block), arguments: '' });
-    const delta = members(event['delta']);
-    if (delta['type'] === 'text_delta') this.#words += text(delta['text']);
+    const delta = fieldsOf(event['delta']);
+    if (delta['type'] === 'text_delta') this.#words += textOf(delta['text']);
     const call = this.#calls.get(index);
-    if (call !== undefined && delta['type'] === 'input_json_delta') call.arguments += text(delta['partial_json']);
+    if (call !== undefined && delta['type'] === 'input_json_delta') call.arguments += textOf(delta['partial_json']);
     // The usage at the beginning is an estimate.
     if (type === 'message_delta') this.#usage = messagesUsage(event['usage']) ?? this.#usage;
     this.#cut ||= delta['stop_reason'] === 'max_tokens';
@@ -209,10 +219,10 @@ const responses: ProgramApi = {
   refusal: openaiRefusal,
   answered(body) {
     const items = list(body['output']);
-    const words = items.flatMap((item) => list(item['content'])).map((part) => text(part['text']));
+    const words = items.flatMap((item) => list(item['content'])).map((part) => textOf(part['text']));
     const calls = items
       .filter(({ type }) => type === 'function_call' || type === 'custom_tool_call')
-      .map(({ call_id: id, name, arguments: args, input }) => ({ id: text(id), name: text(name), arguments: text(args ?? input) }));
+      .map(({ call_id: id, name, arguments: args, input }) => ({ id: textOf(id), name: textOf(name), arguments: textOf(args ?? input) }));
     return answeredBy(proposal(words.join(''), calls, body['status'] === 'incomplete'), responsesUsage(body['usage']), body['model']);
   },
   reader: () => new ResponsesReader(),
@@ -220,14 +230,14 @@ const responses: ProgramApi = {
 
 /** The last event holds the whole answer; before it the items that are done. */
 class ResponsesReader implements StreamReader {
-  #response: Members = {};
-  #items: Members[] = [];
+  #response: Fields = {};
+  #items: Fields[] = [];
 
-  add({ type, response, item }: Members): Members | null {
-    if (response !== undefined) this.#response = members(response);
-    if (type === 'response.output_item.done') this.#items.push(members(item));
+  add({ type, response, item }: Fields): Fields | null {
+    if (response !== undefined) this.#response = fieldsOf(response);
+    if (type === 'response.output_item.done') this.#items.push(fieldsOf(item));
     if (type !== 'response.failed') return null;
-    const error = members(this.#response['error']);
+    const error = fieldsOf(this.#response['error']);
     return { ...error, code: error['gateway_code'] ?? error['code'] };
   }
 

@@ -61,13 +61,6 @@ export class Turn {
   }
 }
 
-/** A request that was not answered by the model. */
-interface EndpointRefusal {
-  readonly status: number;
-  readonly code: string;
-  readonly message: string;
-}
-
 /** Access of a program inside the sandbox to its model. */
 export interface ModelEndpoint {
   /** `http://127.0.0.1:<port>`, without a path. */
@@ -82,10 +75,6 @@ export interface ModelEndpoint {
   readonly busy: boolean;
   /** Time at which the last request arrived or ended, by the monotonic clock, ms; null: none did. */
   readonly lastAt: number | null;
-  /** Answers of the model up to now. */
-  readonly answers: number;
-  /** The latest refusals, oldest first. */
-  readonly refusals: readonly EndpointRefusal[];
   /** Failure with which the model answers no more: the budget is spent, or its last request failed; null: it answers. */
   readonly failure: AttemptFailure | null;
   /** Resolves when nothing is under way. */
@@ -93,8 +82,6 @@ export interface ModelEndpoint {
   /** Ends all requests. Unanswered ones are charged as reserved. */
   close(): Promise<void>;
 }
-
-const maxRefusals = 20;
 
 /**
  * Opens the endpoint of one attempt; charges of an earlier worker of the attempt, and unreported ones of earlier
@@ -118,7 +105,6 @@ class Endpoint implements ModelEndpoint {
   // Some programs look at the beginning of a key.
   readonly key = `sk-agentfleet-${randomBytes(24).toString('hex')}`;
   readonly environment: ModelEndpoint['environment'];
-  readonly refusals: EndpointRefusal[] = [];
   readonly #options: ModelEndpointOptions;
   readonly #api: ProgramApi;
   readonly #ledger: Ledger;
@@ -131,7 +117,6 @@ class Endpoint implements ModelEndpoint {
   readonly #bodies: Readonly<Record<'model' | 'acts', Bodies>>;
   #failure: AttemptFailure | null = null;
   lastAt: number | null = null;
-  answers = 0;
 
   constructor(options: ModelEndpointOptions, ledger: Ledger) {
     this.#options = options;
@@ -218,9 +203,7 @@ class Endpoint implements ModelEndpoint {
     const isFree = this.#api.free.includes(path);
     const asking = { ...this.#options, api: this.#api, path, ledger: isFree ? null : this.#ledger };
     await relay(asking, exchange, body);
-    if (isFree) return;
-    this.#failure = null;
-    this.answers += 1;
+    if (!isFree) this.#failure = null;
   }
 
   #touch(): void {
@@ -238,8 +221,6 @@ class Endpoint implements ModelEndpoint {
         coded('AF_PROGRAM_REQUEST', { error: asError(error).message }),
       );
     const { status, code, message } = refusal;
-    this.refusals.push({ status, code, message });
-    if (this.refusals.length > maxRefusals) this.refusals.shift();
     if (response.destroyed) return;
     if (response.headersSent) {
       // An end would make half an answer a whole one.

@@ -1,5 +1,4 @@
 import { newExecId } from '@agentfleet/keeper/client';
-import type { TokenUsage } from '@agentfleet/protocol/chat';
 import { maxNoteBytes } from '@agentfleet/protocol/keeper';
 import type { Scope } from '../../attempt/scope.ts';
 import type { Asked, Reservation, TokenBudget } from '../../loop/budget.ts';
@@ -9,7 +8,6 @@ import type { Transcript } from '../../loop/transcript.ts';
 import type { ModelProposal } from '../../models/models.ts';
 import type { Answered } from './apis.ts';
 
-const nothing = { input: 0, cachedInput: 0, output: 0, estimated: false };
 /** Characters that are kept of a text of an answer that is too large for one note. */
 const keptCharacters = 8000;
 
@@ -42,11 +40,6 @@ export class Ledger {
     const charged = this.#budget.settle(reserved, usage, model === '' ? undefined : model);
     const { step, request } = reserved;
     await this.#record('ModelReplied', { step, request, proposals: fitting(proposals), charged });
-  }
-
-  /** Records that the request was refused: it costs what answers of no use were billed, if any. */
-  async release(reserved: Reserved, billed: TokenUsage | null): Promise<void> {
-    await this.settle(reserved, { proposals: [], usage: billed ?? nothing, model: '' });
   }
 
   async #record<K extends 'ModelAsked' | 'ModelReplied'>(kind: K, data: LoopNotes[K]): Promise<void> {

@@ -2,14 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import { newExecId } from '@agentfleet/keeper/client';
 import type { TokenUsage } from '@agentfleet/protocol/chat';
+import { fieldsOf, textOf, type Fields } from '@agentfleet/protocol/text';
 import type { Scope } from '../../attempt/scope.ts';
 import { AttemptFailure } from '../../base/failure.ts';
+import { textWithin } from '../../base/requests.ts';
+import { jsonIn } from '../../base/text.ts';
 import { asError } from '@agentfleet/kube';
 import type { ChatExpert } from '../../loop/conversation.ts';
 import { modelRefusal, type ChatModels, type ForwardedAnswer } from '../../models/index.ts';
-import type { Answered, ProgramApi, StreamReader } from './apis.ts';
+import { count, list, type Answered, type ProgramApi } from './apis.ts';
 import type { Ledger, Reserved } from './ledger.ts';
-import { count, list, members, text, type Members } from './value.ts';
 
 /** Largest answer or event, bytes. */
 const maxBytes = 16 * 1024 * 1024;
@@ -17,6 +19,7 @@ const maxBytes = 16 * 1024 * 1024;
 export const idleMs = 300_000;
 /** A low value: an estimate should rather be too high than too low. */
 const bytesPerToken = 3;
+const nothing: TokenUsage = { input: 0, cachedInput: 0, output: 0, estimated: false };
 
 interface RefusalOptions {
   readonly headers?: Readonly<Record<string, string>>;
@@ -80,7 +83,7 @@ export async function relay(relaying: Relaying, exchange: Exchange, sentBytes: B
   const promptTokens = Math.min(Math.ceil(bytes / bytesPerToken), expert.chat.contextTokens);
   const n = Math.min(64, Math.max(1, count(body['n'])));
   const reserved = await ledger.reserve({ promptTokens, maxOutputTokens: Math.min(bound, expert.chat.maxOutputTokens), n });
-  const outcome = new Outcome(ledger, reserved, promptTokens);
+  const outcome = outcomeOf(ledger, reserved, promptTokens);
   try {
     const bounded = { ...sent, ...(body['stream'] === true && api.metered), [api.bounds[0]]: reserved.maxOutputTokens };
     const answer = await send(relaying, exchange, reserved.request, bounded);
@@ -95,59 +98,40 @@ export async function relay(relaying: Relaying, exchange: Exchange, sentBytes: B
   }
 }
 
-/** Result of a reservation; the first call decides. */
-class Outcome {
-  readonly #ledger: Ledger;
-  readonly #reserved: Reserved;
-  readonly #promptTokens: number;
-  #settled = false;
+type Outcome = ReturnType<typeof outcomeOf>;
 
-  constructor(ledger: Ledger, reserved: Reserved, promptTokens: number) {
-    this.#ledger = ledger;
-    this.#reserved = reserved;
-    this.#promptTokens = promptTokens;
-  }
-
-  async answered(answer: Answered): Promise<void> {
-    if (this.#begin()) await this.#ledger.settle(this.#reserved, answer);
-  }
-
-  /** The answer was cut off: the prompt and the received part are charged. */
-  async cutOff({ proposals, usage, model }: Answered): Promise<void> {
-    const output = Math.ceil(JSON.stringify(proposals).length / bytesPerToken);
-    const estimate: TokenUsage = { input: this.#promptTokens, cachedInput: 0, output, estimated: true };
-    await this.answered({ proposals, usage: usage ?? estimate, model });
-  }
-
-  /** @param billed for answers of no use; null: nothing */
-  async released(billed: TokenUsage | null): Promise<void> {
-    if (this.#begin()) await this.#ledger.release(this.#reserved, billed);
-  }
-
-  async lost(): Promise<void> {
-    await this.answered({ proposals: [], usage: null, model: '' });
-  }
-
-  #begin(): boolean {
-    const isFirst = !this.#settled;
-    this.#settled = true;
-    return isFirst;
-  }
+/** Settles a reservation; the first call decides. */
+function outcomeOf(ledger: Ledger, reserved: Reserved, promptTokens: number) {
+  let isSettled = false;
+  const answered = async (answer: Answered): Promise<void> => {
+    if (isSettled) return;
+    isSettled = true;
+    await ledger.settle(reserved, answer);
+  };
+  return {
+    answered,
+    /** The answer was cut off: the prompt and the received part are charged. */
+    cutOff: ({ proposals, usage, model }: Answered): Promise<void> => {
+      const output = Math.ceil(JSON.stringify(proposals).length / bytesPerToken);
+      const estimate: TokenUsage = { input: promptTokens, cachedInput: 0, output, estimated: true };
+      return answered({ proposals, usage: usage ?? estimate, model });
+    },
+    /** The request was refused. @param billed for answers of no use; null: nothing */
+    released: (billed: TokenUsage | null): Promise<void> => answered({ proposals: [], usage: billed ?? nothing, model: '' }),
+    /** Nothing is known of the answer. */
+    lost: (): Promise<void> => answered({ proposals: [], usage: null, model: '' }),
+  };
 }
 
 /** Returns whether a program of the Chat API asks for the usage of a stream; it is requested in any case, to be charged. */
-function wantsUsage(body: Members): boolean {
-  return members(body['stream_options'])['include_usage'] === true;
+function wantsUsage(body: Fields): boolean {
+  return fieldsOf(body['stream_options'])['include_usage'] === true;
 }
 
 /** The JSON object that a program sent. @throws Refusal */
-export function objectOf(bytes: Buffer): Members {
-  try {
-    const body: unknown = JSON.parse(bytes.toString('utf8'));
-    if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Members;
-  } catch {
-    // Refused below.
-  }
+export function objectOf(bytes: Buffer): Fields {
+  const body = jsonIn(bytes.toString('utf8'));
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Fields;
   throw new Refusal(400, 'InvalidRequest', 'the body is no JSON object');
 }
 
@@ -175,28 +159,21 @@ async function* unbroken(body: AsyncIterable<Uint8Array>, expert: string, signal
   }
 }
 
-async function textOf({ body }: ForwardedAnswer): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of body) {
-    bytes += part.length;
-    if (bytes > maxBytes) throw new Refusal(502, 'ProviderMalformed', `the model answered more than ${maxBytes} bytes`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString('utf8');
+function bodyOf({ body }: ForwardedAnswer): Promise<string> {
+  return textWithin(maxBytes, body, () => new Refusal(502, 'ProviderMalformed', `the model answered more than ${maxBytes} bytes`));
 }
 
 async function passOn(answer: ForwardedAnswer, { response }: Exchange): Promise<void> {
-  const said = await textOf(answer);
+  const said = await bodyOf(answer);
   response.writeHead(answer.status, { 'content-type': 'application/json' }).end(said);
 }
 
 async function whole({ api, expert }: Relaying, answer: ForwardedAnswer, { response }: Exchange, outcome: Outcome): Promise<void> {
-  const said = await textOf(answer).catch(async (error: unknown) => {
+  const said = await bodyOf(answer).catch(async (error: unknown) => {
     await outcome.lost();
     throw error;
   });
-  const body = parsed(said);
+  const body = fieldsOf(jsonIn(said));
   if (answer.status >= 400) {
     const { refusal, billed } = refused(expert, answer, body);
     await outcome.released(billed);
@@ -214,14 +191,14 @@ interface Refused {
 }
 
 /** The gateway's refusal as it is; 401 is about the worker's token, which programs would take for their key. */
-function refused({ name }: ChatExpert, { status, headers }: ForwardedAnswer, body: Members): Refused {
-  const error = members(body['error']);
+function refused({ name }: ChatExpert, { status, headers }: ForwardedAnswer, body: Fields): Refused {
+  const error = fieldsOf(body['error']);
   const { failure, billed } = modelRefusal(name, status, error);
   const passed = ['retry-after', 'x-should-retry'].flatMap((header) => {
     const value = headers.get(header);
     return value === null ? [] : [[header, value] as const];
   });
-  const code = text(error['code']) || 'Internal';
+  const code = textOf(error['code']) || 'Internal';
   const own = status !== 401 && error['message'] !== undefined ? { body } : {};
   const refusal = new Refusal(status === 401 ? 503 : status, code, failure.message, {
     headers: Object.fromEntries(passed),
@@ -244,12 +221,12 @@ async function stream(
 ): Promise<void> {
   const reader = api.reader();
   response.writeHead(answer.status, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  let failed: Members | null = null;
+  let failed: Fields | null = null;
   let held = '';
   try {
     for await (const event of eventsOf(answer.body)) {
       const read = eventData(event);
-      failed = addTo(reader, read) ?? failed;
+      if (read !== null) failed = reader.add(read) ?? failed;
       if (!wanted && isUsageOnly(read)) continue;
       // The end of an answer waits for the log.
       if (isLast(event)) held += event;
@@ -265,10 +242,6 @@ async function stream(
   else await outcome.cutOff({ ...answered, usage: failure.billed ?? answered.usage });
   response.end(held);
   if (failure !== null) throw failure.refusal;
-}
-
-function addTo(reader: StreamReader, event: Members | null): Members | null {
-  return event === null ? null : reader.add(event);
 }
 
 /** Marker by which programs know that an answer is complete. */
@@ -292,20 +265,12 @@ async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string
 }
 
 /** The data of an event; null where it is no JSON. */
-function eventData(event: string): Members | null {
+function eventData(event: string): Fields | null {
   const lines = event.split('\n').filter((line) => line.startsWith('data: '));
-  const value = parsed(lines.map((line) => line.slice('data: '.length)).join('\n'));
+  const value = fieldsOf(jsonIn(lines.map((line) => line.slice('data: '.length)).join('\n')));
   return Object.keys(value).length === 0 ? null : value;
 }
 
-function isUsageOnly(event: Members | null): boolean {
+function isUsageOnly(event: Fields | null): boolean {
   return event !== null && Array.isArray(event['choices']) && list(event['choices']).length === 0 && event['usage'] !== undefined;
-}
-
-function parsed(value: string): Members {
-  try {
-    return members(JSON.parse(value));
-  } catch {
-    return {};
-  }
 }

@@ -1,11 +1,11 @@
 import type { AgentTask, Run, OpenSandbox } from '@agentfleet/protocol/api';
 import { isolationLevels, type IsolationLevel, type KeeperInfo, execBounds, keeperPort } from '@agentfleet/protocol/keeper';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
-import { AttemptFailure } from '../../base/failure.ts';
+import { AttemptFailure, isSuperseded } from '../../base/failure.ts';
+import { Waiters } from '../../base/waiters.ts';
 import { Agent } from 'undici';
 import { asError, Backoff, sleep, type Clock, type Random, type TokenSource, findCondition, type Log } from '@agentfleet/kube';
 import { KeeperClient } from '@agentfleet/keeper/client';
-import { isSuperseded } from './failures.ts';
 
 /** Returns the stronger demand of pool and task. */
 export function floorOf(pool: Pick<PoolBrief, 'minIsolation'>, task: Pick<AgentTask, 'spec'>): IsolationLevel {
@@ -46,7 +46,7 @@ export function tooWeak(
 export class SandboxPod {
   readonly name: string;
   readonly #lost = new AbortController();
-  readonly #waiters = new Set<() => void>();
+  readonly #waiters = new Waiters();
   #open: OpenSandbox | undefined;
 
   constructor(name: string) {
@@ -67,8 +67,7 @@ export class SandboxPod {
     }
     if (reported === undefined || status?.assignment?.sandbox !== this.name) return;
     this.#open = reported;
-    for (const resolve of this.#waiters) resolve();
-    this.#waiters.clear();
+    this.#waiters.wake();
   }
 
   /** Resolves when the pod is ready and has an address. Rejects with the signal's reason. */
@@ -76,10 +75,7 @@ export class SandboxPod {
     for (;;) {
       signal.throwIfAborted();
       if (this.#open !== undefined) return this.#open;
-      await new Promise<void>((resolve) => {
-        this.#waiters.add(resolve);
-        signal.addEventListener('abort', () => resolve(), { once: true });
-      });
+      await this.#waiters.next(signal);
     }
   }
 }
@@ -115,28 +111,18 @@ const settleMs = 120_000;
 const retries = { baseMs: 100, factor: 1.6, capMs: 2000, jitter: 0.2, resetMs: 60_000 };
 
 /** The way to one sandbox; opened at most once, closed with the assignment. */
-export class SandboxLink {
+export class SandboxLink extends SandboxPod {
   readonly #options: ConnectorOptions;
   readonly #ref: SandboxRef;
   readonly #dispatcher: Agent;
-  readonly #pod: SandboxPod;
   #audience: string | undefined;
 
   constructor(options: ConnectorOptions, ref: SandboxRef) {
+    super(ref.name);
     this.#options = options;
     this.#ref = ref;
     const silence = 3 * execBounds.keepaliveSeconds * 1000; // three missed keepalives: the peer is gone
     this.#dispatcher = new Agent({ connect: { timeout: 5000 }, bodyTimeout: silence, headersTimeout: 120_000, keepAliveTimeout: 10_000 });
-    this.#pod = new SandboxPod(ref.name);
-  }
-
-  get lost(): AbortSignal {
-    return this.#pod.lost;
-  }
-
-  /** Updates from a newer state of the task, which has the sandbox's address. */
-  see(task: AgentTask): void {
-    this.#pod.see(task);
   }
 
   /**
@@ -145,7 +131,7 @@ export class SandboxLink {
    */
   async open(signal: AbortSignal): Promise<Sandbox> {
     const { tokens, port = keeperPort } = this.#options;
-    const { address, uid } = await this.#pod.ready(signal);
+    const { address, uid } = await this.ready(signal);
     this.#audience = uid;
     const host = address.includes(':') ? `[${address}]` : address;
     const keeper = new KeeperClient({

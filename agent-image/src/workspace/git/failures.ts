@@ -1,5 +1,6 @@
 import type { Reason } from '@agentfleet/protocol/api';
 import { AttemptFailure } from '../../base/failure.ts';
+import { shortened } from '../../base/text.ts';
 import type { EgressRequest } from '../../egress/index.ts';
 
 /** Failure of a run of git. */
@@ -25,20 +26,11 @@ interface Cause {
   readonly cure: string;
 }
 
-const invalid = (words: RegExp, reason: Reason, what: string, cure: string): Cause => ({
-  words,
-  failureClass: 'InvalidInput',
-  reason,
-  what,
-  cure,
-});
-const later = (words: RegExp, reason: Reason, what: string, cure: string): Cause => ({
-  words,
-  failureClass: 'Infrastructure',
-  reason,
-  what,
-  cure,
-});
+const causeOf =
+  (failureClass: Cause['failureClass']) =>
+  (words: RegExp, reason: Reason, what: string, cure: string): Cause => ({ failureClass, words, reason, what, cure });
+const invalid = causeOf('InvalidInput');
+const later = causeOf('Infrastructure');
 
 const address = 'correct spec.workspace.git.url';
 const again = 'the attempt is repeated; look at the server when it stays';
@@ -165,7 +157,7 @@ function telling(words: string): string {
     .filter((line) => line !== '');
   const marked = lines.filter((line) => /^(?:(?:fatal|error|remote|curl)\b|! \[)/i.test(line) && !line.includes('/bin/false'));
   const chosen = [...new Set(marked.length > 0 ? marked : lines.slice(-2))].join(' | ');
-  return chosen.length > 500 ? `${chosen.slice(0, 499)}…` : chosen || 'no words';
+  return shortened(chosen, 500) || 'no words';
 }
 
 const withoutControls = (line: string): string => line.replaceAll(/\p{Cc}/gu, '');

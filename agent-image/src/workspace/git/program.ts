@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import { AttemptFailure } from '../../base/failure.ts';
+import { bytesWithin } from '../../base/requests.ts';
+import { quote } from '../../base/text.ts';
 import { writeStore } from './credential.ts';
 import { explain } from './failures.ts';
 import type { GitSettings } from './settings.ts';
@@ -65,7 +67,7 @@ function environmentOf({ scratch, proxy, authorities }: GitSettings, credentials
   config.set('http.proxy', proxy.url);
   if (authorities !== undefined) config.set('http.sslCAInfo', authorities);
   // A header would go along with a redirect to another host; the store is asked for each host.
-  if (credentials !== null) config.set('credential.helper', `store --file='${credentials.replaceAll("'", String.raw`'\''`)}'`);
+  if (credentials !== null) config.set('credential.helper', `store --file=${quote(credentials)}`);
   const entries = [...config].map(([key, value], at): [string, string][] => [
     [`GIT_CONFIG_KEY_${at}`, key],
     [`GIT_CONFIG_VALUE_${at}`, value],
@@ -133,15 +135,9 @@ export async function prepare(url: string, settings: GitSettings): Promise<Git> 
   const env = environmentOf(settings, credential === undefined ? null : await writeStore(url, scratch, credential));
   const stream = (args: readonly string[], options: Omit<GitRun, 'args'> = {}): AsyncGenerator<Buffer> =>
     output({ cwd: settings.scratch, ...options, args, env: { ...env, ...options.env } }, url, settings);
-  const run = async (args: readonly string[], options: Omit<GitRun, 'args'> = {}): Promise<Buffer> => {
-    const parts: Buffer[] = [];
-    let size = 0;
-    for await (const part of stream(args, options)) {
-      size += part.length;
-      if (size > maxOutput) throw new AttemptFailure('InvalidInput', 'RepositoryTooLarge', `git ${args[0]} says over ${maxOutput} bytes`);
-      parts.push(part);
-    }
-    return Buffer.concat(parts);
+  const run = (args: readonly string[], options: Omit<GitRun, 'args'> = {}): Promise<Buffer> => {
+    const tooLarge = `git ${args[0]} says over ${maxOutput} bytes`;
+    return bytesWithin(maxOutput, stream(args, options), () => new AttemptFailure('InvalidInput', 'RepositoryTooLarge', tooLarge));
   };
   return { settings, url: normal(url), folder, run, stream };
 }

@@ -19,27 +19,34 @@ const namesOf = (text: string): readonly string[] =>
     .map((name) => name.trim())
     .filter((name) => name !== '');
 
-function remembered(): string {
+/** Returns the value that the browser has stored; empty: none, or it stores nothing. */
+function kept(key: string): string {
   try {
-    return window.localStorage.getItem(scopeKey) ?? '';
+    return window.localStorage.getItem(key) ?? '';
   } catch {
     return '';
   }
 }
 
+/** In a browser that keeps nothing it holds until the page is loaded again. */
+function keep(key: string, text: string): void {
+  try {
+    window.localStorage.setItem(key, text);
+  } catch {
+    // So it is.
+  }
+}
+
 /** Returns the followed namespaces: of the address, so that a link shows the same; else those of last time. Empty: none was named. */
 export function scopeOf(search: string): readonly string[] {
-  return namesOf(new URLSearchParams(search).get('in') ?? remembered());
+  return namesOf(new URLSearchParams(search).get('in') ?? kept(scopeKey));
 }
 
 /** Remembers the namespaces and loads the page with them, so that nothing of others stays. */
 export function follow(text: string): void {
   const names = namesOf(text).join(',');
-  try {
-    window.localStorage.setItem(scopeKey, names);
-  } catch {
-    // A browser that keeps nothing gets them by the address alone.
-  }
+  // A browser that keeps nothing gets them by the address alone.
+  keep(scopeKey, names);
   const search = new URLSearchParams(window.location.search);
   if (names === '') search.delete('in');
   else search.set('in', names);
@@ -53,20 +60,12 @@ export type Theme = (typeof themes)[number];
 const themeKey = 'agentfleet.theme';
 
 export function themeNow(): Theme {
-  try {
-    const kept = window.localStorage.getItem(themeKey);
-    return themes.find((theme) => theme === kept) ?? 'system';
-  } catch {
-    return 'system';
-  }
+  const name = kept(themeKey);
+  return themes.find((theme) => theme === name) ?? 'system';
 }
 
 export function setTheme(theme: Theme): void {
   if (theme === 'system') delete document.documentElement.dataset['theme'];
   else document.documentElement.dataset['theme'] = theme;
-  try {
-    window.localStorage.setItem(themeKey, theme);
-  } catch {
-    // It holds until the page is loaded again.
-  }
+  keep(themeKey, theme);
 }

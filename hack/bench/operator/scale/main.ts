@@ -8,9 +8,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { imageEnv, imageFlags, images, operatorBundle } from '../ours.ts';
+import { freePort } from '../../../cluster/base/ports.ts';
+import { imageFlags, operatorBundle, operatorEnv } from '../ours.ts';
 import { poll } from '../poll.ts';
-import { freePort, Measured, metricOf } from '../process.ts';
+import { Measured, metricOf } from '../process.ts';
 import { makeIdentity } from './identity.ts';
 import { namespaces } from './population.ts';
 
@@ -51,19 +52,10 @@ async function startOperator(): Promise<{
 }> {
   const [metricsPort, probesPort] = [await freePort(), await freePort()];
   const env = {
-    POD_NAMESPACE: namespaces.system,
-    POD_NAME: 'operator-0',
-    AGENTFLEET_AGENT_IMAGE: images.agent,
-    AGENTFLEET_INFERENCE_IMAGE: images.agent,
-    AGENTFLEET_SANDBOX_IMAGE: images.sandbox,
-    AGENTFLEET_TOOLS_IMAGE: images.tools,
-    AGENTFLEET_METRICS_PORT: String(metricsPort),
-    AGENTFLEET_AUTHENTICATION: 'None',
-    AGENTFLEET_PROBES_PORT: String(probesPort),
+    ...operatorEnv(namespaces.system, 0, { metricsPort, probesPort }),
     AGENTFLEET_SERVICE_ACCOUNT: identity.folder,
     KUBERNETES_SERVICE_HOST: '127.0.0.1',
     KUBERNETES_SERVICE_PORT: String(port),
-    ...imageEnv,
   };
   const profiling = values.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(values.profile)}`];
   const flags = values['node-flags'].split(' ').filter((word) => word !== '');

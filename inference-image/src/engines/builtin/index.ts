@@ -26,7 +26,6 @@ async function createVerifier(config: BuiltinConfig): Promise<ServedEngine> {
     folder: '../models/energy',
     digest: scorer.digest,
     settings: JSON.stringify([lambda, heads.Code, heads.Shell, heads.Editor]),
-    learned: true,
     about: { ...scorer.about, lambda, lambdaCode: heads.Code, lambdaShell: heads.Shell, lambdaEditor: heads.Editor },
     calibration: scorer.calibration,
     abilities: {
@@ -52,8 +51,6 @@ async function createEmbedder(config: BuiltinConfig): Promise<ServedEngine> {
   return builtin(config, {
     folder: 'embedder',
     digest,
-    settings: '',
-    learned: true,
     about: { model: 'Universal Sentence Encoder Lite, English', dimensions, windowTokens: 128 },
     abilities: {
       Embed: alone(async ({ texts }, signal) => {
@@ -75,8 +72,6 @@ async function createPolicy(config: BuiltinConfig): Promise<ServedEngine> {
   return builtin(config, {
     folder: 'policy',
     digest,
-    settings: '',
-    learned: true,
     about: policy.about,
     abilities: {
       Judge: alone(async ({ acts }, signal) => {
@@ -100,8 +95,6 @@ async function createPlanner(config: BuiltinConfig): Promise<ServedEngine> {
   return builtin(config, {
     folder: '../models/planner',
     digest: planner.digest,
-    settings: '',
-    learned: true,
     shadow: planner.shadow,
     about: planner.about,
     abilities: { Control: alone((request) => planner.control(request)) },
@@ -115,8 +108,7 @@ interface BuiltinParts {
   /** `sha256:` of its artifact. */
   readonly digest: string;
   /** Settings that change answers, as text. */
-  readonly settings: string;
-  readonly learned: boolean;
+  readonly settings?: string;
   readonly shadow?: string | null;
   readonly about: InferenceInfo['about'];
   readonly calibration?: InferenceInfo['calibration'];
@@ -125,13 +117,13 @@ interface BuiltinParts {
 }
 
 /** A role of the engine Builtin, as a server serves it. */
-export async function builtin({ role, artifact }: BuiltinConfig, parts: BuiltinParts): Promise<ServedEngine> {
-  const { folder, digest, settings, learned, shadow = null, about, calibration, abilities, close } = parts;
+async function builtin({ role, artifact }: BuiltinConfig, parts: BuiltinParts): Promise<ServedEngine> {
+  const { folder, digest, settings = '', shadow = null, about, calibration, abilities, close } = parts;
   return {
     name: 'Builtin',
     roles: [role],
     modelDigest: await codeDigest(folder, [], `${digest}\n${settings}`),
-    learned,
+    learned: true,
     languages: [],
     shadow,
     about: { ...about, artifact: `builtin://${artifact}`, artifactDigest: digest },

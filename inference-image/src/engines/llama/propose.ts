@@ -1,7 +1,6 @@
-import type { GenerateRequest, Edit, FocusFile, Candidate, PriorRequest } from '@agentfleet/protocol/inference';
+import type { GenerateRequest, Edit, FocusFile, PriorRequest } from '@agentfleet/protocol/inference';
 import type { Model, Token, Limits } from './likelihood.ts';
-import { type Suspect, candidateId, entropyNats, type Generated, suspects } from '../../base/engine.ts';
-import { createHash } from 'node:crypto';
+import { type Suspect, candidateId, editOf, type Generated, ranked, suspects, type Weighed } from '../../base/engine.ts';
 import { Ajv } from 'ajv';
 
 /** Lines that the model is shown around the one that it rewrites. */
@@ -48,8 +47,8 @@ function question({ goal, files, localisation }: GenerateRequest, { file, line }
  * The edit that replaces one line by a reply; null when that changes nothing. A reply without indentation gets the
  * line's: a small model rarely keeps it.
  */
-function lineEdit({ path, content }: FocusFile, line: number, reply: string): Edit | null {
-  const lines = content.split('\n');
+function lineEdit(file: FocusFile, line: number, reply: string): Edit | null {
+  const lines = file.content.split('\n');
   const before = lines[line - 1];
   if (before === undefined) return null;
   const indent = /^\s*/.exec(before)?.[0] ?? '';
@@ -57,19 +56,8 @@ function lineEdit({ path, content }: FocusFile, line: number, reply: string): Ed
   if (text === '') return null;
   const after = /^\s/.test(text) ? text : indent + text;
   if (after === before.replace(/\s+$/, '')) return null;
-  const startByte = Buffer.byteLength(
-    lines
-      .slice(0, line - 1)
-      .map((one) => `${one}\n`)
-      .join(''),
-  );
-  return {
-    path,
-    range: { startByte, endByte: startByte + Buffer.byteLength(before) },
-    before,
-    after,
-    expectedSha256: createHash('sha256').update(content).digest('hex'),
-  };
+  const start = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+  return editOf(file, start, start + before.length, after);
 }
 
 /** Writes one reply that fits the schema. */
@@ -93,7 +81,7 @@ export const requestTokens = 1024;
 
 const validate = new Ajv().compile<{ text: string }>(replySchema);
 
-type Found = Omit<Candidate, 'rank' | 'score'> & { readonly energy: number };
+type Found = Omit<Weighed, 'weight'>;
 
 /**
  * Rewrites the most suspicious lines separately, each greedily: at most one candidate per line. A model of this size
@@ -118,11 +106,15 @@ export async function propose(request: GenerateRequest, writer: Writer, { now, s
     if (candidate !== null && !found.has(candidate.id)) found.set(candidate.id, candidate);
   }
   signal.throwIfAborted();
-  return ranked([...found.values()], excluded, {
+  const truncated = asked < lines.length && open().length < request.k;
+  const all = [...found.values()].sort((a, b) => a.energy - b.energy || (a.id < b.id ? -1 : 1));
+  const least = all[0]?.energy ?? 0;
+  const { left, ...chosen } = ranked(
+    all.map((one) => ({ ...one, weight: Math.exp(least - one.energy) })),
     request,
-    truncated: asked < lines.length && open().length < request.k,
-    millis: Math.round(now() - started),
-  });
+  );
+  const exhausted = !truncated && left === 0 && chosen.candidates.length < request.k;
+  return { ...chosen, exhausted, truncated, stats: { parsed: 0, considered: all.length, millis: Math.round(now() - started) } };
 }
 
 function candidateOf({ files }: GenerateRequest, { file, line }: Suspect, { text, logLikelihood }: Reply): Found | null {
@@ -144,45 +136,18 @@ function parsed(text: string): { readonly text: string } | null {
   }
 }
 
-interface Outline {
-  readonly request: GenerateRequest;
-  readonly truncated: boolean;
-  readonly millis: number;
-}
-
-function ranked(found: readonly Found[], excluded: ReadonlySet<string>, { request, truncated, millis }: Outline): Generated {
-  const least = Math.min(...found.map(({ energy }) => energy));
-  const mass = found.reduce((sum, { energy }) => sum + Math.exp(least - energy), 0);
-  const shared = found.map((candidate) => ({ ...candidate, score: Math.exp(least - candidate.energy) / mass }));
-  const open = shared.filter(({ id }) => !excluded.has(id)).sort((a, b) => a.energy - b.energy || (a.id < b.id ? -1 : 1));
-  const candidates = open.slice(0, request.k).map((candidate, at) => ({ ...candidate, rank: at + 1 }));
-  const [first, second] = candidates;
-  return {
-    candidates,
-    returnedMass: candidates.reduce((sum, { score }) => sum + score, 0),
-    exhausted: !truncated && candidates.length === open.length && candidates.length < request.k,
-    truncated,
-    entropyNats: entropyNats(open.map(({ score }) => score)),
-    margin: first === undefined || second === undefined ? null : second.energy - first.energy,
-    stats: { parsed: 0, considered: found.length, millis },
-  };
-}
-
 const content = 'def add(a, b):\n    """Return the sum of a and b."""\n    return a - b\n';
 
-function replace(before: string, after: string): Edit {
-  const startByte = content.lastIndexOf(before);
-  const expectedSha256 = createHash('sha256').update(content).digest('hex');
-  return { path: 'add.py', range: { startByte, endByte: startByte + before.length }, before, after, expectedSha256 };
-}
+const sign = content.lastIndexOf('-');
+const replace = (after: string): Edit => editOf({ path: 'add.py', content }, sign, sign + 1, after);
 
 /** A request that any language model of code answers in one way: the sum is likelier than the power. */
 export const example: PriorRequest = {
   requestId: 'prove',
   files: [{ path: 'add.py', content }],
   candidates: [
-    { id: 'sum', edits: [replace('-', '+')] },
-    { id: 'power', edits: [replace('-', '**')] },
+    { id: 'sum', edits: [replace('+')] },
+    { id: 'power', edits: [replace('**')] },
   ],
   windowTokens: 8,
   budgetMillis: 60_000,

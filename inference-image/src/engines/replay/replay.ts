@@ -7,13 +7,12 @@ import {
   type RecordedCandidate,
   type ReplayRecord,
   generatingRoles,
-  type Candidate,
   type Edit,
   type GenerateRequest,
   type RecordedEdit,
 } from '@agentfleet/protocol/inference';
 import { InferenceError } from '../../base/failure.ts';
-import { entropyNats, candidateId, type Generated } from '../../base/engine.ts';
+import { candidateId, editOf, type Generated, ranked, type Weighed } from '../../base/engine.ts';
 import { alone, type Engine } from '../../base/served.ts';
 
 /** Recorded steps by digest of the goal, and the digest of all that was read. */
@@ -108,19 +107,13 @@ export class ReplayEngine implements Engine {
     const started = this.#now();
     const recorded = this.#step(request);
     const mass = recorded.reduce((sum, candidate) => sum + candidate.weight, 0);
-    const excluded = new Set(request.exclude);
     const fit = request.grammar === 'Tool' ? recorded : recorded.filter(({ acts }) => acts.length === 0);
-    const all = fit.map((candidate) => replayed(candidate, mass, request)).sort((a, b) => b.score - a.score);
-    const open = all.filter((candidate) => !excluded.has(candidate.id));
-    const candidates = open.slice(0, request.k).map((candidate, at) => ({ ...candidate, rank: at + 1 }));
-    const [first, second] = candidates;
+    const all = fit.map((candidate) => replayed(candidate, mass, request)).sort((a, b) => b.weight - a.weight);
+    const { left, ...chosen } = ranked(all, request, 1);
     return {
-      candidates,
-      returnedMass: candidates.reduce((sum, candidate) => sum + candidate.score, 0),
-      exhausted: candidates.length === open.length,
+      ...chosen,
+      exhausted: left === 0,
       truncated: false,
-      entropyNats: entropyNats(open.map((candidate) => candidate.score)),
-      margin: first === undefined || second === undefined ? null : Math.log(first.score / second.score),
       stats: { parsed: 0, considered: recorded.length, millis: Math.round(this.#now() - started) },
     };
   }
@@ -137,26 +130,24 @@ export class ReplayEngine implements Engine {
   }
 }
 
-function replayed({ edits, acts, weight, operator, rationale }: RecordedCandidate, mass: number, request: GenerateRequest): Candidate {
+function replayed({ edits, acts, weight, operator, rationale }: RecordedCandidate, mass: number, request: GenerateRequest): Weighed {
   const wire = edits.map((edit) => located(edit, request));
-  const score = weight / mass;
+  const share = weight / mass;
   const location = { path: wire[0]?.path ?? '', ...place(wire[0], request) };
   const acting = acts.length === 0 ? {} : { acts };
-  return { id: candidateId(wire, acts), rank: 0, score, energy: -Math.log(score), edits: wire, ...acting, operator, rationale, location };
+  return { id: candidateId(wire, acts), weight: share, energy: -Math.log(share), edits: wire, ...acting, operator, rationale, location };
 }
 
 /** A recorded edit with its place in the file of the request. */
 function located(edit: RecordedEdit, { files }: GenerateRequest): Edit {
   const { path, before, after, range, expectedSha256 } = edit;
   if (range !== undefined && expectedSha256 !== undefined) return { path, range, before, after, expectedSha256 };
-  const content = files.find((file) => file.path === path)?.content;
-  if (content === undefined) throw mismatch(`${path} is not among the files of the request`);
-  const at = content.indexOf(before);
-  if (at === -1 || content.includes(before, at + 1))
+  const file = files.find((known) => known.path === path);
+  if (file === undefined) throw mismatch(`${path} is not among the files of the request`);
+  const at = file.content.indexOf(before);
+  if (at === -1 || file.content.includes(before, at + 1))
     throw mismatch(`${path} does not hold ${JSON.stringify(before.slice(0, 80))} exactly once`);
-  const startByte = Buffer.byteLength(content.slice(0, at));
-  const found = { startByte, endByte: startByte + Buffer.byteLength(before) };
-  return { path, range: found, before, after, expectedSha256: createHash('sha256').update(content).digest('hex') };
+  return editOf(file, at, at + before.length, after);
 }
 
 function mismatch(message: string): InferenceError {

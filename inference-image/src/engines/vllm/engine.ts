@@ -1,5 +1,5 @@
-import { generatingRoles, type Candidate, type EngineMemory, type GenerateRequest } from '@agentfleet/protocol/inference';
-import { entropyNats, type Generated } from '../../base/engine.ts';
+import { generatingRoles, type EngineMemory, type GenerateRequest } from '@agentfleet/protocol/inference';
+import { ranked, type Generated, type Weighed } from '../../base/engine.ts';
 import type { Answer, Engine } from '../../base/served.ts';
 import { InferenceError } from '../../base/failure.ts';
 import { VllmError, type Adapter, type ChatReply, type VllmControl } from './control.ts';
@@ -93,7 +93,7 @@ export class VllmEngine implements Engine {
     const started = now();
     const answerTokens = Math.min(mostAnswerTokens, Math.floor(contextTokens / 4));
     const replies = await this.#chat(request, { answerTokens, budgetMs }, signal);
-    return ranked(replies, request, Math.round(now() - started));
+    return chosen(replies, request, Math.round(now() - started));
   }
 
   async #chat(request: GenerateRequest, { answerTokens, budgetMs }: ChatLimits, signal: AbortSignal): Promise<readonly ChatReply[]> {
@@ -129,7 +129,7 @@ function asRefusal(error: unknown): unknown {
   return new InferenceError(code, `the language model: ${error.message}`, { cause: error });
 }
 
-function ranked(replies: readonly ChatReply[], request: GenerateRequest, millis: number): Generated {
+function chosen(replies: readonly ChatReply[], request: GenerateRequest, millis: number): Generated {
   const found = new Map<string, Found>();
   for (const { text, logLikelihood } of replies) {
     const proposal = proposalOf(text, request);
@@ -137,25 +137,21 @@ function ranked(replies: readonly ChatReply[], request: GenerateRequest, millis:
     const energy = logLikelihood === null ? 0 : -logLikelihood;
     if (proposal !== null && energy < (found.get(proposal.id)?.energy ?? Infinity)) found.set(proposal.id, { ...proposal, energy });
   }
-  const excluded = new Set(request.exclude);
   const all = [...found.values()].sort((a, b) => a.energy - b.energy || (a.id < b.id ? -1 : 1));
   const least = all[0]?.energy ?? 0;
-  const mass = all.reduce((sum, { energy }) => sum + Math.exp(least - energy), 0);
-  const open = all.filter(({ id }) => !excluded.has(id)).slice(0, request.k);
-  const candidates = open.map((one, at) => candidateOf(one, at + 1, Math.exp(least - one.energy) / mass));
-  const [first, second] = open;
+  const { left: _left, ...best } = ranked(
+    all.map((one) => weighed(one, Math.exp(least - one.energy))),
+    request,
+  );
   return {
-    candidates,
-    returnedMass: candidates.reduce((sum, { score }) => sum + score, 0),
+    ...best,
     // A model that samples is never at its end.
     exhausted: false,
-    truncated: candidates.length < request.k,
-    entropyNats: entropyNats(candidates.map(({ score }) => score)),
-    margin: first === undefined || second === undefined ? null : second.energy - first.energy,
+    truncated: best.candidates.length < request.k,
     stats: { parsed: 0, considered: replies.length, millis },
   };
 }
 
-function candidateOf({ id, energy, edits, acts, rationale, location }: Found, rank: number, score: number): Candidate {
-  return { id, rank, score, energy, edits, ...(acts.length > 0 && { acts }), operator: 'language-model', rationale, location };
+function weighed({ id, energy, edits, acts, rationale, location }: Found, weight: number): Weighed {
+  return { id, weight, energy, edits, ...(acts.length > 0 && { acts }), operator: 'language-model', rationale, location };
 }

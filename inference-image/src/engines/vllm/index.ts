@@ -2,30 +2,21 @@
  * A language model on GPUs, in a server of vLLM beside this one: proposals, readiness by a real generation, adapters, sleep.
  * Part of `engines`: may import `base`, `gpu`, `models` and protocol.
  */
+import type { VllmConfig } from '../../base/config.ts';
 import { codeDigest } from '../../base/served.ts';
-import { VllmControl, type Adapter } from './control.ts';
+import { VllmControl } from './control.ts';
 import { VllmEngine } from './engine.ts';
 import { Residency } from './residency.ts';
-
-interface VllmSettings {
-  /** `http://host:port`. */
-  readonly origin: string;
-  readonly model: string;
-  readonly adapter: Adapter | undefined;
-  readonly contextTokens: number;
-  /** `sha256:` of the weights as they were found; null when unknown. */
-  readonly digest: string | null;
-  /** Null: it never sleeps. */
-  readonly sleepAfterSeconds: number | null;
-}
 
 /** Time limit of other calls than generation, ms: the first one after a start compiles. */
 const controlMs = 60_000;
 
 /** The engine; it need not answer yet. */
-export async function createVllmEngine(settings: VllmSettings, now: () => number, onError: (error: unknown) => void): Promise<VllmEngine> {
-  const { origin, model, adapter, contextTokens, digest, sleepAfterSeconds } = settings;
-  const control = new VllmControl({ origin, timeoutMs: controlMs });
+export async function createVllmEngine(config: VllmConfig, now: () => number, onError: (error: unknown) => void): Promise<VllmEngine> {
+  const { upstream, contextTokens, digest, sleepAfterSeconds } = config;
+  const adapter = config.adapter ?? undefined;
+  const model = adapter?.name ?? config.model;
+  const control = new VllmControl({ origin: upstream, timeoutMs: controlMs });
   const idleMs = (sleepAfterSeconds ?? 0) * 1000;
   const residency = sleepAfterSeconds === null ? undefined : new Residency({ control, idleMs, timer, onError });
   const modelDigest = await codeDigest('vllm', [], `${digest ?? ''}\n${model}\n${adapter?.path ?? ''}`);

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { Edit, FocusFile, GenerateRequest, Location, ShellAct } from '@agentfleet/protocol/inference';
-import { candidateId, suspects } from '../../base/engine.ts';
+import { candidateId, editOf, suspects } from '../../base/engine.ts';
 
 /** An answer of the model, applied to the files of the request. */
 export interface Proposal {
@@ -27,7 +26,7 @@ export function proposalOf(text: string, { files, grammar }: Pick<GenerateReques
   if (answer === null) return null;
   const edits: Edit[] = [];
   for (const replacement of answer.edits) {
-    const edit = editOf(replacement, files);
+    const edit = placed(replacement, files);
     if (edit === null) return null;
     edits.push(edit);
   }
@@ -67,18 +66,11 @@ function isReplacement(value: unknown): value is Replacement {
   return typeof path === 'string' && typeof find === 'string' && find !== '' && typeof replace === 'string';
 }
 
-function editOf({ path, find, replace }: Replacement, files: readonly FocusFile[]): Edit | null {
+function placed({ path, find, replace }: Replacement, files: readonly FocusFile[]): Edit | null {
   const file = files.find((known) => known.path === path);
   const at = file?.content.indexOf(find) ?? -1;
   if (file === undefined || at < 0 || file.content.includes(find, at + 1) || find === replace) return null;
-  const startByte = Buffer.byteLength(file.content.slice(0, at));
-  return {
-    path,
-    range: { startByte, endByte: startByte + Buffer.byteLength(find) },
-    before: find,
-    after: replace,
-    expectedSha256: createHash('sha256').update(file.content).digest('hex'),
-  };
+  return editOf(file, at, at + find.length, replace);
 }
 
 function overlap(edits: readonly Edit[]): boolean {

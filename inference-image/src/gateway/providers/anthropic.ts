@@ -99,8 +99,7 @@ export class AnthropicProvider implements Provider {
     const { error, usage } = (message ?? {}) as { readonly error?: unknown; readonly usage?: Counts | null };
     const used = usageOfMessage(usage) ?? undefined;
     if (error !== undefined && error !== null) throw reportedFailure(error, ask, used);
-    if (!isMessage(message))
-      throw malformed(ask, 'its answer is no message of the Messages API', undefined, typeof message !== 'string', used);
+    if (!isMessage(message)) throw malformed(ask, 'its answer is no message of the Messages API', typeof message !== 'string', used);
     return anthropicAnswer(message, ask.model.model ?? '');
   }
 

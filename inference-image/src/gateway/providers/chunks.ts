@@ -57,10 +57,6 @@ export class Streamed {
     return this.#choices.size > 0 && [...this.#choices.values()].every(({ finish }) => finish !== null);
   }
 
-  get indexes(): readonly number[] {
-    return [...this.#choices.keys()];
-  }
-
   /** The answer up to now. */
   answer(model: string): ChatCompletion {
     return { choices: this.choices(model), ...(this.usage !== null && { usage: this.usage }) };

@@ -32,7 +32,7 @@ const shownChars = 300;
 /** Converts an error of a vendor's library to a failure of the gateway: fault and cure. A key that a provider quotes is removed. */
 export function providerFailure(error: unknown, where: Where): GatewayError {
   if (error instanceof GatewayError) return error;
-  if (error instanceof SyntaxError) return malformed(where, 'its answer is not JSON', error);
+  if (error instanceof SyntaxError) return malformed(where, 'its answer is not JSON');
   const { status, error: reported } = error as { readonly status?: unknown; readonly error?: unknown };
   if (typeof status === 'number') return refused(status, error, where);
   if (reported !== undefined) return reportedFailure(reported, where);
@@ -40,24 +40,13 @@ export function providerFailure(error: unknown, where: Where): GatewayError {
   const detail = detailOf(rootOf(error), where);
   const code = codeOf(error);
   if (code !== null && certificateWords.test(code))
-    return failure(
-      'ProviderUnreachable',
-      where,
-      `has a certificate that is not trusted (${code}): name its authority in caBundleRef`,
-      error,
-      {
-        retryable: false,
-      },
-    );
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return malformed(where, 'without an end', error, false);
+    return failure('ProviderUnreachable', where, `has a certificate that is not trusted (${code}): name its authority in caBundleRef`, {
+      retryable: false,
+    });
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return malformed(where, 'without an end', false);
   if (code === 'ENOTFOUND')
-    return failure('ProviderUnreachable', where, 'has a host that no DNS server knows: correct the host of baseURL', error);
-  return failure(
-    'ProviderUnreachable',
-    where,
-    `does not answer (${code ?? detail}): is it up, and does baseURL name its host and port?`,
-    error,
-  );
+    return failure('ProviderUnreachable', where, 'has a host that no DNS server knows: correct the host of baseURL');
+  return failure('ProviderUnreachable', where, `does not answer (${code ?? detail}): is it up, and does baseURL name its host and port?`);
 }
 
 /** Libraries throw errors with a cause or a code where there is no answer: one without is a fault of the code that reads it. */
@@ -75,14 +64,9 @@ function ownFailure(error: Error, where: Where): GatewayError {
 }
 
 /** An answer that is of no use. */
-export function malformed(where: Where, what: string, cause?: unknown, retryable = true, usage?: WireUsage): GatewayError {
-  return failure(
-    'ProviderMalformed',
-    where,
-    `answers, but ${what}: is baseURL that of an OpenAI-compatible or Anthropic API, with its path?`,
-    cause,
-    { retryable, usage },
-  );
+export function malformed(where: Where, what: string, retryable = true, usage?: WireUsage): GatewayError {
+  const cure = 'is baseURL that of an OpenAI-compatible or Anthropic API, with its path?';
+  return failure('ProviderMalformed', where, `answers, but ${what}: ${cure}`, { retryable, usage });
 }
 
 /** Converts an error that an answer of status 200, or a stream, holds: as a refusal with the status that it names. */
@@ -116,7 +100,7 @@ function refused(named: number | null, error: unknown, where: Where, usage?: Wir
   const status = named ?? ([contextWords, sizeWords, keyWords].some((words) => words.test(detail)) ? 400 : 500);
   const quoted = [named ?? '', detail].filter((part) => part !== '').join(': ');
   const fail = (code: Parameters<typeof failure>[0], what: string, options: GatewayErrorOptions = {}): GatewayError =>
-    failure(code, where, what, error, { retryAfterMs, usage, ...options });
+    failure(code, where, what, { retryAfterMs, usage, ...options });
   if (status >= 300 && status < 400)
     return fail('ProviderRefused', `redirects to ${redirectOf(error)}, which no key follows: write the address it means into baseURL`);
   // An error about the limits of a minute is quoted with the address to buy more, which states nothing about credit.
@@ -161,15 +145,8 @@ function namesParameter(detail: string, { body }: Where): boolean {
   return Object.keys(body).some((name) => /_|logprobs/.test(name) && words.has(name));
 }
 
-function failure(
-  code: GatewayError['code'],
-  { model, url }: Where,
-  what: string,
-  cause: unknown,
-  options: GatewayErrorOptions = {},
-): GatewayError {
-  // The cause may quote the request with its key: it is dropped.
-  void cause;
+/** It has no cause: that may quote the request with its key. */
+function failure(code: GatewayError['code'], { model, url }: Where, what: string, options: GatewayErrorOptions = {}): GatewayError {
   return new GatewayError(code, `${model.name}: the provider at ${placeOf(url)} ${what}`, options);
 }
 

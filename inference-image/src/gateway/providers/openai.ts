@@ -21,7 +21,7 @@ const isObject = (value: unknown): value is Loose => typeof value === 'object' &
  */
 function completionOf(answer: unknown, ask: Ask): ChatCompletion {
   if (typeof answer === 'string' || answer === null || answer === undefined)
-    throw malformed(ask, 'not with JSON (its content type is another one, or it is empty)', undefined, false);
+    throw malformed(ask, 'not with JSON (its content type is another one, or it is empty)', false);
   const { id, model, choices, usage: reported, ...rest } = answer as Loose;
   const usage = tidyUsage(reported);
   const given: readonly unknown[] = Array.isArray(choices) ? choices : [];
@@ -38,7 +38,7 @@ function completionOf(answer: unknown, ask: Ask): ChatCompletion {
   if (validate(tidy)) return tidy;
   const [error] = validate.errors ?? [];
   const what = `${error?.instancePath.slice(1).replaceAll('/', '.') || 'the answer'} ${error?.message}`;
-  throw malformed(ask, what, undefined, true, usage);
+  throw malformed(ask, what, true, usage);
 }
 
 /** The error of a choice, as brokers of models report it; null: it has none. */

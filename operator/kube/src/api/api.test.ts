@@ -1,10 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseSelector, formatSelector, requirementsOf, type LabelSelector } from './selector.ts';
+import { parseSelector } from '../testing/selection.ts';
+import { requirementsOf, type LabelSelector } from './selector.ts';
 import { loadManifest, loadManifests } from './manifests.ts';
 import { keyOf, parseKey, collectionPath, defineResource, objectPath, compareVersions } from './resource.ts';
-
-const word = fc.stringMatching(/^[a-z][a-z0-9/.]{0,8}[a-z0-9]$/);
 
 describe('resource versions', () => {
   it('compare as numbers of any length', () => {
@@ -21,21 +20,30 @@ describe('resource versions', () => {
 });
 
 describe('selectors', () => {
-  it('what is written reads back the same', () => {
-    const values = fc.array(word, { minLength: 2, maxLength: 3 });
-    const requirement = fc.oneof(
-      fc.record({ key: word, operator: fc.constantFrom('In' as const, 'NotIn' as const), values }),
-      fc.record({ key: word, operator: fc.constantFrom('Exists' as const, 'DoesNotExist' as const) }),
-    );
-    const selector: fc.Arbitrary<LabelSelector> = fc.record({
-      matchLabels: fc.dictionary(word, word),
-      matchExpressions: fc.array(requirement, { maxLength: 3 }),
-    });
-    fc.assert(
-      fc.property(selector, (one) => {
-        expect(parseSelector(formatSelector(one))).toEqual(requirementsOf(one));
-      }),
-    );
+  it.for<[string, LabelSelector]>([
+    ['', {}],
+    ['a=b, c==d', { matchLabels: { a: 'b', c: 'd' } }],
+    [
+      'a in (b, c),d notin (e)',
+      {
+        matchExpressions: [
+          { key: 'a', operator: 'In', values: ['b', 'c'] },
+          { key: 'd', operator: 'NotIn', values: ['e'] },
+        ],
+      },
+    ],
+    [
+      'a!=b,c,!d.e/f',
+      {
+        matchExpressions: [
+          { key: 'a', operator: 'NotIn', values: ['b'] },
+          { key: 'c', operator: 'Exists' },
+          { key: 'd.e/f', operator: 'DoesNotExist' },
+        ],
+      },
+    ],
+  ])('%s', ([query, selector]) => {
+    expect(parseSelector(query)).toEqual(requirementsOf(selector));
   });
 
   it('quotes what it cannot read', () => {
@@ -51,7 +59,7 @@ describe('names and paths', () => {
   });
 
   it('a namespaced object is not addressed without its namespace', () => {
-    const pods = defineResource({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
+    const pods = defineResource('v1', 'Pod', 'pods');
     expect(collectionPath(pods)).toBe('/api/v1/pods');
     expect(objectPath(pods, { namespace: 'n', name: 'a' }, 'status')).toBe('/api/v1/namespaces/n/pods/a/status');
     expect(() => objectPath(pods, { name: 'a' })).toThrow(TypeError);

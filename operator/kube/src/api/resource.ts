@@ -87,11 +87,15 @@ export interface Resource<T extends KubeObject = KubeObject> {
   readonly shape?: T;
 }
 
-/** Declares a resource. */
+/** Declares a resource by its `apiVersion`, such as `v1` or `apps/v1`. */
 export function defineResource<T extends KubeObject = KubeObject>(
-  of: Pick<Resource, 'group' | 'version' | 'plural' | 'kind' | 'namespaced'>,
+  apiVersion: string,
+  kind: string,
+  plural: string,
+  namespaced = true,
 ): Resource<T> {
-  return { ...of, apiVersion: of.group === '' ? of.version : `${of.group}/${of.version}` };
+  const [version = '', group = ''] = apiVersion.split('/').toReversed();
+  return { apiVersion, group, version, kind, plural, namespaced };
 }
 
 /** `plural.group`, the name that errors, metrics and CRDs use. */

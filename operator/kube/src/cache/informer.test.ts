@@ -123,10 +123,7 @@ describe('Informer', () => {
     const client = new ResourceClient(bed.transport, widgets);
     const create = (namespace: string, name: string): Promise<Widget> =>
       client.create({ metadata: { namespace, name }, spec: { size: 1 } });
-    const namespaces = new ResourceClient(
-      bed.transport,
-      defineResource({ group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false }),
-    );
+    const namespaces = new ResourceClient(bed.transport, defineResource('v1', 'Namespace', 'namespaces', false));
     for (const name of ['a', 'b', 'c']) await namespaces.create({ metadata: { name } });
     await create('a', 'first');
     await create('c', 'first');

@@ -9,7 +9,7 @@ import { Store, type Indexer, type Lister, VersionWaiters } from './store.ts';
 /** Reported of every change, after the cache shows it. They return at once: usually they only put a key into a queue. */
 export interface Handler<T> {
   onAdd?(object: T, isInInitialList: boolean): void;
-  /** `old` and `current` have the same uid. They are the same object at a resync. */
+  /** `old` and `current` have the same uid, and differ in their version. */
   onUpdate?(old: T, current: T): void;
   /** Once for each uid, with the last state known. `finalStateUnknown`: it vanished while no watch ran. */
   onDelete?(object: T, finalStateUnknown: boolean): void;
@@ -111,11 +111,6 @@ export class Informer<T extends KubeObject = KubeObject> {
     this.#handlers.add(handler);
     for (const object of this.#store.values()) this.#call(handler, (to) => to.onAdd?.(object, true));
     return () => this.#handlers.delete(handler);
-  }
-
-  /** Passes all objects to all handlers again, as updates from an object to itself. */
-  resync(): void {
-    for (const object of this.#store.list()) this.#tell((to) => to.onUpdate?.(object, object));
   }
 
   /** Follows the server until the signal is aborted. */

@@ -14,7 +14,7 @@ interface Task extends KubeObject {
   readonly status?: object;
 }
 
-const tasks = defineResource<Task>({ group: 'example.com', version: 'v1', plural: 'tasks', kind: 'Task', namespaced: true });
+const tasks = defineResource<Task>('example.com/v1', 'Task', 'tasks');
 
 /** Two kilobytes, as an AgentTask has them. */
 function task(i: number): Task {

@@ -295,3 +295,15 @@ export class TokenSource {
     return status.token;
   }
 }
+
+/** The name that the API server knows the caller by (SelfSubjectReview); empty: it does not say. Rejects as the transport does. */
+export async function callerName(transport: Transport, options: Pick<ApiRequest, 'signal' | 'retry' | 'timeoutMs'> = {}): Promise<string> {
+  const apiVersion = 'authentication.k8s.io/v1';
+  const { status } = await transport.request<{ readonly status?: { readonly userInfo?: { readonly username?: string } } }>({
+    ...options,
+    method: 'POST',
+    path: `/apis/${apiVersion}/selfsubjectreviews`,
+    body: { apiVersion, kind: 'SelfSubjectReview' },
+  });
+  return status?.userInfo?.username ?? '';
+}

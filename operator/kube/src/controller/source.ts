@@ -60,7 +60,7 @@ export interface WatchSourceOptions<T extends KubeObject> {
 
 /**
  * Keys from the changes of a cache. An update maps the old and the new object, so that both owners hear of a child that
- * moved. What was there at the start, and resyncs, come with low priority (controller-runtime pkg/handler).
+ * moved. What was there at the start comes with low priority (controller-runtime pkg/handler).
  */
 export function watches<T extends KubeObject>(informer: Informer<T>, options: WatchSourceOptions<T> = {}): Source {
   const map = options.map ?? ((object: T): readonly ObjectKey[] => [keyOf(object)]);
@@ -73,8 +73,7 @@ export function watches<T extends KubeObject>(informer: Informer<T>, options: Wa
       },
       onUpdate: (old, object) => {
         if (!passes({ type: 'update', old, object })) return;
-        const resync = old.metadata.resourceVersion === object.metadata.resourceVersion;
-        for (const key of new Set([...map(old), ...map(object)])) enqueue(key, resync ? { priority: lowPriority } : {});
+        for (const key of new Set([...map(old), ...map(object)])) enqueue(key);
       },
       onDelete: (object) => {
         if (!passes({ type: 'delete', object })) return;

@@ -14,26 +14,20 @@ export interface ObjectReference {
   readonly resourceVersion?: string;
 }
 
-/** `events.k8s.io/v1` Event. */
+/** `events.k8s.io/v1` Event; what an old recorder leaves out is absent, such as the time of those of kubelets. */
 export interface KubeEvent extends KubeObject {
-  readonly eventTime: string;
+  readonly eventTime?: string | null;
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
-  readonly action: string;
-  readonly note: string;
+  readonly action?: string;
+  readonly note?: string;
   readonly regarding: ObjectReference;
-  readonly reportingController: string;
-  readonly reportingInstance: string;
+  readonly reportingController?: string;
+  readonly reportingInstance?: string;
   readonly series?: { readonly count: number; readonly lastObservedTime: string };
 }
 
-export const events = defineResource<KubeEvent>({
-  group: 'events.k8s.io',
-  version: 'v1',
-  plural: 'events',
-  kind: 'Event',
-  namespaced: true,
-});
+export const events = defineResource<KubeEvent>('events.k8s.io/v1', 'Event', 'events');
 
 /** An event to report; emitted on transitions only, never at every reconcile. */
 export interface NewEvent {

@@ -51,13 +51,7 @@ export interface Lease extends KubeObject {
   };
 }
 
-export const leases = defineResource<Lease>({
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  plural: 'leases',
-  kind: 'Lease',
-  namespaced: true,
-});
+export const leases = defineResource<Lease>('coordination.k8s.io/v1', 'Lease', 'leases');
 
 /** The three calls that an elector makes; a `ResourceClient<Lease>` has them. It must not be fenced. */
 export interface LeaseClient {

@@ -146,7 +146,7 @@ class Heap<T> {
 /** Entries that lost their place stay in a heap until there are this many more of them than of the others. */
 const mostDead = 1024;
 
-/** For objects of the first list and for resyncs: what users change overtakes the backlog of a restart. */
+/** For objects of the first list: what users change overtakes the backlog of a restart. */
 export const lowPriority = -100;
 
 /** Waits of a key that fails: the first·2ⁿ up to the longest (client-go's ItemExponentialFailureRateLimiter). */

@@ -61,8 +61,8 @@ export function microTimestamp(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 23)}000Z`;
 }
 
-/** A signal that follows a parent and a time limit. `dispose` must be called: it frees the timer and the listener. */
-export interface Deadline {
+/** A signal that follows a parent and a time limit. Use it by `using`, or call `dispose`: it frees the timer and the listener. */
+export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
   /** True when the limit, not the parent, ended it. */
   readonly expired: () => boolean;
@@ -80,14 +80,11 @@ export function deadline(clock: Clock, ms: number, parent?: AbortSignal): Deadli
     expired = true;
     controller.abort(new DOMException('time limit', 'TimeoutError'));
   });
-  return {
-    signal: controller.signal,
-    expired: () => expired,
-    dispose: () => {
-      timer.cancel();
-      parent?.removeEventListener('abort', follow);
-    },
+  const dispose = (): void => {
+    timer.cancel();
+    parent?.removeEventListener('abort', follow);
   };
+  return { signal: controller.signal, expired: () => expired, dispose, [Symbol.dispose]: dispose };
 }
 
 /** A random number in [0, 1). */

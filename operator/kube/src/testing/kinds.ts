@@ -47,11 +47,11 @@ export function kindName(kind: KindDefinition): string {
 }
 
 function core(plural: string, kind: string, traits: Omit<KindDefinition, 'resource'> = {}, namespaced = true): KindDefinition {
-  return { resource: defineResource({ group: '', version: 'v1', plural, kind, namespaced }), ...traits };
+  return { resource: defineResource('v1', kind, plural, namespaced), ...traits };
 }
 
 function grouped(group: string, plural: string, kind: string, traits: Omit<KindDefinition, 'resource'> = {}): KindDefinition {
-  return { resource: defineResource({ group, version: 'v1', plural, kind, namespaced: true }), ...traits };
+  return { resource: defineResource(`${group}/v1`, kind, plural), ...traits };
 }
 
 /** Kinds that every server has. */
@@ -68,7 +68,7 @@ export function builtinKinds(): readonly KindDefinition[] {
     grouped('coordination.k8s.io', 'leases', 'Lease'),
     grouped('events.k8s.io', 'events', 'Event'),
     {
-      resource: defineResource({ group: 'node.k8s.io', version: 'v1', plural: 'runtimeclasses', kind: 'RuntimeClass', namespaced: false }),
+      resource: defineResource('node.k8s.io/v1', 'RuntimeClass', 'runtimeclasses', false),
     },
     grouped('networking.k8s.io', 'networkpolicies', 'NetworkPolicy', { generation: true }),
     grouped('apps', 'deployments', 'Deployment', { statusSubresource: true, generation: true }),

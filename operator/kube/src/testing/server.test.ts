@@ -8,7 +8,7 @@ interface Pod extends KubeObject {
   readonly spec: { readonly nodeName?: string; readonly containers: readonly { readonly name: string }[] };
 }
 
-const pods = defineResource<Pod>({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
+const pods = defineResource<Pod>('v1', 'Pod', 'pods');
 const name = { namespace: 'default', name: 'a' };
 
 describe('the fake API server', () => {

@@ -9,13 +9,7 @@ export interface Widget extends KubeObject {
   readonly status?: object;
 }
 
-export const widgets = defineResource<Widget>({
-  group: 'test.example.com',
-  version: 'v1',
-  plural: 'widgets',
-  kind: 'Widget',
-  namespaced: true,
-});
+export const widgets = defineResource<Widget>('test.example.com/v1', 'Widget', 'widgets');
 
 export interface Bed extends AsyncDisposable {
   readonly server: FakeApiServer;

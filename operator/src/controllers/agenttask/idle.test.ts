@@ -7,7 +7,12 @@ const names = ['one', 'two', 'three', 'four'];
 
 /** A cluster in which two workers have two running tasks each, and nothing is left to do. */
 async function busy(): Promise<World> {
-  const world = await World.start({ crew: 'tasks', seed: 1, pool: { workers: { replicas: 2, concurrency: 4 } }, fate: () => undefined });
+  const world = await World.start({
+    controllerSet: 'tasks',
+    seed: 1,
+    pool: { workers: { replicas: 2, concurrency: 4 } },
+    injection: () => undefined,
+  });
   playWorkers(
     world,
     obedient(() => works),
@@ -31,7 +36,7 @@ test('tasks that run are not looked at while their workers live', async () => {
   const before = await world.reconciles();
   await world.pass(300, 5);
   expect(await world.reconciles()).toBe(before);
-  expect(world.watchman.faults).toEqual([]);
+  expect(world.checker.faults).toEqual([]);
 });
 
 test('the tasks of a worker that falls silent go to another one as soon as it is lost, and no others move', async () => {
@@ -45,7 +50,7 @@ test('the tasks of a worker that falls silent go to another one as soon as it is
   await world.until('they move', () => on(world, 'w-2').length === 4, 100);
   expect(world.clock.monotonic() - silent).toBeLessThanOrEqual(21_000);
   expect(names.map((name) => world.task(name).status?.assignment?.epoch ?? 0).sort((a, b) => a - b)).toEqual([1, 1, 2, 2]);
-  expect(world.watchman.faults).toEqual([]);
+  expect(world.checker.faults).toEqual([]);
 });
 
 test('a task is looked at again now and then, lest a wake-up was lost', async () => {

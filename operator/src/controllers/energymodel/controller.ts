@@ -1,6 +1,5 @@
 import { planChanged } from '../../operands/index.ts';
 import {
-  Applier,
   keyOf,
   ResourceClient,
   annotationsChanged,
@@ -8,21 +7,19 @@ import {
   Controller,
   done,
   generationChanged,
-  isConflict,
   requeueAfter,
   toController,
-  versionChanged,
   watches,
   type ObjectKey,
   type Outcome,
   type ReconcileContext,
   type Source,
 } from '@agentfleet/kube';
-import { fieldManagers, type EnergyModel, type EnergyModelStatus, type RolloutPolicy } from '@agentfleet/protocol/api';
-import { namesPolicy, rolloutEvent, rolloutMoved, type RolloutLock, type Trials } from '../../revisions/index.ts';
+import type { EnergyModel, RolloutPolicy } from '@agentfleet/protocol/api';
+import { namesPolicy, type RolloutLock, type Trials } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { isTerminating, resources, type Pod } from '../../runtime/resources.ts';
-import { readyEvent } from '../expertpool/statusWriter.ts';
+import { StatusWriter } from '../expertpool/statusWriter.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { changeSource } from '../../runtime/heartbeats.ts';
 import { verifierName } from '../../pools/names.ts';
@@ -37,23 +34,6 @@ import { observeModel, type ModelObserver, modelKinds } from './observe.ts';
 import type { ModelSnapshot } from './snapshot.ts';
 import { withModelPlan } from './rolloutPlan.ts';
 import { planModel } from './rollouts.ts';
-
-/** Writes the status: one apply, and only when it reports something new. */
-function modelStatusWriter({ transport, caches, events }: OperatorContext) {
-  const client = new ResourceClient<EnergyModel>(transport, resources.energyModels);
-  const applier = new Applier({ client, view: caches.energyModels, fieldManager: fieldManagers.operator, subresource: 'status' });
-  caches.energyModels.addHandler({ onDelete: (model) => applier.forget(keyOf(model)) });
-  return async ({ apiVersion, kind, metadata, status: present }: EnergyModel, status: EnergyModelStatus, signal: AbortSignal) => {
-    const { name, namespace = '', uid } = metadata;
-    // A move of the rollout is written only over the version of the status that it was decided from.
-    const version = rolloutMoved(present, status) ? metadata.resourceVersion : undefined;
-    // The uid: a model of the same name that was made since is another one.
-    const { written } = await applier.apply({ apiVersion, kind, metadata: { name, namespace, uid }, status }, signal, undefined, version);
-    if (!written) return;
-    for (const event of [readyEvent(present, status), rolloutEvent(present, status)])
-      if (event !== undefined) events.record({ apiVersion, kind, metadata }, event);
-  };
-}
 
 /** Dependencies of this controller besides the context. */
 interface EnergyModelOptions {
@@ -96,21 +76,18 @@ function sourcesOf(context: OperatorContext, children: ChildCaches): readonly So
   return [
     watches<EnergyModel>(energyModels, { predicate: anyOf<EnergyModel>(generationChanged, annotationsChanged, planChanged) }),
     watches(rolloutPolicies, { map: ruled, predicate: generationChanged }),
-    watches(pods, { map: served, predicate: versionChanged }),
+    watches(pods, { map: served }),
     changeSource(context.tokens, () => [...energyModels.lister.values()].map(keyOf)),
-    ...modelKinds({ context, children }).map(({ cache }) => watches(cache, { map: owner, predicate: versionChanged })),
+    ...modelKinds({ context, children }).map(({ cache }) => watches(cache, { map: owner })),
   ];
 }
-
-/** Time until a rollout is decided again where its model was changed since it was read, ms. */
-const conflictMs = 100;
 
 /** Keeps the pods of EnergyModels, and their status. */
 export function createEnergyModelController(context: OperatorContext, options: EnergyModelOptions): Controller {
   const { children, writer, infos, trials, lock } = options;
   const { caches, clock, log, registry, transport } = context;
   const observer: ModelObserver = { context, children, infos, notes: new NoteReader({ transport, clock, log }) };
-  const writeStatus = modelStatusWriter(context);
+  const status = new StatusWriter(context, resources.energyModels, caches.energyModels);
   const models = new ResourceClient<EnergyModel>(transport, resources.energyModels);
   const follow = async (model: EnergyModel, seen: ModelSnapshot, signal: AbortSignal): Promise<Outcome> => {
     const decision = decideModel(seen);
@@ -119,9 +96,9 @@ export function createEnergyModelController(context: OperatorContext, options: E
     const name = verifierName(model.metadata.name, seen.plan?.serving?.revision);
     const after = { ...seen, deployment: deployments.get(name) ?? seen.deployment };
     const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];
-    await writeStatus(model, modelStatus(after, { ...decision, obstacles }, clock.now()), signal);
+    const heldMs = await status.write(model, modelStatus(after, { ...decision, obstacles }, clock.now()), signal);
     if (refusal !== undefined) throw refusal.error;
-    return requeueAfter(nextLookMs(after, clock.now()));
+    return requeueAfter(heldMs ?? nextLookMs(after, clock.now()));
   };
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const model = caches.energyModels.lister.get(key);
@@ -131,11 +108,8 @@ export function createEnergyModelController(context: OperatorContext, options: E
     const planned = await planModel({ context, trials, lock }, snapshot, signal);
     try {
       if (!('lost' in planned)) return await follow(model, withModelPlan(snapshot, planned.plan), signal);
-      await writeStatus(model, lostStatus(model, planned.lost, clock.now()), signal);
-      return requeueAfter(idleMs);
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-      return requeueAfter(conflictMs);
+      const heldMs = await status.write(model, lostStatus(model, planned.lost, clock.now()), signal);
+      return requeueAfter(heldMs ?? idleMs);
     } finally {
       planned.release();
     }

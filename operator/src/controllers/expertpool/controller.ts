@@ -1,7 +1,6 @@
 import {
   Controller,
   done,
-  isConflict,
   requeueAfter,
   sourceOf,
   ResourceClient,
@@ -12,7 +11,6 @@ import {
   generationChanged,
   labelsChanged,
   toController,
-  versionChanged,
   watches,
   type Informer,
   type KubeObject,
@@ -36,7 +34,7 @@ import { withPlan } from './rolloutPlan.ts';
 import { planPool } from './rollouts.ts';
 import { poolStatus } from './status.ts';
 import { isFetching, progressPollMs } from './manifests/weights.ts';
-import { PoolStatusWriter } from './statusWriter.ts';
+import { StatusWriter } from './statusWriter.ts';
 import { planChanged } from '../../operands/index.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { warmEntry } from '../../pools/resolve.ts';
@@ -83,18 +81,6 @@ function nextLookMs(snapshot: PoolSnapshot, heartbeats: Heartbeats, heldMs: numb
   return Math.min(idleMs, ...recordings, ...leases, ...polls, heldMs ?? idleMs, rollout?.againMs ?? idleMs);
 }
 
-/** Time until a rollout is decided again where its pool was changed since it was read, ms. */
-const conflictMs = 100;
-
-async function conflictless(write: Promise<number | undefined>): Promise<{ readonly heldMs: number | undefined } | 'Conflict'> {
-  try {
-    return { heldMs: await write };
-  } catch (error) {
-    if (!isConflict(error)) throw error;
-    return 'Conflict';
-  }
-}
-
 function observerOf(context: OperatorContext, { children, heartbeats, infos, latencies, ask }: ExpertPoolOptions): PoolObserver {
   const { transport, clock, log } = context;
   const notes = new NoteReader({ transport, clock, log });
@@ -106,7 +92,7 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
   const { caches, clock, log, registry, transport } = context;
   const { children, writer, heartbeats, trials, lock } = options;
   const observer = observerOf(context, options);
-  const status = new PoolStatusWriter(context);
+  const status = new StatusWriter(context, resources.expertPools, caches.pools);
   const pools = new ResourceClient<ExpertPool>(transport, resources.expertPools);
   const follow = async (pool: ExpertPool, snapshot: PoolSnapshot, signal: AbortSignal): Promise<Outcome> => {
     const decision = decidePool(snapshot);
@@ -114,9 +100,7 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
     const { deployments, refusal } = await executePool(decision, writer, signal);
     const after = { ...snapshot, deployments: new Map([...snapshot.deployments, ...deployments]) };
     const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];
-    const written = await conflictless(status.write(pool, poolStatus(after, { ...decision, obstacles }, clock.now()), signal));
-    if (written === 'Conflict') return requeueAfter(conflictMs);
-    const { heldMs } = written;
+    const heldMs = await status.write(pool, poolStatus(after, { ...decision, obstacles }, clock.now()), signal);
     if (refusal !== undefined) throw refusal.error;
     return requeueAfter(nextLookMs(snapshot, heartbeats, heldMs));
   };
@@ -130,8 +114,8 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
     const planned = await planPool({ context, trials, lock }, seen, signal);
     try {
       if (!('lost' in planned)) return await follow(pool, withPlan(seen, planned.plan), signal);
-      await status.write(pool, lostStatus(pool, planned.lost, clock.now()), signal);
-      return requeueAfter(idleMs);
+      const heldMs = await status.write(pool, lostStatus(pool, planned.lost, clock.now()), signal);
+      return requeueAfter(heldMs ?? idleMs);
     } finally {
       planned.release();
     }
@@ -203,10 +187,7 @@ function modelSources({ caches }: OperatorContext): readonly Source[] {
     const own = pools.lister.list({ namespace }).filter((pool) => namesPolicy(pool, policy));
     return [...own.map(poolKey), ...byModel.flatMap(naming)];
   };
-  return [
-    watches(energyModels, { map: naming, predicate: versionChanged }),
-    watches(rolloutPolicies, { map: ruled, predicate: generationChanged }),
-  ];
+  return [watches(energyModels, { map: naming }), watches(rolloutPolicies, { map: ruled, predicate: generationChanged })];
 }
 
 /** All that makes a pool be looked at again. */
@@ -217,7 +198,6 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
     watches(cache, {
       // Objects that a pool keeps have no owner, and those that stand elsewhere have a label.
       map: (object) => [...new Set([...owner(object), ...labelled(object), ...accessOf(object)])],
-      predicate: versionChanged,
     });
   const selecting = (): readonly ObjectKey[] =>
     [...pools.lister.values()].filter(({ spec }) => spec.allowedNamespaces.from === 'Selector').map(poolKey);
@@ -230,9 +210,8 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
     watches(pods, {
       // Sandboxes are counted when they were made ahead.
       map: (pod) => (pod.metadata.labels?.[labels.component] === 'sandbox' ? madeAhead(pod) : labelled(pod)),
-      predicate: versionChanged,
     }),
-    watches(poolGrants, { map: wanting, predicate: versionChanged }),
+    watches(poolGrants, { map: wanting }),
     scaleSource(context),
     ...modelSources(context),
     watches(namespaces, { map: selecting, predicate: labelsChanged }),

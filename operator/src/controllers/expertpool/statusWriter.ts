@@ -1,23 +1,44 @@
-import { Applier, canonical, findCondition, keyOf, ResourceClient, type Condition, type NewEvent } from '@agentfleet/kube';
-import { fieldManagers, type ExpertPool, type ExpertPoolStatus, type Reason } from '@agentfleet/protocol/api';
+import {
+  Applier,
+  canonical,
+  findCondition,
+  isConflict,
+  keyOf,
+  ResourceClient,
+  type Condition,
+  type Informer,
+  type NewEvent,
+  type Resource,
+} from '@agentfleet/kube';
+import { fieldManagers, type EnergyModel, type ExpertPool, type ExpertPoolStatus, type Reason } from '@agentfleet/protocol/api';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { rolloutEvent, rolloutMoved } from '../../revisions/index.ts';
-import { resources } from '../../runtime/resources.ts';
 
 /** Least time between two writes that change nothing but counts, ms: every task that starts or ends changes them. */
 const countsEveryMs = 5_000;
 
+/** Time until the rollout of an object that changed since it was read is decided again, ms. */
+const conflictMs = 100;
+
+/** Parts of a status that are written later, and that Events are made from. */
+interface Reported {
+  readonly conditions?: readonly Condition[];
+  readonly running?: number;
+  readonly queued?: number;
+  readonly sandboxes?: ExpertPoolStatus['sandboxes'];
+}
+
 /** A status to write now, and ms after which it is to be looked at again because something was held back. */
-export interface Held {
-  readonly status: ExpertPoolStatus;
+export interface Held<S> {
+  readonly status: S;
   readonly waitMs: number | undefined;
 }
 
-const countsOf = ({ running, queued, sandboxes }: ExpertPoolStatus): string => canonical({ running, queued, sandboxes });
+const countsOf = ({ running, queued, sandboxes }: Reported): string => canonical({ running, queued, sandboxes });
 
 /** Keeps the old counts when nothing but they changed a moment ago. Pure. `sinceMs`: since the last write. */
-export function holdCounts(desired: ExpertPoolStatus, present: ExpertPoolStatus | undefined, sinceMs: number): Held {
-  const whole: Held = { status: desired, waitMs: undefined };
+export function holdCounts<S extends Reported>(desired: S, present: S | undefined, sinceMs: number): Held<S> {
+  const whole: Held<S> = { status: desired, waitMs: undefined };
   if (present === undefined || sinceMs >= countsEveryMs) return whole;
   const { running, queued, sandboxes } = present;
   if (running === undefined || queued === undefined || countsOf(present) === countsOf(desired)) return whole;
@@ -25,14 +46,9 @@ export function holdCounts(desired: ExpertPoolStatus, present: ExpertPoolStatus 
   return canonical(held) === canonical(present) ? { status: held, waitMs: countsEveryMs - sinceMs } : whole;
 }
 
-/** Part of a status that Events are made from. */
-export interface WithConditions {
-  readonly conditions?: readonly Condition[];
-}
-
 /** Returns the Event about a change of the condition Ready; undefined when it did not change. Pure. */
-export function readyEvent(present: WithConditions | undefined, next: WithConditions): NewEvent | undefined {
-  const conditionOf = (status: WithConditions | undefined): Condition | undefined => findCondition(status?.conditions, 'Ready');
+export function readyEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
+  const conditionOf = (status: Reported | undefined): Condition | undefined => findCondition(status?.conditions, 'Ready');
   const [old, ready] = [conditionOf(present), conditionOf(next)];
   if (ready === undefined || (old?.status === ready.status && old.reason === ready.reason)) return undefined;
   const stalled = findCondition(next.conditions, 'Stalled') !== undefined;
@@ -42,7 +58,7 @@ export function readyEvent(present: WithConditions | undefined, next: WithCondit
 }
 
 /** Returns the Event about a pool that is ready: what it goes on without, and the end of that. Pure. */
-export function degradedEvent(present: WithConditions | undefined, next: WithConditions): NewEvent | undefined {
+export function degradedEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
   const [old, now] = [findCondition(present?.conditions, 'Degraded'), findCondition(next.conditions, 'Degraded')];
   if (findCondition(next.conditions, 'Ready')?.status !== 'True' || old?.reason === now?.reason) return undefined;
   if (now !== undefined) return { type: 'Warning', reason: now.reason, action: 'Reconcile', note: now.message };
@@ -50,53 +66,53 @@ export function degradedEvent(present: WithConditions | undefined, next: WithCon
 }
 
 /** Returns the Event about an engine whose memory is not what was estimated; undefined when it was reported before. Pure. */
-export function driftEvent(present: WithConditions | undefined, next: WithConditions): NewEvent | undefined {
+export function driftEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
   const [old, now] = [findCondition(present?.conditions, 'EstimateDrift'), findCondition(next.conditions, 'EstimateDrift')];
   if (now?.status !== 'True' || old?.status === 'True') return undefined;
   return { type: 'Warning', reason: now.reason, action: 'Reconcile', note: now.message };
 }
 
-/** Writes the status of pools: one apply, and only when something in it is new. */
-export class PoolStatusWriter {
+/** Writes the statuses of pools, or of models: one apply, and only when something in it is new. */
+export class StatusWriter<T extends ExpertPool | EnergyModel> {
   readonly #context: OperatorContext;
-  readonly #applier: Applier<ExpertPool>;
-  /** Monotonic ms of the last write, by pool. */
+  readonly #applier: Applier<T>;
+  /** Monotonic ms of the last write, by object. */
   readonly #writtenAt = new Map<string, number>();
 
-  constructor(context: OperatorContext) {
-    const { transport, caches } = context;
+  constructor(context: OperatorContext, resource: Resource<T>, cache: Informer<T>) {
     this.#context = context;
-    const client = new ResourceClient<ExpertPool>(transport, resources.expertPools);
-    this.#applier = new Applier({ client, view: caches.pools, fieldManager: fieldManagers.operator, subresource: 'status' });
-    caches.pools.addHandler({
-      onDelete: (pool) => {
-        this.#applier.forget(keyOf(pool));
-        this.#writtenAt.delete(keyOf(pool));
+    const client = new ResourceClient<T>(context.transport, resource);
+    this.#applier = new Applier({ client, view: cache, fieldManager: fieldManagers.operator, subresource: 'status' });
+    cache.addHandler({
+      onDelete: (object) => {
+        this.#applier.forget(keyOf(object));
+        this.#writtenAt.delete(keyOf(object));
       },
     });
   }
 
-  /** Ms after which to look again because counts were held back; undefined when all is written. */
-  async write(pool: ExpertPool, desired: ExpertPoolStatus, signal: AbortSignal): Promise<number | undefined> {
+  /** Ms after which to look again, because counts were held back or the object has changed since it was read; undefined when all is written. */
+  async write(owner: T, desired: NonNullable<T['status']>, signal: AbortSignal): Promise<number | undefined> {
+    const present = owner.status;
     // A move of the rollout is written only over the version of the status that it was decided from.
-    const version = rolloutMoved(pool.status, desired) ? pool.metadata.resourceVersion : undefined;
+    const version = rolloutMoved(present, desired) ? owner.metadata.resourceVersion : undefined;
     const { clock, events } = this.#context;
-    const key = keyOf(pool);
-    const { apiVersion, kind, metadata } = pool;
-    const { status, waitMs } = holdCounts(desired, pool.status, clock.monotonic() - (this.#writtenAt.get(key) ?? -Infinity));
+    const key = keyOf(owner);
+    const { apiVersion, kind, metadata } = owner;
+    const { status, waitMs } = holdCounts<Reported>(desired, present, clock.monotonic() - (this.#writtenAt.get(key) ?? -Infinity));
     const { name, namespace = '', uid } = metadata;
-    // The uid: a pool of the same name that was made since is another one.
+    // The uid: an object of the same name that was made since is another one.
     const declared = { apiVersion, kind, metadata: { name, namespace, uid }, status };
-    const { written } = await this.#applier.apply(declared, signal, undefined, version);
-    if (!written) return waitMs;
+    try {
+      const { written } = await this.#applier.apply(declared, signal, undefined, version);
+      if (!written) return waitMs;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      return conflictMs;
+    }
     this.#writtenAt.set(key, clock.monotonic());
-    for (const event of [
-      readyEvent(pool.status, status),
-      degradedEvent(pool.status, status),
-      driftEvent(pool.status, status),
-      rolloutEvent(pool.status, status),
-    ])
-      if (event !== undefined) events.record(pool, event);
+    const news = [readyEvent(present, status), degradedEvent(present, status), driftEvent(present, status), rolloutEvent(present, desired)];
+    for (const event of news) if (event !== undefined) events.record(owner, event);
     return waitMs;
   }
 }

@@ -2,7 +2,8 @@ import { findCondition } from '@agentfleet/kube';
 import type { ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { decidePlacement, type PlacementSnapshot } from './decide.ts';
-import { box, device, gpuPool, onGpu, snapshot } from './testing/box.ts';
+import { nodeOfSlot } from '../../placement/index.ts';
+import { box, device, gpuPool, onGpu, slice, snapshot } from './testing/box.ts';
 import { hashIn, inRollout, planIn, revisionOfPool, withPool } from './testing/revisions.ts';
 import { now, settle } from './testing/world.ts';
 
@@ -180,6 +181,48 @@ describe('what serves comes first', () => {
     const after = settle({ ...waits, present: () => false });
     expect(slotOf(planIn(after, 'p'), item(first, 'gen'))).toBe(place);
     expect(slotOf(planIn(after, 'p'), item(next, 'gen'))).toBeUndefined();
+  });
+
+  test('when its node is drained, the canary ends that has the only other place', () => {
+    const one: Experts = [onGpu('gen', 'Generalist', '30Gi')];
+    const [first, next] = [pool(one), pool([{ ...one[0], domains: ['python'] }])];
+    const slices = ['dgx-1', 'dgx-2'].map((node, at) => slice([device(at)], node));
+    const before = serving(first, { cluster: box([], { slices, nodes: [] }) });
+    const [stable] = before.pools as [ExpertPool];
+    const open = { phase: 'Canary' as const, stable: revisionOfPool(first), canary: revisionOfPool(next) };
+    const tried = settle(withPool(before, inRollout(stable, next, open), first));
+    const [home = '', place = ''] = [first, next].map((of) => slotOf(planIn(tried, 'p'), item(of, 'gen')));
+    expect(new Set([home, place]).size).toBe(2);
+    const nodes = [{ metadata: { name: nodeOfSlot(home) }, spec: { unschedulable: true } }];
+    const drained = { ...tried, cluster: { ...tried.cluster, nodes }, runs: () => false };
+    const waits = planIn(settle({ ...drained, present: () => true }), 'p').assignments;
+    expect(waits.find(({ item: who }) => who === item(next, 'gen'))).toMatchObject({ slot: place, admitted: false });
+    expect(waits.find(({ item: who }) => who === item(first, 'gen'))).toMatchObject({ slot: home });
+    const after = planIn(settle(drained), 'p');
+    expect([item(first, 'gen'), item(next, 'gen')].map((who) => slotOf(after, who))).toEqual([place, undefined]);
+  });
+
+  test('when its node is drained, it leaves the place that it came up on, and the canary keeps its own', () => {
+    const free = fleet.map((expert) => (expert['name'] === 'gen' ? onGpu('gen', 'Generalist', '30Gi') : expert));
+    const changed = free.map((expert) => (expert['name'] === 'gen' ? { ...expert, domains: ['python'] } : expert));
+    const [first, next] = [pool(free), pool(changed)];
+    const slices = ['dgx-1', 'dgx-2'].map((node, at) =>
+      slice(
+        [0, 1, 2].map((index) => device(3 * at + index)),
+        node,
+      ),
+    );
+    const before = serving(first, { cluster: box([], { slices, nodes: [] }) });
+    const [stable] = before.pools as [ExpertPool];
+    const open = { phase: 'Canary' as const, stable: revisionOfPool(first), canary: revisionOfPool(next) };
+    const tried = settle(withPool(before, inRollout(stable, next, open), first));
+    const [home = '', place = ''] = [first, next].map((of) => slotOf(planIn(tried, 'p'), item(of, 'gen')));
+    const nodes = ['dgx-1', 'dgx-2'].map((name) => ({ metadata: { name }, spec: { unschedulable: name === nodeOfSlot(home) } }));
+    const gone = settle({ ...tried, cluster: { ...tried.cluster, nodes }, runs: (_, { slot }) => slot !== home });
+    expect(slotOf(planIn(gone, 'p'), item(next, 'gen'))).toBe(place);
+    expect(nodeOfSlot(slotOf(planIn(gone, 'p'), item(first, 'gen')) ?? home)).not.toBe(nodeOfSlot(home));
+    const none = settle({ ...tried, cluster: { ...tried.cluster, nodes }, runs: () => false });
+    expect(slotOf(planIn(none, 'p'), item(next, 'gen'))).toBe(place);
   });
 
   test('while the record of what serves is not to be seen, nothing moves', () => {

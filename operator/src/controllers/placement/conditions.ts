@@ -1,9 +1,9 @@
-import type { Inventory, Owner, OwnerPlan } from './model/index.ts';
+import type { Inventory, Owner, OwnerPlan, PlanSlot } from './model/index.ts';
 import { cut, type NewCondition } from '@agentfleet/kube';
 import type { Reason, ConditionType } from '@agentfleet/protocol/api';
 import { slotClaimName } from '../../placement/index.ts';
 import { slicesOfPlugin } from './inventory.ts';
-import { lacksHolder } from './problem.ts';
+import { isShut, lacksHolder } from './problem.ts';
 import { sharingCondition } from './slots.ts';
 
 interface ConditionValue {
@@ -42,14 +42,19 @@ const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 
 const longestList = 4;
 
+/** Returns the reason and the message of a condition about a slot that cannot be used. */
+function faultWords({ reason, message }: NonNullable<PlanSlot['fault']>): Pick<ConditionValue, 'reason' | 'message'> {
+  return { reason: reason === 'Conflict' ? 'PlacementConflict' : reason, message };
+}
+
 /** Reports the engines that did not get a place, the reason, and the cure. */
 function refused(owner: Owner, { plan, unplaced }: OwnerPlan, { slots }: Inventory): ConditionValue {
   const rejected = plan.rejected ?? [];
   const reason = order.find((known) => rejected.some((conditionValue) => conditionValue.reason === known)) ?? 'NotAllowed';
   const chosen = rejected.filter((conditionValue) => conditionValue.reason === reason);
-  const closed = slots.find(({ name, fault }) => fault?.reason === 'NodeUnschedulable' && chosen.some(({ slot }) => slot === name))?.fault;
-  if (reason === 'Unhealthy' && closed !== undefined) return { status: 'False', reason: 'NodeUnschedulable', message: closed.message };
-  const lacks = owner.wishes.flatMap(({ demand }) =>
+  const closed = slots.find((slot) => isShut(slot) && chosen.some((rejection) => rejection.slot === slot.name))?.fault;
+  if (reason === 'Unhealthy' && closed !== undefined) return { status: 'False', ...faultWords(closed) };
+  const lacks = owner.requests.flatMap(({ demand }) =>
     'lack' in demand && (demand.reason ?? 'SizeUnknown') === reason ? [demand.lack] : [],
   );
   const places = chosen.slice(0, longestList).map(({ item, slot, shortByBytes }) => {
@@ -58,7 +63,7 @@ function refused(owner: Owner, { plan, unplaced }: OwnerPlan, { slots }: Invento
   });
   const more = chosen.length > longestList ? ` and ${chosen.length - longestList} more` : '';
   const what = lacks.length > 0 ? lacks.join('; ') : `${places.join('; ')}${more}; ${cures[reason]}`;
-  const held = owner.wishes.length > unplaced.length || plan.assignments.length > 0 ? '; those that have a place keep it' : '';
+  const held = owner.requests.length > unplaced.length || plan.assignments.length > 0 ? '; those that have a place keep it' : '';
   return { status: 'False', reason, message: `${what}${held}` };
 }
 
@@ -67,17 +72,13 @@ function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): Condi
   const [first] = stuck;
   const fault = inventory.slots.find(({ name }) => name === first?.slot)?.fault;
   if (first !== undefined && fault !== undefined) {
-    return {
-      status: 'False',
-      reason: fault.reason === 'Conflict' ? 'PlacementConflict' : fault.reason,
-      message: `${first.slot}: ${fault.message}`,
-    };
+    return { status: 'False', ...faultWords(fault), message: `${first.slot}: ${fault.message}` };
   }
-  const waiting = owner.wishes.filter(({ item }) => unplaced.includes(item));
+  const waiting = owner.requests.filter(({ item }) => unplaced.includes(item));
   const named = namedIn(waiting).flatMap((slot) => inventory.slots.find(({ name }) => name === slot)?.fault ?? []);
   const [bad] = named;
   if (unplaced.length > 0 && bad !== undefined) {
-    return { status: 'False', reason: bad.reason === 'Conflict' ? 'PlacementConflict' : bad.reason, message: bad.message };
+    return { status: 'False', ...faultWords(bad) };
   }
   if (modeLack !== undefined) return { status: 'False', reason: 'NoMode', message: `${modeLack}${skippedWords(outcome)}` };
   const slices = unplaced.length === 0 ? undefined : slicesOfPlugin(owner, [], inventory);
@@ -120,14 +121,14 @@ function placed(outcome: OwnerPlan, inventory: Inventory): ConditionValue {
 
 /** Two stacks that hand out the GPUs of a node that this owner names or sits on. */
 function conflict(owner: Owner, { plan, unplaced }: OwnerPlan, { conflicts }: Inventory): ConditionValue {
-  const nodes = new Set([...namedIn(owner.wishes), ...plan.assignments.map(({ slot }) => slot)].map(nodeOf));
+  const nodes = new Set([...namedIn(owner.requests), ...plan.assignments.map(({ slot }) => slot)].map(nodeOf));
   const found = [...conflicts].find(([node]) => nodes.has(node) || unplaced.length > 0);
   if (found === undefined) return { status: 'False', reason: 'NoConflict', message: 'one stack hands out the GPUs' };
   return { status: 'True', reason: 'TwoStacks', message: found[1] };
 }
 
-function namedIn(wishes: Owner['wishes']): readonly string[] {
-  return wishes.flatMap(({ slot, slots = [] }) => [...slots, ...(slot === undefined ? [] : [slot])]);
+function namedIn(requests: Owner['requests']): readonly string[] {
+  return requests.flatMap(({ slot, slots = [] }) => [...slots, ...(slot === undefined ? [] : [slot])]);
 }
 
 function nodeOf(slot: string): string {
@@ -136,7 +137,7 @@ function nodeOf(slot: string): string {
 
 /** The state of a plan as a condition. Pure. */
 export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inventory): readonly NewCondition[] {
-  if (owner.wishes.length === 0) return [];
+  if (owner.requests.length === 0) return [];
   const observedGeneration = owner.object.metadata.generation ?? 0;
   const conditionValue = feasible(owner, outcome, inventory);
   const sharing = sharingCondition(owner, outcome, inventory);

@@ -6,7 +6,7 @@ import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
 import { bindingsToKeep, inventoryOf } from './inventory.ts';
 import { inOrder, isConcerned, modelOwner, poolOwner, type Revisions } from './owners.ts';
 import { planOwner } from './plan.ts';
-import type { Presence } from './serve.ts';
+import { onCordoned, type Presence } from './serve.ts';
 import { holderChanges, probeChanges, wantedHolders, type HolderChanges, type ProbeChanges } from './reserve/index.ts';
 import { bookNews, writeProbes } from './slots.ts';
 import { placementWords } from './conditions.ts';
@@ -24,6 +24,8 @@ export interface PlacementSnapshot {
   readonly claims: readonly KubeObject[];
   readonly progress: ProgressOf;
   readonly present: Presence;
+  /** Whether pods of an engine that have not ended are on the node of its slot. */
+  readonly runs: Presence;
   /** Engines on GPUs, as the cluster shows them. */
   readonly occupants?: readonly Occupant[];
   /** Uids of pods that hold GPUs for engines that are still there. */
@@ -83,7 +85,7 @@ function planAll(owners: readonly Owner[], inventory: Inventory, present: Presen
     if (isFixed(owner)) return { owner, ...nobody, plan: owner.plan ?? nobody.plan };
     const others = [...holders.values()].filter((holder) => holder.owner.key !== owner.key);
     const outcome =
-      owner.wishes.length + (owner.plan?.assignments.length ?? 0) === 0 ? nobody : planOwner(owner, others, inventory, present);
+      owner.requests.length + (owner.plan?.assignments.length ?? 0) === 0 ? nobody : planOwner(owner, others, inventory, present);
     const planned = { ...owner, plan: outcome.plan };
     holders.set(owner.key, { owner: planned, assignments: outcome.plan.assignments, mode: outcome.plan.mode });
     return { owner, ...outcome };
@@ -96,7 +98,7 @@ function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inv
   // Tools read nothing in a status whose conditions lack Ready: its own controller comes first.
   const known = findCondition(owner.object.status?.conditions, 'Ready') !== undefined;
   const written = conditions.length === 0 || !known ? {} : { conditions };
-  if (owner.wishes.length + holder.assignments.length === 0) return written;
+  if (owner.requests.length + holder.assignments.length === 0) return written;
   return { plan: { ...outcome.plan, assignments: [...holder.assignments] }, ...written };
 }
 
@@ -123,14 +125,24 @@ function unknownEngines(pool: ExpertPool, revisions: Revisions): readonly (reado
   return unknown ? pool.spec.experts.filter(needsGpu).map(({ name }) => [`${key} ${name}`, unknownNeeds] as const) : [];
 }
 
-/** Engines without a place, or without one that is known to do, by owner and item, each with the words of its owner's condition. Pure. */
-export function unplacedEngines(
-  { pools, models, cluster, revisions, present }: PlacementSnapshot,
-  now: number,
-): ReadonlyMap<string, string> {
-  const owners = inOrder([...pools.map((pool) => poolOwner(pool, revisions)), ...models.map(modelOwner)].filter(isConcerned));
+interface Outcomes {
+  readonly owners: readonly Owner[];
+  readonly inventory: Inventory;
+  readonly outcomes: readonly Outcome[];
+}
+
+/** Returns the plans of all owners. */
+function outcomesOf({ pools, models, cluster, revisions, present, runs }: PlacementSnapshot, now: number): Outcomes {
   const inventory = inventoryOf(cluster, now);
-  const outcomes = planAll(onWhatIsLeft(owners, inventory), inventory, present);
+  const concerned = [...pools.map((pool) => poolOwner(pool, revisions)), ...models.map(modelOwner)].filter(isConcerned);
+  const owners = inOrder(concerned).map((owner) => onCordoned(owner, inventory, runs));
+  return { owners, inventory, outcomes: planAll(onWhatIsLeft(owners, inventory), inventory, present) };
+}
+
+/** Engines without a place, or without one that is known to do, by owner and item, each with the words of its owner's condition. Pure. */
+export function unplacedEngines(snapshot: PlacementSnapshot, now: number): ReadonlyMap<string, string> {
+  const { pools, revisions } = snapshot;
+  const { inventory, outcomes } = outcomesOf(snapshot, now);
   return new Map([
     ...pools.flatMap((pool) => unknownEngines(pool, revisions)),
     ...outcomes.flatMap(({ owner, ...outcome }) => {
@@ -142,10 +154,8 @@ export function unplacedEngines(
 
 /** Decides the places of all owners' engines. Pure: equal snapshots give equal decisions. `now` is wall time in ms. */
 export function decidePlacement(snapshot: PlacementSnapshot, now: number): PlacementDecision {
-  const { pools, models, cluster, claims: present } = snapshot;
-  const owners = inOrder([...pools.map((pool) => poolOwner(pool, snapshot.revisions)), ...models.map(modelOwner)].filter(isConcerned));
-  const inventory = inventoryOf(cluster, now);
-  const outcomes = planAll(onWhatIsLeft(owners, inventory), inventory, snapshot.present);
+  const { cluster, claims: present } = snapshot;
+  const { owners, inventory, outcomes } = outcomesOf(snapshot, now);
   const planned = outcomes.map(({ owner, plan, ending }): Holder => ({
     owner,
     assignments: plan.assignments,
@@ -186,7 +196,7 @@ function slotsNamed(owners: readonly Owner[], { pools, models, claims }: Placeme
     ...specs.flatMap(({ resources }) => resources?.slot ?? []),
     ...pools.flatMap(({ spec }) => spec.experts.flatMap((expert) => namedSlots(expert) ?? [])),
     // Revisions that serve or are tried may name others than the spec.
-    ...owners.flatMap(({ wishes }) => wishes.flatMap(({ slot = [], slots = [] }) => [slot, slots].flat())),
+    ...owners.flatMap(({ requests }) => requests.flatMap(({ slot = [], slots = [] }) => [slot, slots].flat())),
     ...owners.flatMap(({ plan }) => (plan?.assignments ?? []).map(({ slot }) => slot)),
     ...claims.flatMap(({ metadata }) => metadata.annotations?.[slotLabel] ?? []),
   ];
@@ -198,8 +208,8 @@ function sorted({ conditions = [], ...rest }: PlacementStatus): PlacementStatus 
 }
 
 /** Returns the importance of an engine; one that is no longer asked for has the least. */
-function worth({ wishes }: Owner, { item }: Assignment): number {
-  const rank = wishes.find((wish) => wish.item === item)?.rank;
+function worth({ requests }: Owner, { item }: Assignment): number {
+  const rank = requests.find((request) => request.item === item)?.rank;
   return rank === undefined ? -1 : ranks.indexOf(rank);
 }
 
@@ -294,8 +304,8 @@ function tenantsOf(holder: Holder): readonly Tenant[] {
 }
 
 function orderOf({ holder, item }: Tenant): string {
-  const wish = holder.owner.wishes.find((known) => known.item === item);
-  const importance = ranks.length - ranks.indexOf(wish?.rank ?? 'Canary');
+  const request = holder.owner.requests.find((known) => known.item === item);
+  const importance = ranks.length - ranks.indexOf(request?.rank ?? 'Canary');
   return `${String(importance).padStart(2, '0')} ${holder.owner.key} ${item}`;
 }
 

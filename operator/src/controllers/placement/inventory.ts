@@ -158,13 +158,16 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
   };
 }
 
-/** Marks the sound slots of nodes that take no pods: an engine that is there stays, and none comes. */
+/** Sound slots of nodes that take no pods: whoever is there stays, and none comes. One that is not ready may still run what it runs. */
 function closedSlots(slots: readonly PlanSlot[], nodes: readonly Node[]): readonly PlanSlot[] {
-  const closed = new Map(nodes.map((node) => [node.metadata.name, closedBy(node)]));
-  return slots.map((slot) => {
-    const message = closed.get(slot.node);
-    return slot.fault !== undefined || message === undefined ? slot : { ...slot, fault: { reason: 'NodeUnschedulable', message } };
-  });
+  const closed = new Map(
+    nodes.flatMap((node): readonly (readonly [string, PlanSlot['fault']])[] => {
+      const message = closedBy(node);
+      const reason = node.spec?.unschedulable === true ? 'NodeCordoned' : 'NodeUnschedulable';
+      return message === undefined ? [] : [[node.metadata.name, { reason, message }]];
+    }),
+  );
+  return slots.map((slot) => ({ ...slot, fault: slot.fault ?? closed.get(slot.node) }));
 }
 
 function tellSharing(
@@ -203,8 +206,8 @@ function pluginSliceNodes(nodes: readonly Node[]): ReadonlyMap<string, string> {
 }
 
 /** The reason for engines that name a MIG slice of such a node, or that find no GPU at all; undefined: it does not concern them. */
-export function slicesOfPlugin({ wishes }: Owner, slots: readonly PlanSlot[], inventory: Inventory): string | undefined {
-  const named = wishes.flatMap(({ slot = '' }) => (parseSlotName(slot)?.slice === undefined ? [] : [nodeOfSlot(slot)]));
+export function slicesOfPlugin({ requests }: Owner, slots: readonly PlanSlot[], inventory: Inventory): string | undefined {
+  const named = requests.flatMap(({ slot = '' }) => (parseSlotName(slot)?.slice === undefined ? [] : [nodeOfSlot(slot)]));
   const node = named.find((name) => inventory.pluginSlices.has(name));
   if (node !== undefined) return inventory.pluginSlices.get(node);
   return slots.length === 0 && inventory.slots.length === 0 ? [...inventory.pluginSlices.values()][0] : undefined;

@@ -4,9 +4,11 @@ import { describe, expect, test } from 'vitest';
 import type { Node, PublishedSlice } from '../../runtime/resources.ts';
 import { slimNode } from '../../runtime/transforms.ts';
 import type { PlacementSnapshot } from './decide.ts';
+import { emptyBook } from './slots.ts';
 import { box, device, gpuPool, onGpu, slice, snapshot } from './testing/box.ts';
 import { atRest, gpuOf, verifier, withSick } from './testing/losses.ts';
 import { pluginNode } from './testing/plugin.ts';
+import { readPool, wide } from './testing/wide.ts';
 import { now, settle } from './testing/world.ts';
 
 const planOf = ({ pools }: PlacementSnapshot): PlanStatus | undefined => pools[0]?.status?.plan;
@@ -141,14 +143,16 @@ describe('a node that takes no pods', () => {
   });
 
   test.each([
-    ['names its slot', 'dgx-1/gpu0'],
-    ['names none', undefined],
-  ])('is the reason for an engine that %s', (_, slot) => {
-    const nodes = [slimNode({ metadata: { name: 'dgx-1' }, spec: { unschedulable: true } })];
+    ['cordoned', 'names its slot', 'dgx-1/gpu0', 'NodeCordoned', 'it is cordoned'],
+    ['cordoned', 'names none', undefined, 'NodeCordoned', 'it is cordoned'],
+    ['not ready', 'names its slot', 'dgx-1/gpu0', 'NodeUnschedulable', 'node.kubernetes.io/not-ready'],
+    ['not ready', 'names none', undefined, 'NodeUnschedulable', 'node.kubernetes.io/not-ready'],
+  ])('is the reason, when %s, for an engine that %s', (way, _, slot, reason, words) => {
+    const nodes = [slimNode({ metadata: { name: 'dgx-1' }, spec: ways.find(([name]) => name === way)?.[1] ?? {} })];
     const pool = gpuPool('p', [onGpu('core', 'Generalist', '30Gi', slot)]);
     const reported = feasible(settle(snapshot({ pools: [pool], cluster: box([device(0)], { nodes }) }), now));
-    expect(reported).toMatchObject({ status: 'False', reason: 'NodeUnschedulable' });
-    expect(reported?.message).toContain('node dgx-1 takes no pods (it is cordoned)');
+    expect(reported).toMatchObject({ status: 'False', reason });
+    expect(reported?.message).toContain(`node dgx-1 takes no pods (${words})`);
   });
 
   test('is not named by an engine that runs there while another one lacks memory', () => {
@@ -168,7 +172,161 @@ describe('a node that takes no pods', () => {
       pools: [gpuPool('p', [core])],
       cluster: box([], { slices: [], resourceApi: false, nodes, runtimeClass: true }),
     });
-    expect(feasible(settle(world, now))).toMatchObject({ status: 'False', reason: 'NodeUnschedulable' });
+    expect(feasible(settle(world, now))).toMatchObject({ status: 'False', reason: 'NodeCordoned' });
+  });
+});
+
+describe('an engine of a cordoned node', () => {
+  const gpus = [slice([device(0), device(1)], 'dgx-1'), slice([device(2), device(3)], 'dgx-2')];
+  const nodes = (...closed: readonly Node[]) =>
+    ['dgx-1', 'dgx-2'].map((name) => closed.find(({ metadata }) => metadata.name === name) ?? slimNode({ metadata: { name } }));
+  const cordoned = (name: string): Node => slimNode({ metadata: { name }, spec: { unschedulable: true } });
+  const notReady = slimNode({
+    metadata: { name: 'dgx-1' },
+    spec: { taints: [{ key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' }] },
+  });
+  const core = onGpu('core', 'Generalist', '30Gi');
+  const pair = (node: string, a: number, b: number) => ({ a: `${node}/gpu${a}`, b: `${node}/gpu${b}`, type: 'NV' as const });
+  const fill = (...names: readonly string[]) => names.map((name) => onGpu(name, 'Specialist', '30Gi'));
+  const without = (world: PlacementSnapshot, closed: readonly Node[], ...gone: readonly string[]): PlacementSnapshot =>
+    settle(
+      {
+        ...world,
+        cluster: { ...world.cluster, nodes: nodes(...closed) },
+        runs: (_, { item, slot }) => !gone.includes(`${item} ${slot.split('/')[0]}`),
+      },
+      now + 1,
+    );
+  const rest = (experts: Parameters<typeof gpuPool>[1], parts: Partial<PlacementSnapshot> = {}, spec: object = {}): PlacementSnapshot =>
+    settle(snapshot({ pools: [gpuPool('p', experts, { ...spec })], cluster: box([], { slices: gpus, nodes: nodes() }), ...parts }), now);
+  const nodesOf = (world: PlacementSnapshot, at = 0): readonly string[] =>
+    (world.pools[at]?.status?.plan?.assignments ?? []).map(({ item, slot }) => `${item} ${slot.split('/')[0]}`);
+
+  test('stays while its pods run there, and goes where there is room when they are gone', () => {
+    const before = rest([core]);
+    const running = without(before, [cordoned('dgx-1')]);
+    expect(running.pools).toEqual(before.pools);
+    const moved = without(running, [cordoned('dgx-1')], 'core dgx-1');
+    expect(nodesOf(moved)).toEqual(['core dgx-2']);
+    expect(feasible(moved)).toMatchObject({ status: 'True', reason: 'Placed' });
+    expect(moved.claims.map(({ metadata }) => metadata.name)).not.toEqual(before.claims.map(({ metadata }) => metadata.name));
+    // Nothing goes back when the node opens.
+    expect(without(moved, []).pools).toEqual(moved.pools);
+  });
+
+  test('alone goes: its neighbours that run stay, those of its GPU too', () => {
+    const small = ['e1', 'e2', 'e3', 'e4'].map((name) => onGpu(name, 'Specialist', '17Gi'));
+    const before = rest(small);
+    const [first, ...others] = nodesOf(before).filter((place) => place.endsWith('dgx-1'));
+    expect(others.length).toBeGreaterThan(0);
+    const after = without(before, [cordoned('dgx-1')], first ?? '');
+    expect(nodesOf(after)).toEqual(nodesOf(before).map((place) => (place === first ? place.replace('dgx-1', 'dgx-2') : place)));
+  });
+
+  test.each([
+    ['is not ready', [notReady], [core]],
+    ['is open', [], [core]],
+  ])('keeps its place without a pod where the node %s', (_, closed, experts) => {
+    const before = rest(experts);
+    expect(nodesOf(without(before, closed, 'core dgx-1'))).toEqual(['core dgx-1']);
+  });
+
+  test.each([
+    ['no other is free', [core], 'dgx-1'],
+    ['its spec names it', [onGpu('core', 'Generalist', '30Gi', 'dgx-1/gpu0')], 'dgx-1'],
+  ])('waits where %s, and is there again when the node opens', (why, experts) => {
+    const crowd = gpuPool('crowd', [onGpu('a', 'Generalist', '30Gi', 'dgx-2/gpu0'), onGpu('b', 'Specialist', '30Gi', 'dgx-2/gpu1')]);
+    const before = rest(experts, { pools: [gpuPool('a', experts), ...(why === 'no other is free' ? [crowd] : [])] });
+    const home = planOf(before)?.assignments;
+    expect(nodesOf(before)).toEqual(['core dgx-1']);
+    const waits = without(before, [cordoned('dgx-1')], 'core dgx-1');
+    expect(planOf(waits)?.assignments).toEqual(home);
+    expect(feasible(waits)).toMatchObject({ status: 'False', reason: 'NodeCordoned' });
+    expect(feasible(waits)?.message).toContain('dgx-1/gpu0: node dgx-1 takes no pods (it is cordoned): kubectl uncordon dgx-1');
+    const short = expect.objectContaining({ item: 'core', slot: 'dgx-2/gpu1', reason: 'NotEnoughMemory' }) as object;
+    if (why === 'no other is free') expect(planOf(waits)?.rejected).toContainEqual(short);
+    expect(waits.claims).toEqual(before.claims);
+    const back = without(waits, [], 'core dgx-1');
+    expect(planOf(back)).toEqual(planOf(before));
+    expect(feasible(back)).toMatchObject({ status: 'True', reason: 'Placed' });
+  });
+
+  test.each([
+    ['ReadWriteOnce', 'hf://o/m@v1', 'dgx-1'],
+    ['ReadWriteMany', 'hf://o/m@v1', 'dgx-2'],
+    ['ReadWriteOnce', 'oci://registry.example.com/m', 'dgx-2'],
+  ])('with a cache of %s and weights %s is on %s then', (accessMode, uri, node) => {
+    const before = rest([{ ...core, artifact: { uri } }], {}, { modelCache: { size: '1Gi', accessMode } });
+    const after = without(before, [cordoned('dgx-1')], 'core dgx-1');
+    expect(nodesOf(after)).toEqual([`core ${node}`]);
+    expect(feasible(after)?.reason).toBe(node === 'dgx-1' ? 'NodeCordoned' : 'Placed');
+    expect(feasible(without(after, [], 'core dgx-1'))?.reason).toBe('Placed');
+  });
+
+  test('that waits keeps no newcomer from a free place', () => {
+    const before = rest([onGpu('core', 'Generalist', '30Gi', 'dgx-1/gpu0')]);
+    const grown = gpuPool('p', [onGpu('core', 'Generalist', '30Gi', 'dgx-1/gpu0'), onGpu('late', 'Specialist', '2Gi')]);
+    const { status = {} } = before.pools[0] ?? {};
+    const after = without({ ...before, pools: [{ ...grown, status }] }, [cordoned('dgx-1')], 'core dgx-1');
+    expect(nodesOf(after)).toEqual(['core dgx-1', 'late dgx-2']);
+    expect(feasible(after)).toMatchObject({ status: 'False', reason: 'NodeCordoned' });
+    // Nothing starts by halves.
+    const both = gpuPool('p', [...grown.spec.experts, onGpu('big', 'Specialist', '60Gi')]);
+    expect(nodesOf(without({ ...before, pools: [{ ...both, status }] }, [cordoned('dgx-1')], 'core dgx-1'))).toEqual(['core dgx-1']);
+  });
+
+  test('takes the place of a less important one of its pool, which comes to the old place when the node opens', () => {
+    const before = rest([core, ...fill('e1', 'e2', 'e3')]);
+    const home = nodesOf(before).find((place) => place.startsWith('core')) ?? '';
+    const node = home.slice('core '.length);
+    const after = without(before, [cordoned(node)], home);
+    expect(nodesOf(after)).not.toContain(home);
+    expect(nodesOf(after)).toHaveLength(3);
+    const opened = without(after, []);
+    expect(nodesOf(opened)).toHaveLength(4);
+    expect(nodesOf(opened)).toEqual(expect.arrayContaining([...nodesOf(after)]));
+  });
+
+  test('takes no place of one as important, though it is smaller', () => {
+    const pinned = (name: string, gi: number, gpu: number, node = 'dgx-2') => onGpu(name, 'Specialist', `${gi}Gi`, `${node}/gpu${gpu}`);
+    const before = rest([onGpu('small', 'Specialist', '20Gi'), pinned('a', 30, 0), pinned('b', 30, 1)]);
+    expect(nodesOf(before)).toContain('small dgx-1');
+    const after = without(before, [cordoned('dgx-1')], 'small dgx-1');
+    expect(planOf(after)?.assignments).toEqual(planOf(before)?.assignments);
+    expect(feasible(after)).toMatchObject({ status: 'False', reason: 'NodeCordoned' });
+  });
+
+  test('goes with all of its GPUs, or waits with all of them', () => {
+    const links = [pair('dgx-1', 0, 1), pair('dgx-2', 0, 1)];
+    const cluster = box([], { slices: gpus, nodes: nodes(), book: { ...emptyBook, links } });
+    const before = rest([], { pools: [readPool('p', [wide('core', '20Gi')])], cluster });
+    expect(nodesOf(before)).toEqual(['core dgx-1', 'core dgx-1']);
+    const moved = without(before, [cordoned('dgx-1')], 'core dgx-1');
+    expect(nodesOf(moved)).toEqual(['core dgx-2', 'core dgx-2']);
+    const crowd = gpuPool('q', [onGpu('gen', 'Generalist', '30Gi', 'dgx-2/gpu1')]);
+    const full = settle({ ...before, pools: [...before.pools, crowd] }, now);
+    const waits = without(full, [cordoned('dgx-1')], 'core dgx-1');
+    expect(planOf(waits)?.assignments).toEqual(planOf(before)?.assignments);
+    expect(feasible(waits)).toMatchObject({ status: 'False', reason: 'NodeCordoned' });
+  });
+
+  test('keeps a draft that runs there, which NVLink has to join to it', () => {
+    const pair = [core, onGpu('weigh', 'Draft', '2Gi')];
+    const before = rest(pair, {}, { placement: { nvlink: 'Required' } });
+    expect(nodesOf(before)).toEqual(['core dgx-1', 'weigh dgx-1']);
+    expect(nodesOf(without(before, [cordoned('dgx-1')], 'weigh dgx-1'))).toEqual(nodesOf(before));
+    const both = without(before, [cordoned('dgx-1')], 'weigh dgx-1', 'core dgx-1');
+    expect(nodesOf(both)).toEqual(['core dgx-2', 'weigh dgx-2']);
+  });
+
+  test('whose bytes are free in its old place: nobody starts there before its Deployment is off it', () => {
+    const before = rest([core]);
+    const moved = without(before, [cordoned('dgx-1')], 'core dgx-1');
+    const late = gpuPool('q', [onGpu('gen', 'Generalist', '30Gi', 'dgx-1/gpu0')]);
+    const occupants = [{ owner: 'ExpertPool platform/p', item: 'core', slot: 'dgx-1/gpu0' }];
+    const opened = without({ ...moved, pools: [...moved.pools, late], occupants }, []);
+    expect(opened.pools[1]?.status?.plan?.assignments).toMatchObject([{ slot: 'dgx-1/gpu0', admitted: false }]);
+    expect(without({ ...opened, occupants: [] }, []).pools[1]?.status?.plan?.assignments).toMatchObject([{ admitted: true }]);
   });
 });
 

@@ -6,6 +6,7 @@ import {
   bindingOf,
   holderAnnotation,
   itemOf,
+  nodeOfSlot,
   slotLabel,
   uuidAnnotation,
   valuesIn,
@@ -166,22 +167,23 @@ export function observePlacement({ context, gpus, records, absences }: Placement
   const deploymentsOf = (owner: Owner, { item }: Assignment): readonly Deployment[] =>
     caches.deployments.lister.list({ namespace: owner.namespace }).filter(isOf(owner, item));
   const progress = (owner: Owner, assignment: Assignment): Progress => {
-    const wanted = owner.wishes.find(({ item }) => item === assignment.item)?.replicas;
+    const wanted = owner.requests.find(({ item }) => item === assignment.item)?.replicas;
     const all = deploymentsOf(owner, assignment);
     return worst(all.map((deployment) => progressOf(deployment, assignment, wanted ?? deployment.spec?.replicas ?? 1)));
   };
-  const present = (owner: Owner, assignment: Assignment): boolean => {
+  const podsOf = (owner: Owner, item: string): readonly Pod[] => {
     const { kind, namespace, name } = owner;
-    const pods = caches.pods.lister.byIndex(kind === 'EnergyModel' ? 'model' : 'pool', `${namespace}/${name}`);
-    const own = pods.filter(isOf(owner, assignment.item));
-    return presentOn(assignment, deploymentsOf(owner, assignment), own);
+    return caches.pods.lister.byIndex(kind === 'EnergyModel' ? 'model' : 'pool', `${namespace}/${name}`).filter(isOf(owner, item));
   };
+  const present = (owner: Owner, assignment: Assignment): boolean =>
+    presentOn(assignment, deploymentsOf(owner, assignment), podsOf(owner, assignment.item));
   return {
     pools: ledger.pools,
     models: ledger.models,
     claims,
     progress: absences?.over(progress) ?? progress,
     present,
+    runs: (owner, { item, slot }) => podsOf(owner, item).some((pod) => !isOver(pod) && pod.spec?.nodeName === nodeOfSlot(slot)),
     occupants: occupantsOf(caches.pods.lister.byIndex(gpuIndex, onGpus), caches.deployments.lister.list()),
     inUse: usedHolders(caches),
     probe: probeIn(ledger.reserve, config.namespace),

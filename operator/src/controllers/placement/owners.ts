@@ -1,5 +1,6 @@
-import type { Owner, Wish, Demand } from './model/index.ts';
+import type { Owner, PlacementRequest, Demand } from './model/index.ts';
 import {
+  adaptersOn,
   namedSlots,
   needsGpu,
   shardsOf,
@@ -9,6 +10,7 @@ import {
   imageOf,
   recordedArms,
   serverHash,
+  weightsOf,
 } from '../../operands/index.ts';
 import type { EnergyModel, Expert, ExpertPool } from '@agentfleet/protocol/api';
 import {
@@ -46,7 +48,7 @@ const itemIn = ({ expert, revision }: ExpertServer): string => itemOf(expert.nam
 /** The slots that a spec names, as words that can be compared. */
 const slotsNamed = (expert: Expert): string | undefined => expert.resources?.slot ?? namedSlots(expert)?.toSorted().join(' ');
 
-function canaryOf({ expert, canary }: ExpertServer): Pick<Wish, 'canary'> {
+function canaryOf({ expert, canary }: ExpertServer): Pick<PlacementRequest, 'canary'> {
   if (canary === undefined) return {};
   const { beside } = canary;
   const named = slotsNamed(expert);
@@ -55,7 +57,7 @@ function canaryOf({ expert, canary }: ExpertServer): Pick<Wish, 'canary'> {
 }
 
 /** Returns the memory that the serving engine needs beyond the estimate for what was asked for; none where the user gives a budget. */
-function moreOf({ status }: ExpertPool, { expert, canary }: ExpertServer): Pick<Wish, 'more'> {
+function moreOf({ status }: ExpertPool, { expert, canary }: ExpertServer): Pick<PlacementRequest, 'more'> {
   const { estimated = 0, measured = 0 } = status?.experts?.find(({ name }) => name === expert.name)?.memory ?? {};
   const { engine, resources } = expert;
   const given = bytesOf(resources?.memory?.budget) ?? (engine.type === 'VLLM' ? bytesOf(engine.vLLM.kvCacheBytes) : undefined);
@@ -77,13 +79,20 @@ function draftGroup(pool: ExpertPool, servers: readonly ExpertServer[]): Readonl
 }
 
 /** Of an engine that spans several GPUs. */
-function spanOf(expert: Expert): Pick<Wish, 'shards' | 'slots'> {
+function spanOf(expert: Expert): Pick<PlacementRequest, 'shards' | 'slots'> {
   const shards = shardsOf(expert);
   const slots = namedSlots(expert);
   return shards === 1 ? {} : { shards, ...(slots === undefined ? {} : { slots }) };
 }
 
-function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish[] {
+/** Of an engine that reads the pool's volume of weights, when one node at a time mounts it. */
+function boundOf(pool: ExpertPool, expert: Expert): Pick<PlacementRequest, 'bound'> {
+  const { modelCache, experts } = pool.spec;
+  const isFetched = weightsOf(pool, [expert, ...adaptersOn(experts, expert.name)]).some(({ fetched }) => fetched);
+  return isFetched && modelCache?.accessMode !== 'ReadWriteMany' ? { bound: true } : {};
+}
+
+function requestsOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly PlacementRequest[] {
   const apart = new Map((pool.spec.placement?.antiAffinity ?? []).map(({ expert, from }) => [expert, from]));
   const servers = all.filter(({ expert }) => needsGpu(expert));
   const grouped = draftGroup(pool, servers);
@@ -101,6 +110,7 @@ function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish
       replicas: expert.replicas,
       slot: resources?.slot,
       ...spanOf(expert),
+      ...boundOf(own, expert),
       ...(revision === undefined ? {} : { stays: true }),
       ...canaryOf(server),
       ...moreOf(pool, server),
@@ -114,10 +124,10 @@ function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish
 }
 
 /** Returns the traffic between engines: of a draft and its target, for every token. */
-function trafficOf(wishes: readonly Wish[]): readonly Traffic[] {
-  const drafts = wishes.filter(({ rank }) => rank === 'Draft');
+function trafficOf(requests: readonly PlacementRequest[]): readonly Traffic[] {
+  const drafts = requests.filter(({ rank }) => rank === 'Draft');
   return drafts.flatMap((draft) =>
-    wishes.filter(({ rank }) => rank === 'Core').map((core) => ({ a: draft.item, b: core.item, weight: 1 })),
+    requests.filter(({ rank }) => rank === 'Core').map((core) => ({ a: draft.item, b: core.item, weight: 1 })),
   );
 }
 
@@ -125,7 +135,7 @@ function trafficOf(wishes: readonly Wish[]): readonly Traffic[] {
 export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
   const { metadata, spec, status } = pool;
   const servers = serversIn(pool, revisions);
-  const wishes = wishesOf(pool, servers ?? []);
+  const requests = requestsOf(pool, servers ?? []);
   const { mode = 'Auto', nvlink = 'Preferred' } = spec.placement ?? {};
   const [namespace, name] = [metadata.namespace ?? '', metadata.name];
   return {
@@ -134,8 +144,8 @@ export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
     object: pool,
     namespace,
     name,
-    wishes,
-    traffic: trafficOf(wishes),
+    requests,
+    traffic: trafficOf(requests),
     mode,
     nvlink,
     plan: status?.plan,
@@ -152,7 +162,7 @@ export function modelNeedsGpu({ spec }: EnergyModel): boolean {
 }
 
 /** The pods of a model: those that serve, and those of a revision that is tried. */
-function modelWishes(model: EnergyModel): readonly Wish[] {
+function modelRequests(model: EnergyModel): readonly PlacementRequest[] {
   const { metadata, spec, status } = model;
   const { slot, replicas } = spec.resources;
   const { name } = metadata;
@@ -161,7 +171,12 @@ function modelWishes(model: EnergyModel): readonly Wish[] {
   const { stable, canary } = rollout ?? {};
   // The first revision is reported as a canary until it serves.
   const serving = stable ?? canary;
-  const first: Wish = { ...common, item: itemOf(name, serving), rank: 'Verifier', ...(serving === undefined ? {} : { stays: true }) };
+  const first: PlacementRequest = {
+    ...common,
+    item: itemOf(name, serving),
+    rank: 'Verifier',
+    ...(serving === undefined ? {} : { stays: true }),
+  };
   if (!isOpen(rollout) || canary === undefined || canary === stable) return [first];
   const beside = { beside: first.item, elsewhere: false };
   return [first, { ...common, item: itemOf(name, canary), stays: true, canary: beside, rank: 'Canary' }];
@@ -177,7 +192,7 @@ export function modelOwner(model: EnergyModel): Owner {
     object: model,
     namespace,
     name,
-    wishes: modelNeedsGpu(model) ? modelWishes(model) : [],
+    requests: modelNeedsGpu(model) ? modelRequests(model) : [],
     traffic: [],
     mode: 'Auto',
     nvlink: 'Preferred',
@@ -188,10 +203,10 @@ export function modelOwner(model: EnergyModel): Owner {
 }
 
 /** Reports whether a pool or a model has to do with GPUs, or had. */
-export function isConcerned({ wishes, plan, object }: Owner): boolean {
+export function isConcerned({ requests, plan, object }: Owner): boolean {
   const hasConditions =
     object.status?.conditions?.some(({ type }) => type === 'PlacementFeasible' || type === 'PlacementConflict') === true;
-  return wishes.length > 0 || plan !== undefined || hasConditions;
+  return requests.length > 0 || plan !== undefined || hasConditions;
 }
 
 /** Older ones are served first: who came later does not push them away. */

@@ -1,8 +1,19 @@
-import type { Assignment, Holder, Inventory, Owner, OwnerPlan, Place, PlanSlot, Rejection, CanaryWish, Wish } from './model/index.ts';
+import type {
+  Assignment,
+  Holder,
+  Inventory,
+  Owner,
+  OwnerPlan,
+  Place,
+  PlanSlot,
+  Rejection,
+  CanaryRequest,
+  PlacementRequest,
+} from './model/index.ts';
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { chooseMode, type Mode, type ModeChoice, type ModeFacts, solve } from '../../placement/index.ts';
 import { claimNameOf, claimsInUse, hasClasses } from './claims.ts';
-import { isLost, withLedger, lacksHolder, admittedAsOne, inOrderOfItems, rejectionsOf, problemOf, placesOf } from './problem.ts';
+import { lostTo, withLedger, lacksHolder, admittedAsOne, inOrderOfItems, rejectionsOf, problemOf, placesOf } from './problem.ts';
 import { injectionOf } from './reserve/index.ts';
 import { partsOf, serve, type Parts, type Presence, type Served } from './serve.ts';
 import { slicesOfPlugin } from './inventory.ts';
@@ -18,8 +29,8 @@ interface ModeSearch {
 }
 
 function factsOf({ owner, places, others, inventory }: ModeSearch, slots: readonly PlanSlot[]): ModeFacts {
-  const all = [...others, { owner, assignments: places }].flatMap(({ owner: { wishes }, assignments }) =>
-    assignments.map(({ item, slot }) => ({ slot, pods: wishes.find((wish) => wish.item === item)?.replicas ?? 1 })),
+  const all = [...others, { owner, assignments: places }].flatMap(({ owner: { requests }, assignments }) =>
+    assignments.map(({ item, slot }) => ({ slot, pods: requests.find((request) => request.item === item)?.replicas ?? 1 })),
   );
   const nodes = [...new Set(slots.map(({ node }) => node))];
   const used = new Map(slots.map((slot) => [slot.name, slot]));
@@ -84,7 +95,7 @@ function tryCanaries(owner: Owner, { parts, served, kept }: Settled, { others, i
     serving: { owner: parts.serving, assignments: kept.map((place) => ({ ...place, admitted: false })) },
     around: [...others, { owner, assignments: [...parts.leaving, ...served.evicted] }],
     inventory,
-    mayCome: served.complete && mode !== undefined && served.evicted.length === 0,
+    mayCome: served.lacking.size === 0 && mode !== undefined && served.evicted.length === 0,
     alone: mode === 'WholeGPU',
   });
 }
@@ -118,15 +129,15 @@ export function planOwner(owner: Owner, others: readonly Holder[], seen: Invento
   const refused = rejectionsOf(serving, served.solution, others, inventory);
   const placed = new Set(kept.map(({ item }) => item));
   const short = shortOf(kept, served.places);
-  const faulty = new Set(inventory.slots.filter(isLost).map(({ name }) => name));
+  const isGone = lostTo(serving, inventory);
   return {
     plan: statusOf(inForce, assignments, [...refused, ...tried.rejected]),
     skipped,
-    unplaced: serving.wishes
+    unplaced: serving.requests
       .map(({ item }) => item)
       .filter((item) => !placed.has(item) || short.has(item) || refused.some((conditionValue) => conditionValue.item === item)),
-    stuck: assignments.filter(({ slot, item }) => faulty.has(slot) && placed.has(item)),
-    modeLack: mode === undefined && serving.wishes.length > 0 && served.places.length > 0 ? skipped.at(-1)?.reason : undefined,
+    stuck: assignments.filter((place) => isGone(place) && placed.has(place.item)),
+    modeLack: mode === undefined && serving.requests.length > 0 && served.places.length > 0 ? skipped.at(-1)?.reason : undefined,
     ending: new Set([...leaving, ...ends].map(({ item }) => item)),
     asks: nodes,
   };
@@ -207,9 +218,9 @@ interface CanaryPlaces {
 const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
 
 /** Slots that are tried, one group after another. */
-function groupsOf(wish: Wish, { beside, elsewhere }: CanaryWish, search: CanarySearch): readonly (readonly string[])[] {
+function groupsOf(request: PlacementRequest, { beside, elsewhere }: CanaryRequest, search: CanarySearch): readonly (readonly string[])[] {
   const { serving, inventory } = search;
-  const own = wish.slots ?? (wish.slot === undefined ? undefined : [wish.slot]);
+  const own = request.slots ?? (request.slot === undefined ? undefined : [request.slot]);
   if (elsewhere && own !== undefined) return [own];
   const same = serving.assignments.filter(({ item }) => item === beside).map((place) => place.slot);
   // A slot that is named names its node: the weights may be there only.
@@ -218,15 +229,15 @@ function groupsOf(wish: Wish, { beside, elsewhere }: CanaryWish, search: CanaryS
   return [same, any];
 }
 
-function placeOne(wish: Wish, tenants: readonly Holder[], search: CanarySearch): CanaryPlaces {
+function placeOne(request: PlacementRequest, tenants: readonly Holder[], search: CanarySearch): CanaryPlaces {
   const { owner, inventory, alone } = search;
   const taken = new Set(alone ? tenants.flatMap(({ assignments }) => assignments.map(({ slot }) => slot)) : []);
-  const groups = wish.canary === undefined ? [] : groupsOf(wish, wish.canary, search);
+  const groups = request.canary === undefined ? [] : groupsOf(request, request.canary, search);
   const rejected = new Map<string, Rejection>();
   for (const group of groups) {
     const among = group.filter((slot) => !taken.has(slot));
-    if (among.length < (wish.shards ?? 1)) continue;
-    const one = { ...owner, wishes: [{ ...wish, among }] };
+    if (among.length < (request.shards ?? 1)) continue;
+    const one = { ...owner, requests: [{ ...request, among }] };
     const solution = solve(problemOf(one, [], tenants, inventory));
     const places = [...placesOf(one, solution).values()].flat();
     if (places.length > 0) return { places, rejected: [] };
@@ -235,7 +246,7 @@ function placeOne(wish: Wish, tenants: readonly Holder[], search: CanarySearch):
   }
   const short = ({ shortByBytes }: Rejection): number => shortByBytes ?? Infinity;
   const words = [...rejected.values()].sort((a, b) => (short(a) === short(b) ? 0 : short(a) - short(b)));
-  return { places: [], rejected: words.length > 0 ? words : [{ item: wish.item, reason: 'NotAllowed' }] };
+  return { places: [], rejected: words.length > 0 ? words : [{ item: request.item, reason: 'NotAllowed' }] };
 }
 
 /**
@@ -244,12 +255,12 @@ function placeOne(wish: Wish, tenants: readonly Holder[], search: CanarySearch):
  */
 function placeCanaries(search: CanarySearch): CanaryPlaces {
   const { owner, held, serving, around, mayCome } = search;
-  const coming = owner.wishes.filter(({ item }) => !held.some((assignment) => assignment.item === item));
+  const coming = owner.requests.filter(({ item }) => !held.some((assignment) => assignment.item === item));
   if (!mayCome) return { places: held, rejected: [] };
   const placed: Assignment[] = [...held];
   const rejected: Rejection[] = [];
-  for (const wish of coming) {
-    const found = placeOne(wish, [...around, serving, { owner, assignments: placed }], search);
+  for (const request of coming) {
+    const found = placeOne(request, [...around, serving, { owner, assignments: placed }], search);
     placed.push(...found.places.map((place) => ({ ...place, admitted: false })));
     rejected.push(...found.rejected);
   }

@@ -1,4 +1,4 @@
-import type { Assignment, Holder, Inventory, Owner, Place, Wish, PlanSlot, Rejection } from './model/index.ts';
+import type { Assignment, Holder, Inventory, Owner, Place, PlacementRequest, PlanSlot, Rejection } from './model/index.ts';
 import { type Item, type Mode, type Problem, type Architecture, type NvlinkRule, type Solution } from '../../placement/index.ts';
 
 /** Separates the owner from the item; neither has it in its name. */
@@ -10,11 +10,25 @@ export const nameOf = (owner: Owner, item: string): string => `${owner.key}${bet
 /** A slot of which its driver has not published enough to say that it is there. */
 const isPending = ({ fault }: PlanSlot): boolean => fault?.reason === 'SlotPending';
 
+/** Reports whether its node is cordoned: an engine whose pods are gone from there may have another place. */
+export const isCordoned = ({ fault }: PlanSlot): boolean => fault?.reason === 'NodeCordoned';
+
+/** Reports whether its node takes no pods, for any reason. */
+export const isShut = (slot: PlanSlot): boolean => isCordoned(slot) || slot.fault?.reason === 'NodeUnschedulable';
+
 /** Reports whether a slot has the tenants that it had, and gets none: it is pending, or its node takes no pods. */
-const isClosed = (slot: PlanSlot): boolean => isPending(slot) || slot.fault?.reason === 'NodeUnschedulable';
+const isClosed = (slot: PlanSlot): boolean => isPending(slot) || isShut(slot);
 
 /** Reports whether engines cannot stay on a slot. One that is closed is not lost where the ledger has its size. */
 export const isLost = (slot: PlanSlot): boolean => slot.fault !== undefined && !(isClosed(slot) && slot.usableBytes > 0);
+
+/** Returns the places that are lost to their engines: on slots that cannot be used, and of those that a cordoned node lost its pods of. Pure. */
+export function lostTo({ requests }: Owner, { slots }: Inventory): (place: Pick<Place, 'item' | 'slot'>) => boolean {
+  const lost = new Set(slots.filter(isLost).map(({ name }) => name));
+  const cordoned = new Set(slots.filter(isCordoned).map(({ name }) => name));
+  const drained = new Set(requests.flatMap((request) => (request.drained === true ? [request.item] : [])));
+  return ({ item, slot }) => lost.has(slot) || (drained.has(item) && cordoned.has(slot));
+}
 
 /** The inventory with the sizes that plans record of slots that are pending. Pure. */
 export function withLedger(inventory: Inventory, assignments: readonly Assignment[]): Inventory {
@@ -51,8 +65,8 @@ function verifierOf(pool: Owner, holders: readonly Holder[]): readonly Holder[] 
 }
 
 /** Names in the problem of those that an engine shares no GPU with. */
-function apartOf(owner: Owner, wish: Wish, holders: readonly Holder[]): readonly string[] {
-  return wish.apart.flatMap((other) => {
+function apartOf(owner: Owner, request: PlacementRequest, holders: readonly Holder[]): readonly string[] {
+  return request.apart.flatMap((other) => {
     if (other !== 'EnergyModel') {
       const own = holders.filter((holder) => holder.owner.key === owner.key).flatMap(({ assignments }) => assignments);
       return [nameOf(owner, other), ...own.filter(({ item }) => item === other).map((place) => partName(owner, place))];
@@ -71,17 +85,18 @@ function heldItems(owner: Owner, holders: readonly Holder[], inventory: Inventor
         // No engine can join them on a slot that cannot be used, so they need no place in the search.
         .filter(({ slot }) => usable.has(slot))
         .map((assignment): Item => {
-          const wish = holder.owner.wishes.find(({ item }) => item === assignment.item);
+          const request = holder.owner.requests.find(({ item }) => item === assignment.item);
           const alone = (spread.get(assignment.item)?.length ?? 0) < 2;
           return {
             name: alone ? nameOf(holder.owner, assignment.item) : partName(holder.owner, assignment),
             bytes: assignment.bytes,
-            latency: wish?.latency ?? 'Decode',
+            latency: request?.latency ?? 'Decode',
             rank: 'Held',
             slots: [assignment.slot],
-            exclusive: wish?.exclusive === true || isForeign(owner, holder, assignment, inventory) || ownsGpu(holder, owner),
-            ...(wish?.group === undefined ? {} : { group: `${holder.owner.key}${between}${wish.group}` }),
-            apart: wish === undefined ? [] : apartOf(holder.owner, wish, [...holders, { owner, assignments: owner.wishes.map(asked) }]),
+            exclusive: request?.exclusive === true || isForeign(owner, holder, assignment, inventory) || ownsGpu(holder, owner),
+            ...(request?.group === undefined ? {} : { group: `${holder.owner.key}${between}${request.group}` }),
+            apart:
+              request === undefined ? [] : apartOf(holder.owner, request, [...holders, { owner, assignments: owner.requests.map(asked) }]),
           };
         })
     );
@@ -90,14 +105,18 @@ function heldItems(owner: Owner, holders: readonly Holder[], inventory: Inventor
 
 type Held = ReadonlyMap<string, readonly string[]>;
 
-const asked = ({ item }: Wish): Assignment => ({ item, slot: '', bytes: 1, admitted: false });
+const asked = ({ item }: PlacementRequest): Assignment => ({ item, slot: '', bytes: 1, admitted: false });
 
 /** Slots that an engine may be on; undefined: all. */
-function slotsOf({ item, slot, slots, shards = 1, among, stays }: Wish, held: Held, inventory: Inventory): readonly string[] | undefined {
+function slotsOf(
+  { item, slot, slots, shards = 1, among, stays, drained }: PlacementRequest,
+  held: Held,
+  inventory: Inventory,
+): readonly string[] | undefined {
   if (among !== undefined) return among;
   const places = held.get(item) ?? [];
   const sound = (place: string): boolean => inventory.slots.some((slot) => slot.name === place && !isLost(slot));
-  if (stays === true && places.length === shards && places.every(sound)) return places;
+  if (stays === true && drained !== true && places.length === shards && places.every(sound)) return places;
   return slots ?? (slot === undefined ? undefined : [slot]);
 }
 
@@ -110,32 +129,33 @@ function openSlots(slots: readonly string[] | undefined, own: readonly string[],
 
 /** The slots that one may be on, and how many of them it spans. */
 function spanOf(
-  { shards = 1, item }: Wish,
+  { shards = 1, item, drained = false }: PlacementRequest,
   among: readonly string[] | undefined,
   held: Held,
   { nvlink }: Owner,
   inventory: Inventory,
 ): Partial<Item> {
-  const slots = openSlots(shards > 1 ? joinable(among, inventory, nvlink) : among, held.get(item) ?? [], inventory);
+  const own = drained ? [] : (held.get(item) ?? []);
+  const slots = openSlots(shards > 1 ? joinable(among, inventory, nvlink) : among, own, inventory);
   return { ...(shards > 1 ? { shards } : {}), ...(slots === undefined ? {} : { slots }) };
 }
 
 /** The search for places of an owner's engines beside those of all others. */
 export function problemOf(owner: Owner, held: readonly Assignment[], others: readonly Holder[], inventory: Inventory): Problem {
   const places = slotsByItem(held);
-  const own = owner.wishes.flatMap((wish): readonly Item[] => {
-    if ('lack' in wish.demand) return [];
-    const slots = slotsOf(wish, places, inventory);
+  const own = owner.requests.flatMap((request): readonly Item[] => {
+    if ('lack' in request.demand) return [];
+    const slots = slotsOf(request, places, inventory);
     return [
       {
-        name: nameOf(owner, wish.item),
-        bytes: wish.demand.bytes,
-        latency: wish.latency,
-        rank: wish.rank,
-        ...spanOf(wish, slots, places, owner, inventory),
-        exclusive: wish.exclusive,
-        ...(wish.group === undefined ? {} : { group: `${owner.key}${between}${wish.group}` }),
-        apart: apartOf(owner, wish, others),
+        name: nameOf(owner, request.item),
+        bytes: request.demand.bytes,
+        latency: request.latency,
+        rank: request.rank,
+        ...spanOf(request, slots, places, owner, inventory),
+        exclusive: request.exclusive,
+        ...(request.group === undefined ? {} : { group: `${owner.key}${between}${request.group}` }),
+        apart: apartOf(owner, request, others),
       },
     ];
   });
@@ -251,11 +271,11 @@ export function inOrderOfItems<T extends Pick<Place, 'item' | 'slot'>>(a: T, b: 
 
 /** Places of the owner's engines in a solution, one for each slot of an engine. */
 export function placesOf(owner: Owner, solution: Solution): ReadonlyMap<string, readonly Place[]> {
-  const wished = new Set(owner.wishes.map(({ item }) => item));
+  const requested = new Set(owner.requests.map(({ item }) => item));
   return new Map(
     solution.assignments.flatMap(({ item: name, slots, bytes }) => {
       const item = ownItem(owner, name);
-      return item === undefined || !wished.has(item) ? [] : [[item, slots.map((slot) => ({ item, slot, bytes }))] as const];
+      return item === undefined || !requested.has(item) ? [] : [[item, slots.map((slot) => ({ item, slot, bytes }))] as const];
     }),
   );
 }
@@ -268,14 +288,14 @@ export function rejectionsOf(owner: Owner, solution: Solution, others: readonly 
     ),
   );
   const closed = new Set(inventory.slots.filter(isClosed).map(({ name }) => name));
-  const unknown = owner.wishes.flatMap(({ item, demand }): readonly Rejection[] =>
+  const unknown = owner.requests.flatMap(({ item, demand }): readonly Rejection[] =>
     'lack' in demand ? [{ item, reason: demand.reason ?? 'SizeUnknown' }] : [],
   );
   const spans = (item: string): boolean =>
-    owner.wishes.some((wish) => wish.item === item && (wish.shards ?? 1) > 1 && wish.slots === undefined);
+    owner.requests.some((request) => request.item === item && (request.shards ?? 1) > 1 && request.slots === undefined);
   const found = solution.rejections.flatMap(({ item: name, slot, reason, shortByBytes }): readonly Rejection[] => {
     const item = ownItem(owner, name);
-    if (!owner.wishes.some((wish) => wish.item === item) || item === undefined) return [];
+    if (!owner.requests.some((request) => request.item === item) || item === undefined) return [];
     const held = reason === 'Exclusive' && foreign.has(slot) ? 'HeldElsewhere' : reason;
     // It names none, or all that it needs: a slot that is left out is not joined.
     const forbidden = closed.has(slot) ? 'Unhealthy' : spans(item) ? 'NotJoined' : held;

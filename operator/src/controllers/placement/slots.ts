@@ -264,11 +264,11 @@ function lateCondition(now: InForce, wanted: Inventory['sharings']): ConditionVa
 }
 
 /** Engines that were given more than one process may take. */
-function narrowCondition({ wishes }: Owner, { assignments }: OwnerPlan['plan'], now: InForce): ConditionValue | undefined {
+function narrowCondition({ requests }: Owner, { assignments }: OwnerPlan['plan'], now: InForce): ConditionValue | undefined {
   const narrow = assignments.flatMap(({ item, slot, bytes }) => {
     const sharing = now.get(slot);
     const limit = sharing?.strategy === 'MPS' ? sharing.limitMiB : undefined;
-    const each = bytes / (wishes.find((wish) => wish.item === item)?.replicas ?? 1);
+    const each = bytes / (requests.find((request) => request.item === item)?.replicas ?? 1);
     return limit === undefined || each <= limit * 2 ** 20 ? [] : [`${item} has ${each} bytes on ${slot} and may take ${limit}Mi`];
   });
   if (narrow.length === 0) return undefined;

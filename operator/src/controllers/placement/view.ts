@@ -93,13 +93,13 @@ export function heldPods(pool: ExpertPool, expert: string, revisions: Revisions)
   const servers = serversIn(pool, revisions);
   if (servers === undefined) return pool.spec.experts.find(({ name }) => name === expert)?.replicas ?? 0;
   const serving = servers.find((server) => server.expert.name === expert && server.canary === undefined);
-  const { wishes, plan } = poolOwner(pool, revisions);
+  const { requests, plan } = poolOwner(pool, revisions);
   const item = serving === undefined ? expert : itemOf(expert, serving.revision);
   const place = plan?.assignments.find((assignment) => assignment.item === item);
-  const wish = wishes.find((one) => one.item === item);
-  if (place === undefined || wish === undefined) return 0;
-  if ('lack' in wish.demand) return wish.replicas;
-  return Math.min(wish.replicas, Math.floor((place.bytes * wish.replicas) / wish.demand.bytes));
+  const request = requests.find((one) => one.item === item);
+  if (place === undefined || request === undefined) return 0;
+  if ('lack' in request.demand) return request.replicas;
+  return Math.min(request.replicas, Math.floor((place.bytes * request.replicas) / request.demand.bytes));
 }
 
 /** The view from the caches. */

@@ -1,12 +1,12 @@
 import { labels } from '@agentfleet/protocol/pool';
 import { expect } from 'vitest';
 import { type Deployment, resources } from '../../../src/runtime/resources.ts';
-import { rolloutReport } from '../../../src/revisions/index.ts';
 import { ruled } from '../../../src/revisions/testing/policies.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
-import { gen, isReady, pools, publishGpus, specialist } from './gpus.ts';
-import { patchPool } from './steps.ts';
+import { gen, publishGpus, slotOf, specialist } from './gpus.ts';
+import { poolRollout, serves } from './revisions.ts';
+import { isReady, patchPool, pools } from './steps.ts';
 
 /** Whatever is or was tried: pods of a revision are where the ledger has them, as long as they are there. */
 function guardRevisions(world: World): void {
@@ -25,41 +25,37 @@ function guardRevisions(world: World): void {
     });
     for (const { own, slot } of [...made, ...running]) {
       const what = `${own[labels.expert] ?? ''}.${own[labels.revision] ?? ''} on ${slot}`;
-      if (own[labels.revision] !== undefined && !places.has(what)) world.watchman.fault(`${what} is in no plan`);
+      if (own[labels.revision] !== undefined && !places.has(what)) world.checker.fault(`${what} is in no plan`);
     }
   });
 }
-
-/** Returns the slot of an item that serves; it never moves. */
-const placeOf = (world: World, item: string): string | undefined =>
-  pools(world)[0]?.status?.plan?.assignments.find((place) => place.item === item)?.slot;
 
 /** Revisions of engines on GPUs. Their names differ from run to run, so that only promises are compared. */
 export const canaries: readonly Scenario[] = [
   {
     name: 'a revision is tried beside what serves on its GPU, and serves',
-    crew: 'all',
+    controllerSet: 'all',
     pool: { rollout: { strategy: 'Recreate', drainSeconds: 5 }, experts: [gen, specialist('py', 'dgx-1/gpu1')] },
     prepare: async (world) => {
       await publishGpus(world);
       guardRevisions(world);
-      await world.until('a revision serves', () => pools(world)[0]?.status?.rollout?.stable !== undefined);
+      await serves(world, pools);
     },
     act: async (world) => {
       const [core = ''] = (pools(world)[0]?.status?.plan?.assignments ?? []).flatMap(({ item }) => (item.startsWith('gen.') ? [item] : []));
       world.history.onChange(() => {
-        if (placeOf(world, core) !== 'dgx-1/gpu0') world.watchman.fault('what serves has moved');
+        if (slotOf(world, core) !== 'dgx-1/gpu0') world.checker.fault('what serves has moved');
       });
       const next = { ...specialist('py', 'dgx-1/gpu1'), domains: ['python'] };
       await patchPool(world, { experts: [gen, next] });
-      await world.until('it serves', () => rolloutReport(pools(world)[0]?.status)?.reason === 'Promoted');
+      await world.until('it serves', () => poolRollout(world)?.reason === 'Promoted');
       const specialists = (): number =>
         (pools(world)[0]?.status?.plan?.assignments ?? []).filter(({ item }) => item.startsWith('py.')).length;
       await world.until('the old one has left', () => specialists() === 1);
     },
     ends: (world) => {
       const { plan } = pools(world)[0]?.status ?? {};
-      expect(rolloutReport(pools(world)[0]?.status)).toMatchObject({ phase: 'Idle', reason: 'Promoted' });
+      expect(poolRollout(world)).toMatchObject({ phase: 'Idle', reason: 'Promoted' });
       expect(plan?.assignments.map(({ slot, admitted }) => [slot, admitted])).toEqual([
         ['dgx-1/gpu0', true],
         ['dgx-1/gpu1', true],
@@ -68,7 +64,7 @@ export const canaries: readonly Scenario[] = [
   },
   {
     name: 'a pool whose engine fills its GPU gets a rollout, and loses it again',
-    crew: 'all',
+    controllerSet: 'all',
     pool: { experts: [gen] },
     prepare: async (world) => {
       await publishGpus(world);
@@ -77,9 +73,9 @@ export const canaries: readonly Scenario[] = [
     },
     act: async (world) => {
       await patchPool(world, await ruled(world.transport, 'coding', { rollout: { strategy: 'Recreate', drainSeconds: 5 } }));
-      await world.until('a revision serves', () => pools(world)[0]?.status?.rollout?.stable !== undefined);
+      await serves(world, pools);
       await patchPool(world, { rolloutPolicyRef: null });
-      await world.until('it serves as before', () => placeOf(world, 'gen') !== undefined && isReady(pools(world)[0]));
+      await world.until('it serves as before', () => slotOf(world, 'gen') !== undefined && isReady(pools(world)[0]));
     },
     ends: (world) => {
       const { rollout, plan } = pools(world)[0]?.status ?? {};

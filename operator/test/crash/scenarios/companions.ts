@@ -15,7 +15,7 @@ import { templateAnnotation } from '../../../src/pools/resolve.ts';
 import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
-import { begin, expectEnd, over, patchPool, works } from './steps.ts';
+import { begin, expectEnd, expectSuccess, keepsWorking, oneWaits, over, patchPool, suspended, works } from './steps.ts';
 
 const after = (...names: readonly string[]): { readonly dependsOn: readonly { readonly name: string }[] } => ({
   dependsOn: names.map((name) => ({ name })),
@@ -24,12 +24,12 @@ const after = (...names: readonly string[]): { readonly dependsOn: readonly { re
 const reason = (world: World, name: string, type = 'Accepted'): string | undefined =>
   findCondition(world.task(name).status?.conditions, type)?.reason;
 
-const remove = (world: World, name: string): Promise<unknown> => world.tasks.delete({ namespace: 'team', name });
-
 const order = (name: string): Pick<AgentTaskOrder, 'metadata' | 'spec'> => ({
   metadata: { name, namespace: 'team' },
   spec: { taskRef: { name: 'one' }, type: 'Cancel', requester: 'ann' },
 });
+
+const remove = (world: World, name: string): Promise<unknown> => world.tasks.delete({ namespace: 'team', name });
 
 const gone = (world: World, name: string): Promise<void> => world.until(`${name} is gone`, () => !world.taskNames().includes(name));
 
@@ -44,9 +44,7 @@ export const companions: readonly Scenario[] = [
       await begin(world, obedient(succeeds));
       await over(world, 'one', 'last');
     },
-    ends: (world) => {
-      for (const name of ['one', 'last']) expectEnd(world.task(name), { phase: 'Succeeded', assignment: { epoch: 1 } }, ['ChecksPassed']);
-    },
+    ends: (world) => expectSuccess(world, 'one', 'last'),
   },
   {
     name: 'a task does not begin after one that failed, until that is made again and succeeds',
@@ -66,9 +64,7 @@ export const companions: readonly Scenario[] = [
       await world.create(newTask('one'));
       await over(world, 'one', 'last');
     },
-    ends: (world) => {
-      for (const name of ['one', 'last']) expectEnd(world.task(name), { phase: 'Succeeded', assignment: { epoch: 1 } }, ['ChecksPassed']);
-    },
+    ends: (world) => expectSuccess(world, 'one', 'last'),
   },
   {
     name: 'tasks in a circle wait, until one of them is made again without it',
@@ -82,9 +78,7 @@ export const companions: readonly Scenario[] = [
       await world.create(newTask('b'));
       await over(world, 'b', 'a');
     },
-    ends: (world) => {
-      for (const name of ['a', 'b']) expectEnd(world.task(name), { phase: 'Succeeded', assignment: { epoch: 1 } }, ['ChecksPassed']);
-    },
+    ends: (world) => expectSuccess(world, 'a', 'b'),
   },
   {
     name: 'two tasks of a namespace that may have one slot take turns',
@@ -102,10 +96,7 @@ export const companions: readonly Scenario[] = [
       may = true;
       await over(world, 'first', 'second');
     },
-    ends: (world) => {
-      for (const name of ['first', 'second'])
-        expectEnd(world.task(name), { phase: 'Succeeded', assignment: { epoch: 1 } }, ['ChecksPassed']);
-    },
+    ends: (world) => expectSuccess(world, 'first', 'second'),
   },
   {
     name: 'a volume without snapshots goes with the end of its task',
@@ -124,14 +115,11 @@ export const companions: readonly Scenario[] = [
   {
     name: 'a task comes while waiting sandboxes are exchanged for those of another template',
     pool: { sandbox: { warm: [{ namespace: 'team', replicas: 1 }] } },
-    prepare: (world) => world.until('one waits', () => world.waiting().length === 1),
+    prepare: oneWaits,
     act: async (world) => {
       const before = world.waiting()[0]?.metadata.annotations?.[templateAnnotation];
       await patchPool(world, { sandbox: { template: { image: 'tools:2' } } });
-      await begin(
-        world,
-        obedient(() => working),
-      );
+      await begin(world, keepsWorking);
       await works(world);
       const [own] = world.sandboxes().filter(({ metadata }) => metadata.ownerReferences !== undefined);
       // The waiting sandbox was of another template: no task takes it.
@@ -157,8 +145,7 @@ export const companions: readonly Scenario[] = [
         storing(() => working),
       );
       await works(world);
-      await world.patch('one', { suspend: true });
-      await world.until('it holds no sandbox', () => world.sandboxes().length === 0 && world.task('one').status?.phase === 'Suspended');
+      await suspended(world);
       await world.order(order('halt'));
       await over(world, 'one');
       await world.until('it is answered', () => world.orders()[0]?.status?.state === 'Done');

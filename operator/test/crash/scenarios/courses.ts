@@ -8,15 +8,12 @@ import {
   playWorkers,
   storing,
   succeeds,
-  works as working,
+  succeedsLater,
 } from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
 import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
-import { begin, expectEnd, over, phase, works } from './steps.ts';
-
-/** Works under the first epoch, and succeeds under every later one. */
-const succeedsLater = obedient((assignment, task) => (assignment.epoch === 1 ? working : succeeds(assignment, task)));
+import { begin, expectEnd, expectSuccess, oneWaits, over, phase, suspended, works } from './steps.ts';
 
 /** The image of the first sandboxes of a task cannot be pulled. */
 const noImageFor =
@@ -36,7 +33,7 @@ export const courses: readonly Scenario[] = [
       await begin(world, obedient(succeeds));
       await over(world, 'one');
     },
-    ends: (world) => expectEnd(world.task('one'), { phase: 'Succeeded', assignment: { epoch: 1 } }, ['ChecksPassed']),
+    ends: (world) => expectSuccess(world, 'one'),
   },
   {
     name: 'a task fails, is tried again, succeeds',
@@ -63,7 +60,7 @@ export const courses: readonly Scenario[] = [
     name: 'a task loses its worker and goes on with another one',
     pairs: true,
     act: async (world) => {
-      await begin(world, succeedsLater);
+      await begin(world, obedient(succeedsLater));
       await works(world);
       await world.addWorker('w-2');
       world.beating.delete('w-1');
@@ -78,7 +75,7 @@ export const courses: readonly Scenario[] = [
   {
     name: 'a task loses its sandbox and goes on in another one',
     act: async (world) => {
-      await begin(world, succeedsLater);
+      await begin(world, obedient(succeedsLater));
       await works(world);
       await world.pods.delete({ namespace: 'team', name: 'one-1' });
       await over(world, 'one');
@@ -119,13 +116,9 @@ export const courses: readonly Scenario[] = [
   {
     name: 'a suspended task gives its sandbox back and goes on in another one',
     act: async (world) => {
-      await begin(
-        world,
-        storing((assignment, task) => (assignment.epoch === 1 ? working : succeeds(assignment, task))),
-      );
+      await begin(world, storing(succeedsLater));
       await works(world);
-      await world.patch('one', { suspend: true });
-      await world.until('it holds no sandbox', () => world.sandboxes().length === 0 && world.task('one').status?.phase === 'Suspended');
+      await suspended(world);
       await world.patch('one', { suspend: false });
       await over(world, 'one');
     },
@@ -135,8 +128,7 @@ export const courses: readonly Scenario[] = [
     name: 'a suspended task goes on from the snapshot of its volume',
     prepare: (world) => Provisioner.join(world),
     act: async (world) => {
-      const script = storing((assignment, task) => (assignment.epoch === 1 ? working : succeeds(assignment, task)));
-      await begin(world, script, { sandbox: { storage } });
+      await begin(world, storing(succeedsLater), { sandbox: { storage } });
       await works(world);
       await world.patch('one', { suspend: true });
       const snapshotted = (): boolean => world.task('one').status?.conditions?.some(({ reason }) => reason === 'Snapshotted') === true;
@@ -155,7 +147,7 @@ export const courses: readonly Scenario[] = [
   {
     name: 'a task takes a sandbox that waits, and another one is made',
     pool: { sandbox: { warm: [{ namespace: 'team', replicas: 1 }] } },
-    prepare: (world) => world.until('one waits', () => world.waiting().length === 1),
+    prepare: oneWaits,
     pairs: true,
     act: async (world) => {
       await begin(world, obedient(succeeds));
@@ -194,7 +186,7 @@ export const courses: readonly Scenario[] = [
       await world.pass(8);
     },
     ends: (world) => {
-      expectEnd(world.task('one'), { phase: 'Succeeded', assignment: { epoch: 1 } }, ['ChecksPassed']);
+      expectSuccess(world, 'one');
       expect(world.taskNames()).toEqual(['one']);
     },
   },

@@ -4,9 +4,8 @@ import { newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
 import { obedient, playWorkers, succeeds, works as working } from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
-import { begin, expectEnd, over, phase, works } from './steps.ts';
+import { begin, expectEnd, finished, keepsWorking, over, phase, works } from './steps.ts';
 
-const keepsWorking = obedient(() => working);
 const act = `sha256:${'a'.repeat(64)}`;
 
 /** A task that works and is ended by a field of its spec. */
@@ -44,6 +43,14 @@ const expectAnswer = (world: World, decision: string): void => {
   expect(world.task('one').status?.approvals).toMatchObject([{ action: act, decision, requester: 'ann' }]);
   expect(world.orders()[0]?.metadata.ownerReferences).toMatchObject([{ kind: 'AgentTask', name: 'one' }]);
 };
+
+/** Deletes the task at work, and waits until nothing is left of it. */
+async function deleted(world: World): Promise<void> {
+  await begin(world, keepsWorking);
+  await works(world);
+  await world.tasks.delete({ namespace: 'team', name: 'one' });
+  await world.until('all is gone', () => world.taskNames().length === 0 && world.sandboxes().length === 0);
+}
 
 /** Tasks that are ended, answered and deleted from outside. */
 export const endings: readonly Scenario[] = [
@@ -89,10 +96,7 @@ export const endings: readonly Scenario[] = [
   {
     name: 'a task is deleted at work, and another one takes its name',
     act: async (world) => {
-      await begin(world, keepsWorking);
-      await works(world);
-      await world.tasks.delete({ namespace: 'team', name: 'one' });
-      await world.until('all is gone', () => world.taskNames().length === 0 && world.sandboxes().length === 0);
+      await deleted(world);
       await world.create(newTask('one'));
       await works(world);
     },
@@ -104,12 +108,7 @@ export const endings: readonly Scenario[] = [
   {
     name: 'a task is deleted at work, and nothing is left',
     pairs: true,
-    act: async (world) => {
-      await begin(world, keepsWorking);
-      await works(world);
-      await world.tasks.delete({ namespace: 'team', name: 'one' });
-      await world.until('all is gone', () => world.taskNames().length === 0 && world.sandboxes().length === 0);
-    },
+    act: deleted,
     ends: (world) => expect([world.taskNames(), world.sandboxes()]).toEqual([[], []]),
   },
   {
@@ -126,7 +125,7 @@ export const endings: readonly Scenario[] = [
     name: 'a sandbox is kept after the end, then goes',
     act: async (world) => {
       await begin(world, obedient(succeeds), { retention: { sandboxSeconds: 10 } });
-      await world.until('it has ended', () => world.task('one').status?.finished === 'true');
+      await finished(world, 'one');
       await world.until('no sandbox is left', () => world.sandboxes().length === 0);
     },
     ends: (world) => expectEnd(world.task('one'), { phase: 'Succeeded' }, ['ChecksPassed']),

@@ -1,5 +1,4 @@
-import { findCondition, isNotFound, ResourceClient, type KubeObject, type Resource } from '@agentfleet/kube';
-import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import type { KubeObject, Resource } from '@agentfleet/kube';
 import { expect } from 'vitest';
 import { newPool, newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
 import { obedient, playWorkers, succeeds } from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
@@ -9,7 +8,7 @@ import { resources } from '../../../src/runtime/resources.ts';
 import { sweepEveryMs } from '../../../src/runtime/taskCensus.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
-import { over } from './steps.ts';
+import { answerWith, isReady, modelClient, models, oneWaits, over, patchPool, pools, remove } from './steps.ts';
 
 const digest = `sha256:${'c'.repeat(64)}`;
 const nextDigest = `sha256:${'d'.repeat(64)}`;
@@ -17,28 +16,12 @@ const nextDigest = `sha256:${'d'.repeat(64)}`;
 const specialist = { name: 'py', role: 'Specialist', domains: ['python'], engine: { type: 'Synth' } };
 const generalist = { name: 'gen', role: 'Generalist', domains: ['*'], engine: { type: 'Synth' }, replicas: 1 };
 
-const isReady = (object: ExpertPool | EnergyModel | undefined): boolean =>
-  object?.status?.observedGeneration === object?.metadata.generation &&
-  findCondition(object?.status?.conditions, 'Ready')?.status === 'True';
-
-const pools = (world: World): readonly ExpertPool[] => world.server.objects(resources.expertPools);
-const models = (world: World): readonly EnergyModel[] => world.server.objects(resources.energyModels);
-
 const poolIsReady = (world: World): Promise<void> => world.until('the pool is ready', () => isReady(pools(world)[0]));
 const modelIsReady = (world: World): Promise<void> =>
   world.until('the model is ready', () => isReady(models(world)[0]) && models(world)[0]?.status?.arms?.[0]?.digest === digest);
 
-const patchPool = (world: World, spec: object): Promise<ExpertPool> =>
-  new ResourceClient<ExpertPool>(world.transport, resources.expertPools).patch({ namespace: 'platform', name: 'coding' }, { spec });
-
 const names = (world: World, resource: Resource): readonly string[] =>
   world.server.objects(resource).map(({ metadata }: KubeObject) => `${metadata.namespace ?? ''}/${metadata.name}`);
-
-async function remove(world: World, resource: Resource, namespace: string, name: string): Promise<void> {
-  await new ResourceClient(world.transport, resource).delete({ namespace, name }).catch((error: unknown) => {
-    if (!isNotFound(error)) throw error;
-  });
-}
 
 /** A pool that is ready before anything counts. */
 async function withPool(world: World): Promise<void> {
@@ -48,8 +31,8 @@ async function withPool(world: World): Promise<void> {
 
 async function withModel(world: World): Promise<void> {
   Rollouts.join(world);
-  world.ask = () => Promise.resolve({ modelDigest: `sha256:${'f'.repeat(64)}`, shadow: null, about: { artifactDigest: digest } });
-  await new ResourceClient<EnergyModel>(world.transport, resources.energyModels).create(newModel());
+  answerWith(world, digest);
+  await modelClient(world).create(newModel());
 }
 
 /** Kinds that pools consist of, and kinds that stand for them elsewhere. */
@@ -59,7 +42,7 @@ const kinds = [resources.deployments, resources.services, resources.networkPolic
 export const fleet: readonly Scenario[] = [
   {
     name: 'a pool is brought up',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     act: async (world) => {
       Rollouts.join(world);
@@ -70,7 +53,7 @@ export const fleet: readonly Scenario[] = [
   },
   {
     name: 'an expert of a pool is exchanged, and its policy changes',
-    crew: 'all',
+    controllerSet: 'all',
     pool: { experts: [generalist, specialist] },
     prepare: withPool,
     act: async (world) => {
@@ -91,21 +74,21 @@ export const fleet: readonly Scenario[] = [
   },
   {
     name: 'a pool is deleted, and what stood for it goes',
-    crew: 'all',
+    controllerSet: 'all',
     pool: { sandbox: { warm: [{ namespace: 'team', replicas: 1 }] } },
     prepare: async (world) => {
       await withPool(world);
-      await world.until('one waits', () => world.waiting().length === 1);
+      await oneWaits(world);
     },
     act: async (world) => {
-      await remove(world, resources.expertPools, 'platform', 'coding');
+      await remove(world, resources.expertPools, 'coding');
       await world.until('nothing is left', () => kinds.every((kind) => names(world, kind).length === 0) && world.sandboxes().length === 0);
     },
     ends: (world) => expect(world.server.objects(resources.pods)).toEqual([]),
   },
   {
     name: 'a task comes to a namespace, runs, and goes with what it needed',
-    crew: 'all',
+    controllerSet: 'all',
     pool: {},
     prepare: withPool,
     act: async (world) => {
@@ -131,13 +114,13 @@ export const fleet: readonly Scenario[] = [
       const fresh = (): boolean => world.waiting().length === 2 && world.waiting().every(({ metadata }) => !before.has(metadata.uid));
       await world.until('others wait', fresh);
       await patchPool(world, { sandbox: { warm: [{ namespace: 'team', replicas: 1 }] } });
-      await world.until('one waits', () => world.waiting().length === 1);
+      await oneWaits(world);
     },
     ends: (world) => expect(world.sandboxes()).toHaveLength(1),
   },
   {
     name: 'a model is brought up',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     act: async (world) => {
       await withModel(world);
@@ -150,17 +133,17 @@ export const fleet: readonly Scenario[] = [
   },
   {
     name: 'a model changes its artifact and its thresholds, and goes',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     prepare: async (world) => {
       await withModel(world);
       await modelIsReady(world);
     },
     act: async (world) => {
-      const client = new ResourceClient<EnergyModel>(world.transport, resources.energyModels);
+      const client = modelClient(world);
       const at = { namespace: 'platform', name: 'judge' };
       // Another artifact, whose hash the spec demands: the old pods report the old one until they are replaced.
-      world.ask = () => Promise.resolve({ modelDigest: `sha256:${'f'.repeat(64)}`, shadow: null, about: { artifactDigest: nextDigest } });
+      answerWith(world, nextDigest);
       await client.patch(at, { spec: { artifact: { uri: 'builtin://features-v2', digest: nextDigest } } });
       await world.until(
         'the other artifact is reported',
@@ -170,7 +153,7 @@ export const fleet: readonly Scenario[] = [
       await world.until('they are in force', () => models(world)[0]?.status?.arms?.[0]?.thresholdsInForce.vetoBelowProbability === '0.2');
       await client.patch(at, { spec: { resources: { replicas: 2 } } });
       await world.until('two answer', () => models(world)[0]?.status?.ready === 2);
-      await remove(world, resources.energyModels, 'platform', 'judge');
+      await remove(world, resources.energyModels, 'judge');
       await world.until('nothing is left', () => kinds.every((kind) => names(world, kind).length === 0));
     },
     ends: (world) => expect(names(world, resources.pods)).toEqual([]),

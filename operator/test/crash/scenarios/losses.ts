@@ -1,20 +1,22 @@
 import { findCondition, ResourceClient } from '@agentfleet/kube';
+import { labels } from '@agentfleet/protocol/pool';
 import { expect } from 'vitest';
 import { newPool } from '../../../src/controllers/agenttask/testing/objects.ts';
 import { device, onGpu, slice } from '../../../src/controllers/placement/testing/box.ts';
 import { taint } from '../../../src/controllers/placement/testing/losses.ts';
-import { type Node, resources } from '../../../src/runtime/resources.ts';
+import { type Node, type Pod, resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
-import { isReady, pools, publishGpus } from './gpus.ts';
+import { publishGpus, slotOf } from './gpus.ts';
+import { isReady, pools } from './steps.ts';
 
-const slotOf = (world: World, item: string): string | undefined =>
-  pools(world)[0]?.status?.plan?.assignments.find((place) => place.item === item)?.slot;
 const phaseOf = (world: World, item: string): string | undefined =>
   pools(world)[0]?.status?.experts?.find(({ name }) => name === item)?.phase;
 
 const feasibleReason = (world: World): string | undefined =>
   findCondition(pools(world)[0]?.status?.conditions, 'PlacementFeasible')?.reason;
+const podsOf = (world: World, item: string): readonly Pod[] =>
+  world.server.objects(resources.pods).filter(({ metadata }) => metadata.labels?.[labels.expert] === item);
 const nodesOf = ({ transport }: World): ResourceClient<Node> => new ResourceClient(transport, resources.nodes);
 
 /** The driver publishes two GPUs, some of them sick. */
@@ -30,7 +32,7 @@ const expert = (name: string, role: string): object => ({ ...onGpu(name, role, '
 export const losses: readonly Scenario[] = [
   {
     name: 'a GPU is lost, the core takes the place of a specialist, and both have one in the end',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     prepare: async (world) => {
       await publishGpus(world);
@@ -55,13 +57,13 @@ export const losses: readonly Scenario[] = [
   },
   {
     name: 'a node is cordoned, an engine waits for it, and comes when it takes pods again',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     prepare: async (world) => {
       await publishGpus(world);
       await nodesOf(world).create({ metadata: { name: 'dgx-1' }, spec: { unschedulable: true } });
       await world.createPool(newPool({ experts: [expert('gen', 'Generalist')] }));
-      await world.until('the engine waits', () => feasibleReason(world) === 'NodeUnschedulable');
+      await world.until('the engine waits', () => feasibleReason(world) === 'NodeCordoned');
     },
     act: async (world) => {
       expect(slotOf(world, 'gen')).toBeUndefined();
@@ -72,6 +74,35 @@ export const losses: readonly Scenario[] = [
     },
     ends: (world) => {
       expect(feasibleReason(world)).toBe('Placed');
+    },
+  },
+  {
+    name: 'a node is drained, its engine runs there to its end, and goes to another node',
+    controllerSet: 'all',
+    pool: null,
+    prepare: async (world) => {
+      await publishGpus(world);
+      await new ResourceClient(world.transport, resources.resourceSlices).create(slice([device(2)], 'dgx-2'));
+      for (const name of ['dgx-1', 'dgx-2']) await nodesOf(world).create({ metadata: { name } });
+      await world.createPool(newPool({ experts: [expert('gen', 'Generalist')] }));
+      await world.until('it is ready', () => phaseOf(world, 'gen') === 'Ready');
+      expect(slotOf(world, 'gen')).toBe('dgx-1/gpu0');
+      await nodesOf(world).patch({ name: 'dgx-1' }, { spec: { unschedulable: true } });
+      await world.pass(10);
+      expect(podsOf(world, 'gen').map(({ spec }) => spec?.nodeName)).toEqual(['dgx-1']);
+    },
+    act: async (world) => {
+      const [pod] = podsOf(world, 'gen');
+      if (pod !== undefined) await world.pods.delete(pod.metadata, { gracePeriodSeconds: 0 });
+      // Long before everything is looked at anew.
+      await world.until('it has another place', () => slotOf(world, 'gen') === 'dgx-2/gpu0', 200);
+      await world.until('it runs there', () => phaseOf(world, 'gen') === 'Ready' && podsOf(world, 'gen').length === 1);
+      await nodesOf(world).patch({ name: 'dgx-1' }, { spec: { unschedulable: false } });
+    },
+    ends: (world) => {
+      expect(podsOf(world, 'gen').map(({ spec }) => spec?.nodeName)).toEqual(['dgx-2']);
+      expect(slotOf(world, 'gen')).toBe('dgx-2/gpu0');
+      expect(world.server.objects(resources.resourceClaims)).toHaveLength(1);
     },
   },
 ];

@@ -9,7 +9,8 @@ import { board, pluginNode } from '../../../src/controllers/placement/testing/pl
 import { type Deployment, type Node, type Pod, resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
-import { digest, guardSlots, isReady, models, remove } from './gpus.ts';
+import { digest, guardSlots } from './gpus.ts';
+import { answerWith, isReady, modelClient, models, remove } from './steps.ts';
 
 const gpus = 2;
 
@@ -51,14 +52,14 @@ function guardHolders(world: World, boards: ReadonlyMap<string, string>): void {
   world.history.onChange((kind) => {
     if (kind !== 'pods' && kind !== 'deployments.apps') return;
     const slots = reserve(world).flatMap((pod) => holderView(pod)?.slot ?? []);
-    if (new Set(slots).size < slots.length) world.watchman.fault(`two pods hold one slot: ${slots.join(', ')}`);
-    if (reserve(world).length - slots.length > 1) world.watchman.fault('two pods ask a node');
+    if (new Set(slots).size < slots.length) world.checker.fault(`two pods hold one slot: ${slots.join(', ')}`);
+    if (reserve(world).length - slots.length > 1) world.checker.fault('two pods ask a node');
     for (const { metadata, spec } of world.server.objects<Deployment>(resources.deployments)) {
       const own = spec?.template?.metadata?.annotations ?? {};
       if (own['agentfleet.dev/slot'] === undefined || spec?.replicas === 0) continue;
       const reported = boards.get(own['agentfleet.dev/gpu-holder'] ?? '');
       if (reported !== own['agentfleet.dev/gpu-uuid'])
-        world.watchman.fault(`${metadata.name} is on ${own['agentfleet.dev/gpu-uuid'] ?? 'no GPU'}`);
+        world.checker.fault(`${metadata.name} is on ${own['agentfleet.dev/gpu-uuid'] ?? 'no GPU'}`);
     }
   });
 }
@@ -73,13 +74,12 @@ async function furnish(world: World): Promise<void> {
   guardSlots(world);
   guardHolders(world, startKubelet(world));
   Rollouts.join(world);
-  world.ask = () => Promise.resolve({ modelDigest: `sha256:${'f'.repeat(64)}`, shadow: null, about: { artifactDigest: digest } });
+  answerWith(world, digest);
 }
 
 const create = (world: World, name: string, slot: string, namespace = 'platform'): Promise<unknown> => {
   const model = newModel({ resources: { slot, memory: { budget: '5Gi' } } });
-  const client = new ResourceClient<EnergyModel>(world.transport, resources.energyModels);
-  return client.create({ ...model, metadata: { name, namespace } });
+  return modelClient(world).create({ ...model, metadata: { name, namespace } });
 };
 const model = (world: World, name: string): EnergyModel | undefined => models(world).find(({ metadata }) => metadata.name === name);
 const place = (world: World, name: string) => model(world, name)?.status?.plan?.assignments[0];
@@ -96,7 +96,7 @@ async function loseHolder(world: World): Promise<void> {
 export const reservation: readonly Scenario[] = [
   {
     name: 'a model comes to a GPU, the pod that holds it is lost, and it goes',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     prepare: furnish,
     act: async (world) => {
@@ -114,7 +114,7 @@ export const reservation: readonly Scenario[] = [
 export const reservations: readonly Scenario[] = [
   {
     name: 'two models share what is held, its holder is lost, one moves, and another namespace follows them',
-    crew: 'all',
+    controllerSet: 'all',
     pool: null,
     prepare: furnish,
     act: async (world) => {
@@ -123,17 +123,14 @@ export const reservations: readonly Scenario[] = [
       const both = (): boolean => isReady(model(world, 'judge')) && isReady(model(world, 'second'));
       await world.until('both are ready', both);
       await loseHolder(world);
-      const client = new ResourceClient<EnergyModel>(world.transport, resources.energyModels);
       const resourcesOf = { replicas: 1, slot: 'dgx-1/gpu1', memory: { budget: '5Gi' } };
-      await client.patch({ namespace: 'platform', name: 'second' }, { spec: { resources: resourcesOf } });
+      await modelClient(world).patch({ namespace: 'platform', name: 'second' }, { spec: { resources: resourcesOf } });
       await world.until('one has moved', () => place(world, 'second')?.slot === 'dgx-1/gpu1' && both());
       await create(world, 'judge', 'dgx-1/gpu0', 'team');
       for (const name of ['judge', 'second']) await remove(world, resources.energyModels, name);
       const follower = (): EnergyModel | undefined => models(world).find(({ metadata }) => metadata.namespace === 'team');
       await world.until('the other namespace has it', () => isReady(follower()));
-      await client.delete({ namespace: 'team', name: 'judge' }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
+      await remove(world, resources.energyModels, 'judge', 'team');
       await world.until('nothing is held', () => reserve(world).length === 0);
     },
     ends: (world) => expect(world.server.objects(resources.deployments)).toEqual([]),

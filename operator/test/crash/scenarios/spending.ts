@@ -7,7 +7,7 @@ import { bookOf, spendingKey, type SpendingBook } from '../../../src/pools/spend
 import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
-import { begin, expectEnd, over } from './steps.ts';
+import { begin, expectEnd, keepsWorking, over, works } from './steps.ts';
 
 /** A window that does not end while a scenario runs. */
 const month = 2_678_400;
@@ -51,7 +51,7 @@ export const spending: readonly Scenario[] = [
         obedient((assignment, task) => (may ? succeeds(assignment, task) : working)),
       );
       await world.create(newTask('first'));
-      await world.until('the first one has begun', () => world.task('first').status?.run !== undefined);
+      await works(world, 'first');
       await world.create(newTask('second'));
       const reason = (): string | undefined => findCondition(world.task('second').status?.conditions, 'Scheduled')?.reason;
       await world.until('the second one is reported', () => reason() === 'SpendingCapReached');
@@ -69,11 +69,8 @@ export const spending: readonly Scenario[] = [
     name: 'a task that is deleted while it runs is charged at all that was set aside',
     pool: pool(100),
     act: async (world) => {
-      await begin(
-        world,
-        obedient(() => working),
-      );
-      await world.until('it has begun', () => world.task('one').status?.run !== undefined);
+      await begin(world, keepsWorking);
+      await works(world);
       await world.tasks.delete({ namespace: 'team', name: 'one' });
       await settled(world);
     },

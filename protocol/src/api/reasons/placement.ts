@@ -10,9 +10,13 @@ export const placementReasons = {
   LimitTooLow: ['An engine was given more memory than one process may take.', 'raise the limit in data.sharing, or give a smaller budget'],
   NextClaim: ['A change of sharing waits for the next claim.', 'annotate the ConfigMap as the message says to apply it now'],
   NoConflict: ['One stack hands out the GPUs.'],
+  NodeCordoned: [
+    'The node of the slot is cordoned: engines that run stay, none comes, and one that was evicted waits if it has no other place.',
+    'kubectl uncordon the node; or name a slot of another one, or none',
+  ],
   NodeUnschedulable: [
-    'The node of the slot is cordoned, or not ready: engines stay, and none comes.',
-    'uncordon the node, or see to it; or name a slot of another one',
+    'The node of the slot is not ready, or its memory or disk is full: engines stay, and none comes.',
+    'see to the node, or name a slot of another one',
   ],
   NoEffect: ['A line of data.sharing has no effect.', 'see the message'],
   NoGPUs: ['No GPU is known.', 'install a DRA driver or a device plugin'],

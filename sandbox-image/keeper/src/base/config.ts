@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
-import { ConfigError, oneOf, parsePath, reader, type Env } from '@agentfleet/protocol/environment';
+import { ConfigError, oneOf, parseFlag, parseListen, parsePath, reader, type Env, type Listen } from '@agentfleet/protocol/environment';
 import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { egressPort } from '@agentfleet/protocol/keeper';
+import { parseSubjects } from '@agentfleet/protocol/tokens';
 
 export interface Root {
   readonly name: string;
@@ -19,9 +20,9 @@ export interface Target {
 /** The keeper's configuration from its environment. */
 export interface Config {
   readonly version: string;
-  readonly listen: { readonly host: string; readonly port: number };
+  readonly listen: Listen;
   /** Address of the egress proxy for commands. */
-  readonly egress: { readonly host: string; readonly port: number };
+  readonly egress: Listen;
   readonly link: { readonly path: string; readonly key: string };
   readonly storeDir: string;
   /** Bytes that the store may hold; the kubelet evicts a pod, with its store, whose volume exceeds its size. Null = no limit. */
@@ -123,13 +124,6 @@ function text(value: string): string {
   return value;
 }
 
-function parseListen(value: string): Config['listen'] {
-  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
-  const port = Number(match?.[3]);
-  if (match === null || port > 65_535) throw new Error(`"${value}" is not an address; write [::]:7070 or 0.0.0.0:7070`);
-  return { host: match[1] ?? (match[2] || '::'), port };
-}
-
 function parseKey(value: string): string {
   if (value.length < 32) throw new Error('it is shorter than 32 characters; give both containers the same random text of at least 32');
   return value;
@@ -145,13 +139,6 @@ function parseRoots(value: string): readonly Root[] {
   const nested = roots.find((a) => roots.some((b) => a !== b && `${a.path}/`.startsWith(`${b.path}/`)));
   if (nested !== undefined) throw new Error(`${nested.path} lies inside another root; roots must be disjoint`);
   return roots;
-}
-
-function parseSubjects(value: string): readonly string[] {
-  const subjects = value.split(',').map((item) => item.trim());
-  const wrong = subjects.find((subject) => !/^system:serviceaccount:[^:\s]+:[^:\s]+$/.test(subject));
-  if (wrong !== undefined) throw new Error(`"${wrong}" is not a ServiceAccount; write system:serviceaccount:<namespace>:<name>`);
-  return subjects;
 }
 
 function parseTargets(value: string): readonly Target[] {
@@ -186,11 +173,6 @@ function clusterTargets(env: Env): readonly Target[] {
     ...(api ? [{ name: 'apiserver', host: api, port: Number(env['KUBERNETES_SERVICE_PORT'] ?? 443) }] : []),
     ...(kubelet ? [{ name: 'kubelet', host: kubelet, port: 10_250 }] : []),
   ];
-}
-
-function parseFlag(value: string): boolean {
-  if (value === 'true' || value === 'false') return value === 'true';
-  throw new Error(`"${value}" is neither true nor false`);
 }
 
 function parseBytes(value: string): number {

@@ -58,11 +58,8 @@ export class JournalArchive {
   async find(execId: string): Promise<{ readonly header: JournalHeader; readonly source: FollowSource } | null> {
     if (!idPattern.test(execId)) return null;
     const file = this.path(execId);
-    const there = await ifThere(stat(file));
-    const header = there === null ? null : await readHeader(file);
-    if (there === null || header === null) return null;
-    const source = { file, size: there.size, ended: true, changed: () => Promise.resolve(), cut: header.cut === true };
-    return { header, source };
+    const header = await ifThere(readHeader(file));
+    return header === null ? null : { header, source: { file, size: 0, ended: true, changed: () => Promise.resolve() } };
   }
 
   /** Execs on disk, for metrics. */
@@ -132,10 +129,10 @@ async function readHeader(file: string): Promise<JournalHeader | null> {
 }
 
 /** The end that a journal has as its last event; null where a full disk or a crash cut it off before. */
-export async function lastEvent(file: string, size: number): Promise<ExecEnd | null> {
+export async function lastEvent(file: string): Promise<ExecEnd | null> {
   const handle = await open(file, 'r');
   try {
-    const event = JSON.parse(await lastLine(handle, size)) as { readonly type: string };
+    const event = JSON.parse(await lastLine(handle, (await handle.stat()).size)) as { readonly type: string };
     return event.type === 'end' ? (event as ExecEnd) : null;
   } catch (error) {
     if (error instanceof SyntaxError) return null;
@@ -158,7 +155,7 @@ async function lastLine(handle: FileHandle, size: number): Promise<string> {
 }
 
 async function cutText(file: string, header: JournalHeader): Promise<string> {
-  const end = await lastEvent(file, (await stat(file)).size);
+  const end = await lastEvent(file);
   const lines = end === null ? [header] : [header, { ...end, dropped: end.bytes, cut: true, seq: 1 } satisfies ExecEnd];
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }

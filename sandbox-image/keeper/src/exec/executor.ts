@@ -22,47 +22,6 @@ interface Running {
   readonly finished: Promise<void>;
 }
 
-/** The commands that run: at most one that writes, and some that read. */
-class RunningCommands {
-  readonly #byId = new Map<string, Running>();
-
-  get(execId: string): Running | undefined {
-    return this.#byId.get(execId);
-  }
-
-  get all(): readonly Running[] {
-    return [...this.#byId.values()];
-  }
-
-  /** Id of the writing command, or else of the oldest. */
-  get first(): string | null {
-    return (this.#writer ?? this.all[0])?.command.id ?? null;
-  }
-
-  /** Whether one of the commands writes. */
-  get writes(): boolean {
-    return this.#writer !== undefined;
-  }
-
-  get #writer(): Running | undefined {
-    return this.all.find(({ command }) => command.plan.access === 'Write');
-  }
-
-  add(running: Running): void {
-    this.#byId.set(running.command.id, running);
-  }
-
-  delete(execId: string): void {
-    this.#byId.delete(execId);
-  }
-
-  /** @throws KeeperError `AF_BUSY` */
-  assertRoomForReader(): void {
-    const readers = this.all.filter(({ command }) => command.plan.access !== 'Write').length;
-    if (readers >= execBounds.readers) throw new KeeperError('AF_BUSY', `${readers} reading commands run, more are not let in`);
-  }
-}
-
 export interface ExecutorOptions {
   readonly defaults: ExecDefaults;
   readonly archive: JournalArchive;
@@ -97,7 +56,8 @@ const readersABI = 3;
 /** Runs commands, each id once: one that writes, and beside it some that only read. */
 export class Executor {
   readonly #options: ExecutorOptions;
-  readonly #running = new RunningCommands();
+  /** The commands that run, by id: at most one that writes, and some that read. */
+  readonly #running = new Map<string, Running>();
   #stopping = false;
 
   constructor(options: ExecutorOptions) {
@@ -106,7 +66,8 @@ export class Executor {
 
   /** Id of the command that runs; of several the one that writes. */
   get running(): string | null {
-    return this.#running.first;
+    const [oldest] = this.#running.values();
+    return (this.#writer ?? oldest)?.command.id ?? null;
   }
 
   /**
@@ -167,14 +128,14 @@ export class Executor {
 
   /** Ends the running command if an older epoch started it, and waits until it is gone. */
   async supersede(epoch: number): Promise<void> {
-    const older = this.#running.all.filter(({ command }) => command.epoch < epoch);
+    const older = [...this.#running.values()].filter(({ command }) => command.epoch < epoch);
     await Promise.all(older.map((running) => this.#end(running, 'Cancelled')));
   }
 
   /** Ends whatever runs and waits until it is gone. */
   async shutdown(): Promise<void> {
     this.#stopping = true;
-    await Promise.all(this.#running.all.map((running) => this.#end(running, 'Shutdown')));
+    await Promise.all(Array.from(this.#running.values(), (running) => this.#end(running, 'Shutdown')));
   }
 
   /** Handles a message of the link about a command. */
@@ -187,7 +148,11 @@ export class Executor {
 
   /** Handles the loss of the tools container, reported by the link. */
   toolsLost(): void {
-    for (const { command } of this.#running.all) command.lost();
+    for (const { command } of this.#running.values()) command.lost();
+  }
+
+  get #writer(): Running | undefined {
+    return [...this.#running.values()].find(({ command }) => command.plan.access === 'Write');
   }
 
   async #end(running: Running, reason: KillReason): Promise<void> {
@@ -211,7 +176,7 @@ export class Executor {
 
   async #admit({ access }: ExecPlan): Promise<void> {
     this.#options.log.assertWritable();
-    if (access === 'Write' && this.#running.writes) return; // the gate reports it
+    if (access === 'Write' && this.#writer !== undefined) return; // the gate reports it
     await this.#options.room.admit();
     await this.#options.quota.assertWithin();
   }
@@ -219,7 +184,8 @@ export class Executor {
   #enter({ frame, access }: ExecPlan): () => void {
     const { gate } = this.#options;
     if (access === 'Write') return gate.writer({ kind: 'command', name: frame.id });
-    this.#running.assertRoomForReader();
+    const readers = this.#running.size - (this.#writer === undefined ? 0 : 1);
+    if (readers >= execBounds.readers) throw new KeeperError('AF_BUSY', `${readers} reading commands run, more are not let in`);
     return gate.reading({ kind: 'reading command', name: frame.id });
   }
 
@@ -239,7 +205,7 @@ export class Executor {
         release();
       });
     const running = { command, journal, finished };
-    this.#running.add(running);
+    this.#running.set(command.id, running);
     return running;
   }
 

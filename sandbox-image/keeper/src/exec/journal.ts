@@ -195,11 +195,9 @@ export class Journal {
 /** A journal to read: a finished file, or one that still grows. */
 export interface FollowSource {
   readonly file: string;
-  /** Bytes of whole lines that can be read now. */
+  /** Bytes of whole lines that can be read now; once it has ended, the whole file can. */
   readonly size: number;
   readonly ended: boolean;
-  /** Its events are gone but for the end, which every reader still gets. */
-  readonly cut?: boolean;
   changed(): Promise<void>;
 }
 
@@ -215,33 +213,40 @@ const newline = 0x0a;
 const keepalive = Buffer.from('{"type":"keepalive"}\n');
 
 /**
- * Yields the event lines of a command from `from` until its end. Reads the journal file, never memory: a slow reader
- * costs one chunk, however much the command writes. A keepalive line is sent after 10 s without another.
+ * Yields the event lines of a command from `from` until its end; of a journal whose events were removed, the end. Reads the journal
+ * file, never memory: a slow reader costs one chunk, however much the command writes. A keepalive line is sent after 10 s without another.
  */
 export async function* follow(source: FollowSource, options: FollowOptions): AsyncGenerator<Buffer> {
   const handle = await open(source.file, 'r');
   try {
     let position = 0;
-    let skip = source.cut === true ? 1 : Math.max(options.from, 1);
+    let skip = Math.max(options.from, 1);
     for (;;) {
       // Both are read before the sizes are compared: a growth in between wakes this loop again.
       const change = source.changed();
-      const { ended, size } = source;
+      const { ended } = source;
+      const size = ended ? Number.POSITIVE_INFINITY : source.size;
       while (position < size) {
         options.signal.throwIfAborted();
         const chunk = await readChunk(handle, position, size);
         if (chunk.length === 0) return;
+        // The file shows it, not the source: it may have been cut before it was opened.
+        if (position === 0 && headerIn(chunk).cut === true) skip = 1;
         position += chunk.length;
         const cut = skipLines(chunk, skip);
         skip = cut.skip;
         if (cut.rest.length > 0) yield cut.rest;
       }
-      if (ended) return;
       if (!(await changesSoon(change, options))) yield keepalive;
     }
   } finally {
     await handle.close();
   }
+}
+
+/** The header of a journal, in its first chunk: it is written at once, and short. */
+function headerIn(chunk: Buffer): JournalHeader {
+  return JSON.parse(chunk.toString('utf8', 0, chunk.indexOf(newline))) as JournalHeader;
 }
 
 async function readChunk(handle: FileHandle, position: number, size: number): Promise<Buffer> {

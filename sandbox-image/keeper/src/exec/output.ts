@@ -221,7 +221,7 @@ export async function waitForEnd(
   try {
     for (;;) {
       const change = source.changed();
-      if (source.ended) return await lastEvent(source.file, source.size);
+      if (source.ended) return await lastEvent(source.file);
       if (late) return null;
       await Promise.race([change, over.promise]);
     }

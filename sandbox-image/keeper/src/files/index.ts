@@ -3,7 +3,7 @@ export { astEditFile, readLines, replaceInFile } from './replace.ts';
 export { listFiles, openFile, type OpenedFile } from './tree/look.ts';
 export { measureTree, packTree } from './pack.ts';
 export { resolveFolder } from './tree/resolve.ts';
-export { searchFiles } from './search/index.ts';
+export { searchFiles } from './search/search.ts';
 export { StagedFiles } from './staged.ts';
 export { syntaxCheck, SyntaxParser } from './syntax/index.ts';
 export { TreeWriter, type TreeCounts, unpackTree } from './treeWriter.ts';

@@ -68,10 +68,7 @@ export async function replaceInFile(
 ): Promise<FileReplaced> {
   const [old, fresh] = [bytesOf(edit.old, 'old'), bytesOf(edit.new, 'new')];
   const content = await readWhole(roots, edit.path, editBounds.fileBytes);
-  const previousSha256 = hash('sha256', content);
-  if (edit.expectedSha256 !== undefined && edit.expectedSha256 !== previousSha256) {
-    throw new KeeperError('AF_EDIT_STALE', `${edit.path} has the SHA-256 ${previousSha256}, not ${edit.expectedSha256}`);
-  }
+  const previousSha256 = knownDigest(edit, content);
   const at = onlyPlace(edit.path, content, old);
   const result = Buffer.concat([content.subarray(0, at), fresh, content.subarray(at + old.length)]);
   if (result.length > maxFileBytes) throw new KeeperError('AF_TOO_LARGE', `${edit.path} would have ${result.length} bytes`);
@@ -79,6 +76,13 @@ export async function replaceInFile(
   const syntax = await options.checkSyntax({ path: edit.path, before: content, after: result });
   const written = await writeFile(roots, edit.path, Readable.from([result]), { ...options, mode: null });
   return { ...written, syntax, previousSha256, line: lineOf(content, at) };
+}
+
+/** The digest of a file to edit. @throws KeeperError `AF_EDIT_STALE` when the caller expects another one */
+function knownDigest({ path, expectedSha256 }: ReplaceRequest | AstEditRequest, content: Buffer): string {
+  const found = hash('sha256', content);
+  if (expectedSha256 === undefined || expectedSha256 === found) return found;
+  throw new KeeperError('AF_EDIT_STALE', `${path} has the SHA-256 ${found}, not ${expectedSha256}`);
 }
 
 function bytesOf(text: string, field: string): Buffer {
@@ -166,13 +170,10 @@ interface AstEditRules extends Omit<WriteOptions, 'mode'> {
  * `AF_EDIT_SYNTAX`
  */
 export async function astEditFile(roots: readonly string[], edit: AstEditRequest, rules: AstEditRules): Promise<AstEditReport> {
-  for (const field of ['pattern', 'rewrite'] as const)
-    if (!edit[field].isWellFormed()) throw new KeeperError('AF_INVALID', `${field}: it holds half of a surrogate pair`);
+  for (const field of ['pattern', 'rewrite'] as const) bytesOf(edit[field], field);
   const language = languageFor(edit);
   const content = await readWhole(roots, edit.path, syntaxBounds.fileBytes);
-  const previousSha256 = hash('sha256', content);
-  if (edit.expectedSha256 !== undefined && edit.expectedSha256 !== previousSha256)
-    throw new KeeperError('AF_EDIT_STALE', `${edit.path} has the SHA-256 ${previousSha256}, not ${edit.expectedSha256}`);
+  const previousSha256 = knownDigest(edit, content);
   if (!isUtf8(content)) throw new KeeperError('AF_FILE_BINARY', `${edit.path} is not UTF-8 text`);
   const { text, ...counts } = await rewritten(edit, language, content.toString('utf8'), rules.parser);
   const result = Buffer.from(text, 'utf8');

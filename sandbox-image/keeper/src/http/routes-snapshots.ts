@@ -18,9 +18,8 @@ import { hideKeyLines } from '@agentfleet/protocol/redact';
 import { CURRENT, manifestText } from '../snapshot/index.ts';
 import { noteRaw, redacted } from './redacted.ts';
 import type { Validators } from './validation.ts';
-import type { Readable } from 'node:stream';
 import { exportParts } from '../durable/index.ts';
-import { holdUntilRead, streamOf } from './body.ts';
+import { holdUntilRead, streamOf, wholeOf } from './body.ts';
 
 interface ById {
   readonly Params: { readonly id: string };
@@ -158,7 +157,7 @@ export function durableRoutes(app: FastifyInstance, keeper: Keeper, validators: 
   );
 
   app.put('/adoption/objects', { bodyLimit: maxPartsBytes }, (request) =>
-    adopting(keeper, request, async () => adoptions.objects(await whole(streamOf(request, octets)))),
+    adopting(keeper, request, async () => adoptions.objects(await wholeOf(streamOf(request, octets), maxPartsBytes))),
   );
 
   app.put<ById>('/adoption/manifests/:id', { bodyLimit: maxManifestBytes }, (request) =>
@@ -179,17 +178,6 @@ async function adopting<T>({ parts: { fence, gate } }: Keeper, request: FastifyR
   } finally {
     release();
   }
-}
-
-async function whole(from: Readable): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of from as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxPartsBytes) throw new KeeperError('AF_TOO_LARGE', `more than ${maxPartsBytes} bytes were sent`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 function snapshotId(id: string): string {

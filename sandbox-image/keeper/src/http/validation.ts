@@ -26,43 +26,21 @@ import {
 } from '@agentfleet/protocol/keeper';
 import { KeeperError } from '../base/failure.ts';
 
-/** The schemas of the contract, compiled once per keeper. Nothing is coerced, removed or ignored. */
-export interface Validators {
-  readonly astEdit: (body: unknown) => AstEditRequest;
-  readonly adoption: (body: unknown) => AdoptionRequest;
-  readonly exec: (body: unknown) => ExecRequest;
-  readonly file: (query: unknown) => FileQuery;
-  readonly lines: (query: unknown) => LinesQuery;
-  readonly list: (query: unknown) => ListQuery;
-  readonly note: (body: unknown) => NoteRequest;
-  readonly output: (query: unknown) => OutputQuery;
-  readonly parts: (body: unknown) => PartsRequest;
-  readonly patch: (body: unknown) => PatchRequest;
-  readonly range: (query: unknown) => RangeQuery & { to: string };
-  readonly replace: (body: unknown) => ReplaceRequest;
-  readonly search: (query: unknown) => SearchQuery;
-  readonly session: (body: unknown) => SessionRequest;
-  readonly sessionRun: (body: unknown) => SessionRunRequest;
-  readonly secrets: (body: unknown) => SecretsRequest;
-  readonly snapshot: (body: unknown) => SnapshotRequest;
-  readonly stdin: (query: unknown) => StdinQuery;
-  readonly terminal: (body: unknown) => TerminalSize;
-  readonly tree: (query: unknown) => TreeQuery;
-  readonly wait: (query: unknown) => WaitQuery;
-}
+/** Checks by the schemas of the contract, compiled once per keeper. Nothing is coerced, removed or ignored. */
+export type Validators = ReturnType<typeof compileValidators>;
 
 /**
  * The schemas of commands are compiled at once, as the first command must not wait for them; each other one when it is first
  * asked for: a keeper that waits for its task holds none that it does not need.
  */
-export function compileValidators(): Validators {
+export function compileValidators() {
   const ajv = new Ajv({ ...ourSchemas, useDefaults: true, verbose: true });
   const execCode = check(ajv.compile<ExecRequest>(ExecCodeRequest));
   const shell = check(ajv.compile<ExecRequest>(ShellRequest));
   return {
     adoption: lazyCheck(() => ajv.compile<AdoptionRequest>(AdoptionRequest)),
     astEdit: lazyCheck(() => ajv.compile<AstEditRequest>(AstEditRequest)),
-    exec: (body) => (toolOf(body) === 'Shell' ? shell(body) : execCode(body)),
+    exec: (body: unknown): ExecRequest => (toolOf(body) === 'Shell' ? shell(body) : execCode(body)),
     file: lazyCheck(() => ajv.compile<FileQuery>(FileQuery)),
     lines: lazyCheck(() => ajv.compile<LinesQuery>(LinesQuery)),
     list: lazyCheck(() => ajv.compile<ListQuery>(ListQuery)),
@@ -73,9 +51,9 @@ export function compileValidators(): Validators {
     range: lazyCheck(() => ajv.compile<RangeQuery & { to: string }>(RangeQuery)),
     replace: lazyCheck(() => ajv.compile<ReplaceRequest>(ReplaceRequest)),
     search: lazyCheck(() => ajv.compile<SearchQuery>(SearchQuery)),
+    secrets: lazyCheck(() => ajv.compile<SecretsRequest>(SecretsRequest)),
     session: lazyCheck(() => ajv.compile<SessionRequest>(SessionRequest)),
     sessionRun: lazyCheck(() => ajv.compile<SessionRunRequest>(SessionRunRequest)),
-    secrets: lazyCheck(() => ajv.compile<SecretsRequest>(SecretsRequest)),
     snapshot: lazyCheck(() => ajv.compile<SnapshotRequest>(SnapshotRequest)),
     stdin: lazyCheck(() => ajv.compile<StdinQuery>(StdinQuery)),
     terminal: lazyCheck(() => ajv.compile<TerminalSize>(TerminalSize)),

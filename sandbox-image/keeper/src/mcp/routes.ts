@@ -5,7 +5,7 @@ import { epochHeader, mcpPath, patchBounds } from '@agentfleet/protocol/keeper';
 import { newExecId } from '../client/client.ts';
 import { KeeperError } from '../base/failure.ts';
 import type { Keeper } from '../keeper/keeper.ts';
-import { loadMcpLibrary, McpFacade } from './index.ts';
+import { McpFacade, type McpLibrary } from './facade.ts';
 import { compileCheck } from '../http/index.ts';
 
 const bodyLimit = 2 * patchBounds.diffBytes + 1024 * 1024;
@@ -35,9 +35,12 @@ export function mcpRoutes(app: FastifyInstance, keeper: Keeper): void {
   });
 }
 
-/** The library is loaded when it is needed: an idle keeper stays small. */
+/** The SDK, which is large, is loaded with the first request for it: an idle keeper stays small. In the image it is a bundle beside the keeper's. */
 async function open(keeper: Keeper): Promise<McpFacade> {
-  return new McpFacade({ library: await loadMcpLibrary(), keeper, newId: newExecId, compile: compileCheck });
+  const file = import.meta.url.endsWith('.ts') ? './library.ts' : './keeper-mcp.js';
+  // Not a literal, because the bundler would include it.
+  const library = (await import(/* @vite-ignore */ new URL(file, import.meta.url).href)) as McpLibrary;
+  return new McpFacade({ library, keeper, newId: newExecId, compile: compileCheck });
 }
 
 /**

@@ -64,13 +64,18 @@ function negationWeight(condition: SyntaxNode, holder: SyntaxNode): number {
 }
 
 function negated(node: SyntaxNode): readonly SyntaxNode[] {
-  if (node.type === 'binary_expression') {
-    const isBoolean = node.children.some((child) => child.type === '&&' || child.type === '||');
-    return isBoolean ? node.namedChildren.map(unwrap) : [];
-  }
+  return truths(node).filter(
+    ({ type }) => node.type === 'binary_expression' || !/^(statement_block|number|string|template_string|object|array)$/.test(type),
+  );
+}
+
+/** The operands of a sign of logic; else what a node tests or returns. */
+function truths(node: SyntaxNode): readonly SyntaxNode[] {
+  if (node.type === 'binary_expression')
+    return node.children.some((child) => /^(&&|\|\|)$/.test(child.type)) ? node.namedChildren.map(unwrap) : [];
   const value =
     node.type === 'return_statement' ? node.namedChildren[0] : node.type === 'arrow_function' ? node.child('body') : conditionOf(node);
-  return value == null || /^(statement_block|number|string|template_string|object|array)$/.test(value.type) ? [] : [value];
+  return value == null ? [] : [value];
 }
 
 /** A test for truth where 0, the empty text or an empty list are meant otherwise. */
@@ -79,7 +84,7 @@ const truthiness: Operator = {
   prior: 0.6,
   on: ['if_statement', 'while_statement', 'ternary_expression', 'binary_expression', 'arrow_function', 'return_statement'],
   *propose(node, file) {
-    for (const condition of tested(node)) {
+    for (const condition of truths(node).map(unwrap)) {
       const negated = condition.type === 'unary_expression' && condition.children[0]?.type === '!';
       const value = negated ? condition.child('argument') : condition;
       if (value === null || !/^(identifier|member_expression|subscript_expression|call_expression)$/.test(value.type)) continue;
@@ -88,14 +93,6 @@ const truthiness: Operator = {
     }
   },
 };
-
-function tested(node: SyntaxNode): readonly SyntaxNode[] {
-  if (node.type === 'binary_expression')
-    return node.children.some((child) => /^(&&|\|\|)$/.test(child.type)) ? node.namedChildren.map(unwrap) : [];
-  const value =
-    node.type === 'return_statement' ? node.namedChildren[0] : node.type === 'arrow_function' ? node.child('body') : conditionOf(node);
-  return value == null ? [] : [unwrap(value)];
-}
 
 function tests(value: SyntaxNode, negated: boolean, file: ScriptFile): readonly (readonly [string, number])[] {
   const kind = file.kind(value);

@@ -1,3 +1,4 @@
+import { named } from '../language/forms.ts';
 import { calledName, type SyntaxNode } from './syntax.ts';
 
 /** Most likely type of a value, by how it is made and used. */
@@ -17,20 +18,16 @@ const literals: Readonly<Record<string, Kind>> = {
   update_expression: 'number',
 };
 
-function named(kind: Kind, ...names: readonly string[]): readonly (readonly [string, Kind])[] {
-  return names.map((name) => [name, kind]);
-}
-
 const calls = new Map<string, Kind>([
-  ...named('number', 'Number', 'parseInt', 'parseFloat', 'floor', 'ceil', 'round', 'trunc', 'abs', 'max', 'min', 'indexOf', 'lastIndexOf'),
-  ...named('number', 'findIndex', 'now', 'getTime', 'charCodeAt', 'codePointAt', 'pow', 'sqrt', 'sign', 'localeCompare'),
-  ...named('string', 'String', 'join', 'trim', 'toLowerCase', 'toUpperCase', 'padStart', 'padEnd', 'replace', 'replaceAll', 'substring'),
-  ...named('string', 'toString', 'toFixed', 'repeat', 'charAt', 'toISOString', 'trimStart', 'trimEnd', 'stringify'),
-  ...named('array', 'split', 'map', 'filter', 'keys', 'values', 'entries', 'sort', 'toSorted', 'from', 'flat', 'flatMap', 'splice'),
-  ...named('array', 'reverse', 'toReversed', 'Array', 'fill'),
-  ...named('boolean', 'includes', 'has', 'startsWith', 'endsWith', 'some', 'every', 'test', 'isArray', 'Boolean', 'isInteger', 'isNaN'),
-  ...named('map', 'Map', 'WeakMap'),
-  ...named('set', 'Set', 'WeakSet'),
+  ...named('number', 'Number parseInt parseFloat floor ceil round trunc abs max min indexOf lastIndexOf'),
+  ...named('number', 'findIndex now getTime charCodeAt codePointAt pow sqrt sign localeCompare'),
+  ...named('string', 'String join trim toLowerCase toUpperCase padStart padEnd replace replaceAll substring'),
+  ...named('string', 'toString toFixed repeat charAt toISOString trimStart trimEnd stringify'),
+  ...named('array', 'split map filter keys values entries sort toSorted from flat flatMap splice'),
+  ...named('array', 'reverse toReversed Array fill'),
+  ...named('boolean', 'includes has startsWith endsWith some every test isArray Boolean isInteger isNaN'),
+  ...named('map', 'Map WeakMap'),
+  ...named('set', 'Set WeakSet'),
 ]);
 
 const booleanSigns = new Set(['<', '<=', '>', '>=', '==', '!=', '===', '!==', 'in', 'instanceof', '!']);
@@ -77,40 +74,12 @@ export function kindOfType(annotation: SyntaxNode | null): Kind | null {
 }
 
 const methods = new Map<string, Kind>([
-  ...named(
-    'array',
-    'push',
-    'pop',
-    'shift',
-    'unshift',
-    'splice',
-    'sort',
-    'map',
-    'filter',
-    'forEach',
-    'reduce',
-    'some',
-    'every',
-    'join',
-    'find',
-  ),
-  ...named('array', 'flatMap', 'findIndex', 'reverse', 'toSorted'),
-  ...named('map', 'get', 'set'),
+  ...named('array', 'push pop shift unshift splice sort map filter forEach reduce some every join find'),
+  ...named('array', 'flatMap findIndex reverse toSorted'),
+  ...named('map', 'get set'),
   ...named('set', 'add'),
-  ...named(
-    'string',
-    'trim',
-    'split',
-    'toLowerCase',
-    'toUpperCase',
-    'startsWith',
-    'endsWith',
-    'charAt',
-    'charCodeAt',
-    'padStart',
-    'replace',
-  ),
-  ...named('string', 'match', 'substring', 'replaceAll', 'repeat'),
+  ...named('string', 'trim split toLowerCase toUpperCase startsWith endsWith charAt charCodeAt padStart replace'),
+  ...named('string', 'match substring replaceAll repeat'),
   ...named('number', 'toFixed'),
 ]);
 

@@ -15,7 +15,6 @@ interface Binding {
   /** Expression of its value. */
   readonly value: SyntaxNode | null;
   reads: number;
-  writes: number;
 }
 
 /** Names of one block, function or module. */
@@ -31,7 +30,7 @@ class Scope {
 
   declare(name: string, declared: Declared, boundAt: number, kind: Kind = 'unknown', value: SyntaxNode | null = null): void {
     const known = this.names.get(name);
-    if (known === undefined) this.names.set(name, { name, declared, kind, boundAt, value, reads: 0, writes: 0 });
+    if (known === undefined) this.names.set(name, { name, declared, kind, boundAt, value, reads: 0 });
     else if (known.kind === 'unknown') known.kind = kind;
   }
 
@@ -188,9 +187,8 @@ export interface NameInfo {
   readonly boundAt: number;
   /** Expression of its value, if there is exactly one. */
   readonly value: SyntaxNode | null;
-  /** Number of reads in the file, and of writes after its declaration. */
+  /** Number of reads in the file; `n += 1` is none. */
   readonly reads: number;
-  readonly writes: number;
 }
 
 /** Reports whether the node is a name that is read: neither a binding, a property nor a label. */
@@ -245,9 +243,8 @@ export class Names {
     if (!read && !bound) return;
     const binding = scopeAt(node, this.#scopes)?.resolve(node.text);
     if (binding == null) return;
-    if (bound && node.ancestor('variable_declarator', 'assignment_expression')?.type === 'assignment_expression') binding.writes += 1;
-    if (read && /^(update|augmented_assignment)_expression$/.test(node.parent?.type ?? '') && node.field !== 'right') binding.writes += 1;
-    else if (read) binding.reads += 1;
+    const changes = /^(update|augmented_assignment)_expression$/.test(node.parent?.type ?? '') && node.field !== 'right';
+    if (read && !changes) binding.reads += 1;
     if (binding.kind === 'unknown') binding.kind = kindByUse(node);
   }
 }
@@ -262,6 +259,6 @@ function visible(scope: Scope): readonly NameInfo[] {
   return [...found.values()];
 }
 
-function infoOf({ name, kind, declared, boundAt, value, reads, writes }: Binding, local: boolean): NameInfo {
-  return { name, kind, declared, local, boundAt, value, reads, writes };
+function infoOf({ name, kind, declared, boundAt, value, reads }: Binding, local: boolean): NameInfo {
+  return { name, kind, declared, local, boundAt, value, reads };
 }

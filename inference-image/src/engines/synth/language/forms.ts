@@ -190,6 +190,11 @@ export function* likeliest<Info>(
   for (const { info, weight } of weighed.slice(0, 16)) if (weight > 0.02) yield made(info, weight);
 }
 
+/** The entries of a table of kinds, for names with spaces between. */
+export function named<Kind extends string>(kind: Kind, names: string): readonly (readonly [name: string, Kind])[] {
+  return names.split(' ').map((name) => [name, kind]);
+}
+
 /** Weights of replacement names, by their relation to the original. */
 export const boosts = { unread: 4, derived: 2, sibling: 2, misfit: 0.03 } as const;
 

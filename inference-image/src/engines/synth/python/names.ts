@@ -1,5 +1,5 @@
 import type { SyntaxNode } from '../language/syntax.ts';
-import { isConstant } from '../language/forms.ts';
+import { isConstant, named } from '../language/forms.ts';
 
 /** The statement that holds the node: the nearest node directly inside a block or the module. */
 export function statementOf(node: SyntaxNode): SyntaxNode | null {
@@ -61,17 +61,13 @@ const literalKinds: Readonly<Record<string, Kind>> = {
   lambda: 'callable',
 };
 
-function named(kind: Kind, names: readonly string[]): readonly (readonly [string, Kind])[] {
-  return names.map((name) => [name, kind]);
-}
-
 const callKinds = new Map<string, Kind>([
-  ...named('number', ['len', 'int', 'float', 'sum', 'abs', 'round', 'ord']),
-  ...named('string', ['str', 'repr', 'join', 'strip', 'lower', 'upper', 'replace']),
-  ...named('list', ['list', 'sorted', 'split', 'splitlines']),
-  ...named('dict', ['dict', 'defaultdict', 'Counter', 'OrderedDict']),
-  ...named('set', ['set', 'frozenset']),
-  ...named('bool', ['isinstance', 'any', 'all', 'isdigit', 'startswith', 'endswith']),
+  ...named('number', 'len int float sum abs round ord'),
+  ...named('string', 'str repr join strip lower upper replace'),
+  ...named('list', 'list sorted split splitlines'),
+  ...named('dict', 'dict defaultdict Counter OrderedDict'),
+  ...named('set', 'set frozenset'),
+  ...named('bool', 'isinstance any all isdigit startswith endswith'),
 ]);
 
 /** Kind of an expression by its own form. */
@@ -214,10 +210,10 @@ function useKinds(scope: SyntaxNode, kinds: Map<string, Binding>): void {
 }
 
 const methodKinds = new Map<string, Kind>([
-  ...named('list', ['append', 'extend', 'insert', 'sort']),
-  ...named('dict', ['items', 'keys', 'values', 'setdefault', 'get']),
-  ...named('string', ['strip', 'split', 'lower', 'upper', 'startswith', 'isdigit', 'splitlines']),
-  ['add', 'set'],
+  ...named('list', 'append extend insert sort'),
+  ...named('dict', 'items keys values setdefault get'),
+  ...named('string', 'strip split lower upper startswith isdigit splitlines'),
+  ...named('set', 'add'),
 ]);
 
 function usedKind(node: SyntaxNode): Kind {

@@ -38,13 +38,7 @@ export function newTask(name: string, spec: Fields = {}, metadata: Fields = {}):
   ) as AgentTask;
 }
 
-const defineTask = defineResource({
-  group: 'agentfleet.dev',
-  version: 'v1alpha1',
-  plural: agentTask.plural,
-  kind: agentTask.kind,
-  namespaced: true,
-});
+const defineTask = defineResource('agentfleet.dev/v1alpha1', agentTask.kind, agentTask.plural);
 
 /** The pool of the tests: platform/coding, open to all namespaces. */
 export function newPool(spec: Fields = {}, name = 'coding'): ExpertPool {

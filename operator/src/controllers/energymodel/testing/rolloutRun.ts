@@ -28,7 +28,7 @@ export class RolloutRun {
     pool: Readonly<Record<string, unknown>> = {},
   ): Promise<RolloutRun> {
     const named = { energyModelRef: { name: 'judge' }, ...pool };
-    const world = await World.start({ crew: 'all', seed: 1, pool: named, fate: () => undefined });
+    const world = await World.start({ controllerSet: 'all', seed: 1, pool: named, injection: () => undefined });
     Rollouts.join(world);
     world.ask = verifiers(world.server, reported);
     const run = new RolloutRun(world);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isConflict, isNotFound, leases, ResourceClient, type Lease } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
+import { nodeOfSlot, slotLabel, valuesIn } from '../../../placement/index.ts';
 import { type Deployment, type Pod, resources } from '../../../runtime/resources.ts';
 import type { Stage } from '../../agenttask/testing/stage.ts';
 
@@ -58,10 +59,15 @@ export class Rollouts {
     const { labels: own = {}, annotations = {} } = spec?.template?.metadata ?? {};
     const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'Deployment', name: metadata.name, uid, controller: true }];
     const { containers = [], serviceAccountName } = spec?.template?.spec ?? {};
+    const [slot] = valuesIn(annotations[slotLabel]);
     const slim = containers.map(({ name: container, image = '' }) => ({ name: container, image }));
     await this.#pods.create({
       metadata: { name, namespace, labels: { ...own }, annotations: { ...annotations }, ownerReferences },
-      spec: { nodeName: 'n1', containers: slim, ...(serviceAccountName === undefined ? {} : { serviceAccountName }) },
+      spec: {
+        nodeName: slot === undefined ? 'n1' : nodeOfSlot(slot),
+        containers: slim,
+        ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
+      },
     });
     const status = { phase: 'Running', podIP: addressOf(name), conditions: [{ type: 'Ready', status: 'True' }] };
     await this.#pods.patch({ namespace, name }, { status }, { subresource: 'status' });

@@ -55,7 +55,15 @@ export interface PlanSlot {
   readonly fault:
     | {
         readonly reason:
-          'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'SlotPartitioned' | 'SlotPending' | 'SlotNotHeld' | 'NodeUnschedulable' | 'Conflict';
+          | 'SlotTainted'
+          | 'SlotGone'
+          | 'SlotRebound'
+          | 'SlotPartitioned'
+          | 'SlotPending'
+          | 'SlotNotHeld'
+          | 'NodeCordoned'
+          | 'NodeUnschedulable'
+          | 'Conflict';
         readonly message: string;
       }
     | undefined;
@@ -104,7 +112,7 @@ export interface Inventory {
 }
 
 /** Place that an engine may have that is tried beside the one that serves. */
-export interface CanaryWish {
+export interface CanaryRequest {
   /** Item of the one that serves; undefined when it has none. */
   readonly beside: string | undefined;
   /** Whether the spec names another place for it than for the one that serves: then it goes nowhere else. */
@@ -112,7 +120,7 @@ export interface CanaryWish {
 }
 
 /** An engine that is to sit on a GPU. */
-export interface Wish {
+export interface PlacementRequest {
   readonly item: string;
   readonly demand: Demand;
   /** Its pods. */
@@ -126,8 +134,12 @@ export interface Wish {
   readonly among?: readonly string[];
   /** Whether it stays on a sound slot for as long as it has one, whatever the spec names: where a revision came up. */
   readonly stays?: boolean;
+  /** Whether its pods are gone from the cordoned node on which it has its place: it goes elsewhere, or waits for the node. */
+  readonly drained?: boolean;
+  /** Whether its weights are on a volume that one node mounts at a time: it leaves no node for being drained. */
+  readonly bound?: boolean;
   /** Set for one that is tried: it comes last and moves no other. */
-  readonly canary?: CanaryWish;
+  readonly canary?: CanaryRequest;
   /** Bytes that it needs beyond the estimate, as its engine reports: kept free where there is room. */
   readonly more?: number;
   readonly rank: Rank;
@@ -146,7 +158,7 @@ export interface Owner {
   readonly object: KubeObject & { readonly status?: ExpertPool['status'] | EnergyModel['status'] };
   readonly namespace: string;
   readonly name: string;
-  readonly wishes: readonly Wish[];
+  readonly requests: readonly PlacementRequest[];
   readonly traffic: readonly Traffic[];
   readonly mode: Mode | 'Auto';
   readonly nvlink: NvlinkRule;

@@ -66,6 +66,26 @@ describe('several engines on a GPU of the device plugin', () => {
     ]);
   });
 
+  test('leave a node that is drained, and the pod that holds their GPU there ends after them', () => {
+    const pool = gpuPool('p', [onGpu('gen', 'Generalist', '5Gi'), onGpu('py', 'Specialist', '5Gi')]);
+    const nodes = (closed: boolean) => [{ ...pluginNode(), spec: { unschedulable: closed } }, pluginNode('one', 4, 'dgx-2')];
+    box = new PluginBox({ pools: [pool] }, { nodes: nodes(false) }).rest();
+    const before = plan(box);
+    expect(before?.assignments.every(({ slot, admitted }) => slot.startsWith('dgx-1/') && admitted)).toBe(true);
+    const [held] = box.holders;
+    box.inUse.add(held?.metadata.uid ?? '');
+    box.snapshot = { ...box.snapshot, cluster: { ...box.snapshot.cluster, nodes: nodes(true) } };
+    expect(plan(box.rest())).toEqual(before);
+    box.snapshot = { ...box.snapshot, runs: (_, { slot }) => slot.startsWith('dgx-2/') };
+    box.rest();
+    expect(plan(box)).toMatchObject({ mode: 'Reservation' });
+    expect(plan(box)?.assignments.every(({ slot, admitted, holder }) => slot.startsWith('dgx-2/') && admitted && holder)).toBe(true);
+    expect(box.holders).toContainEqual(held);
+    box.inUse.clear();
+    box.rest();
+    expect(box.holders.map(({ spec }) => JSON.stringify(spec)).join(' ')).not.toContain('dgx-1');
+  });
+
   test('wait when the pod that holds it is lost, and start with the next one on the same board', () => {
     const [lost] = box.holders;
     box.lose(lost!);

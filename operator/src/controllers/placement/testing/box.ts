@@ -90,6 +90,7 @@ export function snapshot(parts: Partial<PlacementSnapshot> = {}): PlacementSnaps
     claims: [],
     progress: () => 'Ready',
     present: () => false,
+    runs: () => true,
     revisions,
     inUse: new Set(),
     probe: undefined,

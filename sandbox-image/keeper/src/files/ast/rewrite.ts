@@ -26,24 +26,18 @@ const metaPattern = /\$\$\$([A-Z_][A-Z0-9_]*)?|\$([A-Z_][A-Z0-9_]*)/g;
 const placeholder = /^AF(V|M)_([A-Z0-9_]*)$/;
 const maxDepth = 200;
 
+const script = [
+  ['', '\n'],
+  ['(', ')'],
+  ['class A {\n', '\n}'],
+] as const;
+
 /** Code around a pattern that makes it parse where it does not by itself; the first that does is taken. */
 const contexts: Readonly<Record<AstLanguage, readonly (readonly [string, string])[]>> = {
   python: [['', '\n']],
-  javascript: [
-    ['', '\n'],
-    ['(', ')'],
-    ['class A {\n', '\n}'],
-  ],
-  typescript: [
-    ['', '\n'],
-    ['(', ')'],
-    ['class A {\n', '\n}'],
-  ],
-  tsx: [
-    ['', '\n'],
-    ['(', ')'],
-    ['class A {\n', '\n}'],
-  ],
+  javascript: script,
+  typescript: script,
+  tsx: script,
   go: [
     ['', '\n'],
     ['package p\nfunc f() {\n', '\n}\n'],
@@ -230,8 +224,8 @@ function fill(rewrite: string, valueOf: (name: string) => string, indent: string
 }
 
 /** A structural edit of one text. */
-interface RewriteJob {
-  readonly grammar: string;
+export interface RewriteJob {
+  readonly grammar: AstLanguage;
   readonly text: string;
   readonly pattern: string;
   readonly rewrite: string;
@@ -255,10 +249,10 @@ interface Match {
   readonly bound: Bindings;
 }
 
-/** Replaces all matches, in document order; only the matched ranges change. */
+/** Replaces all matches, in document order; only the matched ranges change. Pure but for the parser; runs in its thread. */
 export function rewriteTree(job: RewriteJob, parse: ParseText): Rewritten {
   try {
-    const pattern = parsePattern(job.pattern, job.grammar as AstLanguage, parse);
+    const pattern = parsePattern(job.pattern, job.grammar, parse);
     assertBound(job.rewrite, job.pattern);
     const matcher = new Matcher(pattern, job.text);
     const tree = parse(job.text);

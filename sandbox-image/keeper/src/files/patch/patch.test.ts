@@ -237,3 +237,46 @@ describe('a patch that fails changes nothing', () => {
     await refused(`${header('f')}${second}`, 'AF_FILE_NOT_FOUND', /there is no folder/, { path: join(root, 'none') });
   });
 });
+
+describe('a diff', () => {
+  it('without prefixes is taken with strip 0', async () => {
+    await put('f', 'a\n');
+    await patch('--- f\t2026-01-01\n+++ f\t2026-01-01\n@@ -1 +1 @@\n-a\n+b\n', { strip: 0 });
+    expect(await read('f')).toBe('b\n');
+  });
+
+  it('of random pieces is applied or refused with a code, never half', async () => {
+    await put('f', 'a\nb\n');
+    const piece = fc.constantFrom(
+      '--- a/f',
+      '+++ b/f',
+      '@@ -1 +1 @@',
+      '@@ -1,2 +1,2 @@',
+      ' a',
+      '-a',
+      '+c',
+      ' b',
+      '',
+      '\\ No newline',
+      'rename from f',
+      'rename to g',
+      'diff --git a/f b/f',
+      'deleted file mode 100644',
+      '--- /dev/null',
+      '+++ /dev/null',
+      '+++ b/h',
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { minLength: 1, maxLength: 14 }), async (pieces) => {
+        await rm(root, { recursive: true, force: true });
+        await put('f', 'a\nb\n');
+        const before = listing();
+        const outcome = await (async () => patch(pieces.join('\n')))().catch((error: unknown) => error);
+        if (!(outcome instanceof Error)) return;
+        expect((outcome as { code?: string }).code).toMatch(/^AF_(PATCH_|INVALID)/);
+        expect(listing()).toBe(before);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});

@@ -6,7 +6,7 @@ import { lookBounds, type SearchQuery } from '@agentfleet/protocol/keeper';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock, type Clock } from '../../base/clock.ts';
-import { searchFiles } from './index.ts';
+import { searchFiles } from './search.ts';
 import { globPattern, regexPattern } from './search.ts';
 
 let dir: string;

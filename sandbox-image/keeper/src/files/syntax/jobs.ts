@@ -1,4 +1,4 @@
-import type { Rewritten } from '../ast/index.ts';
+import type { RewriteJob, Rewritten } from '../ast/rewrite.ts';
 import type { GrammarName } from './languages.ts';
 
 /** An error or missing node: line and column from 1, and the text of its line. */
@@ -17,15 +17,7 @@ export interface Faults {
 
 /** Requests to the parser's thread. */
 export type Job =
-  | { readonly kind: 'Faults'; readonly grammar: GrammarName; readonly text: string }
-  | {
-      readonly kind: 'Rewrite';
-      readonly grammar: GrammarName;
-      readonly text: string;
-      readonly pattern: string;
-      readonly rewrite: string;
-      readonly max: number;
-    };
+  { readonly kind: 'Faults'; readonly grammar: GrammarName; readonly text: string } | ({ readonly kind: 'Rewrite' } & RewriteJob);
 
 /** The answer by the kind of the job. */
 export interface Answers {

@@ -20,18 +20,16 @@ const CURES: Record<SnapshotErrorCode, string> = {
   AF_RESTORE_MISMATCH: 'make sure that no process writes to the tree and run the same restore again',
 };
 
-/** Every failure that callers are meant to distinguish. `details` is safe to show to users. */
+/** Every failure that callers are meant to distinguish. */
 export class SnapshotError extends Error {
   readonly code: SnapshotErrorCode;
   readonly cure: string;
-  readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(code: SnapshotErrorCode, message: string, options: { cause?: unknown; details?: Record<string, unknown> } = {}) {
+  constructor(code: SnapshotErrorCode, message: string, options: { cause?: unknown } = {}) {
     super(message, { cause: options.cause });
     this.name = 'SnapshotError';
     this.code = code;
     this.cure = CURES[code];
-    this.details = options.details ?? {};
   }
 }
 

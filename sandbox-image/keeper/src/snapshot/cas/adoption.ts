@@ -2,9 +2,9 @@ import fs from 'node:fs';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { Adoption } from '../records/engine.ts';
 import { isFull, SnapshotError } from '../base/errors.ts';
+import { readStored, replaceStored } from '../objects/stored.ts';
 import { digestOf, hashOf, parseManifest, type Manifest } from '../base/manifest.ts';
 import type { Incoming, ObjectStore } from '../objects/objectStore.ts';
-import { syncDirectory } from '../objects/segmentLog.ts';
 import type { Base, SnapshotFiles } from '../records/snapshotFiles.ts';
 import type { StoreLayout } from '../objects/storeLayout.ts';
 
@@ -111,18 +111,11 @@ function full(error: unknown): unknown {
 
 /** Ids up to this one were given by another store; durable when this returns. */
 function writeFloor(path: string, id: string): void {
-  const fd = fs.openSync(path, 'w', 0o600);
-  try {
-    fs.writeSync(fd, id);
-    fs.fdatasyncSync(fd);
-  } finally {
-    fs.closeSync(fd);
-  }
-  syncDirectory(path.slice(0, path.lastIndexOf('/')));
+  replaceStored(path, (fd) => fs.writeFileSync(fd, id));
 }
 
 /** Keeps ids from being given again, after a start. */
 export function readFloor(path: string, files: SnapshotFiles): void {
-  const text = fs.existsSync(path) ? fs.readFileSync(path, 'utf8') : '';
+  const text = readStored(path) ?? '';
   if (/^s\d{4,}$/.test(text)) files.reserve(text);
 }

@@ -6,11 +6,11 @@ import { Collector, type InUse, KEEP_ALL, Readers, type Retention, Scrubber } fr
 import { type SegmentFs, laterEnd, readLogEnd } from '../objects/segmentLog.ts';
 import type { TreeStats } from '../base/treeStats.ts';
 import fs from 'node:fs';
-import { errnoOf, isFull, SnapshotError } from '../base/errors.ts';
+import { isFull, SnapshotError } from '../base/errors.ts';
 import type { Readable } from 'node:stream';
 import type { RestoreReport, ScrubReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
 import { CasAdoption, readFloor } from './adoption.ts';
-import { compareManifests, countsOf, hashOf, type Manifest, type ManifestEntry, type Tree } from '../base/manifest.ts';
+import { compareManifests, countsOf, type Change, hashOf, type Manifest, type ManifestEntry, type Tree } from '../base/manifest.ts';
 import { StoredOrCurrent, type Contents } from '../restore/contents.ts';
 import { makeTreeDiff } from '../diff/treeDiff.ts';
 import { ObjectStore } from '../objects/objectStore.ts';
@@ -20,6 +20,7 @@ import { applyPlan, checkContents, resetXattrs, restoreFailure } from '../restor
 import { planRestore, prune } from '../restore/plan.ts';
 import { RootMap, Staging } from '../restore/staging.ts';
 import { Serial, Slices } from '../base/slices.ts';
+import { readStored } from '../objects/stored.ts';
 import { makeBundle } from '../revert/bundle.ts';
 import { checkRoots, openLayout, type StoreLayout } from '../objects/storeLayout.ts';
 
@@ -47,16 +48,6 @@ export interface CasOptions {
   readonly segmentFs?: SegmentFs;
 }
 
-/** The head is only distinguished from the newest snapshot after a restore. */
-function readHead(path: string): string | undefined {
-  try {
-    return fs.readFileSync(path, 'utf8');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
 /** A full store must not fail a restore: without this file only `parent` of a later snapshot may be wrong. */
 function writeHead(path: string, id: string): void {
   try {
@@ -67,7 +58,15 @@ function writeHead(path: string, id: string): void {
   }
 }
 
-const MAX_MISMATCHES = 20;
+/** Paths that a mismatch names. */
+const MAX_MISMATCHES = 5;
+
+function mismatch(id: string, different: readonly Change[]): SnapshotError {
+  const named = different.slice(0, MAX_MISMATCHES).map(({ path }) => displayPath(path));
+  const more = different.length > named.length ? ', …' : '';
+  return new SnapshotError('AF_RESTORE_MISMATCH', `after restoring ${id}, ${different.length} paths differ: ${named.join(', ')}${more}`);
+}
+
 /** After a take that has stored more than this, a kill must not cost the next keeper as much reading. */
 const SAVE_AFTER = 1000;
 
@@ -78,9 +77,10 @@ export async function openCasEngine(options: CasOptions): Promise<SnapshotEngine
 
 /**
  * Snapshots by content: each file's bytes once in an append-only log, each snapshot a manifest.
- * A snapshot exists from the moment its manifest is renamed into place, after its objects are durable.
+ * A snapshot exists from the moment its manifest is renamed into place, after its objects are durable. An engine that also moves the
+ * tree by other means extends {@link takeNow} and {@link restoreNow}, which run one after another.
  */
-class CasEngine implements SnapshotEngine {
+export class CasEngine implements SnapshotEngine {
   readonly #roots: readonly RootBytes[];
   readonly #layout: StoreLayout;
   readonly #files: SnapshotFiles;
@@ -129,7 +129,7 @@ class CasEngine implements SnapshotEngine {
 
   take(options: TakeOptions = {}): Promise<SnapshotRecord> {
     return this.#run(async () => {
-      const record = await this.#takeOrFree(options);
+      const record = await this.takeNow(options);
       if (this.#collector.due) this.#collectSoon();
       if (record.addedObjects > SAVE_AFTER) void this.#serial.run(async () => this.#scanner.save());
       return record;
@@ -137,7 +137,7 @@ class CasEngine implements SnapshotEngine {
   }
 
   restore(id: string): Promise<RestoreReport> {
-    return this.#run(() => this.#restore(id));
+    return this.#run(() => this.restoreNow(id));
   }
 
   scan(): Promise<Manifest> {
@@ -218,7 +218,7 @@ class CasEngine implements SnapshotEngine {
   }
 
   /** A snapshot for which the store has no room is tried once more when a collection has made some. */
-  async #takeOrFree(options: TakeOptions): Promise<SnapshotRecord> {
+  protected async takeNow(options: TakeOptions): Promise<SnapshotRecord> {
     try {
       return await this.#take(options);
     } catch (error) {
@@ -253,7 +253,7 @@ class CasEngine implements SnapshotEngine {
     }
   }
 
-  async #restore(id: string): Promise<RestoreReport> {
+  protected async restoreNow(id: string): Promise<RestoreReport> {
     const started = performance.now();
     this.#files.check(id);
     const slices = new Slices();
@@ -269,21 +269,18 @@ class CasEngine implements SnapshotEngine {
       throw restoreFailure(id, error);
     }
     const after = await this.#scanner.scan(false, slices);
-    const different = after.digest === target.manifest.digest ? [] : compareManifests(target.manifest, after);
+    if (after.digest !== target.manifest.digest) throw mismatch(id, compareManifests(target.manifest, after));
     const report: RestoreReport = {
       id,
-      verified: after.digest === target.manifest.digest,
+      verified: true,
       manifestDigest: after.digest,
       expectedDigest: target.manifest.digest,
       created: plan.created,
       modified: plan.modified,
       deleted: plan.deleted + pruned,
-      mismatches: different.slice(0, MAX_MISMATCHES).map(({ path }) => displayPath(path)),
+      mismatches: [],
       tookMs: Math.round(performance.now() - started),
     };
-    if (!report.verified) {
-      throw new SnapshotError('AF_RESTORE_MISMATCH', `after restoring ${id}, ${different.length} paths differ`, { details: { report } });
-    }
     this.#files.markSound(id);
     this.#head = { ...target, manifest: { ...target.manifest, entries: after.entries } };
     writeHead(this.#layout.head, id);
@@ -311,8 +308,9 @@ class CasEngine implements SnapshotEngine {
     return name === CURRENT ? this.#scanner.scan(false, slices) : this.manifest(name);
   }
 
+  /** After a restore the head is not the newest snapshot, and a file names it. */
   #headId(): string | undefined {
-    return this.#head?.id ?? readHead(this.#layout.head) ?? this.#files.list().at(-1)?.id;
+    return this.#head?.id ?? readStored(this.#layout.head) ?? this.#files.list().at(-1)?.id;
   }
 
   /** After a restart the manifest of the head is read once, so that the next take can be written against it. */

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import { isFull } from '../base/errors.ts';
 import type { Slices } from '../base/slices.ts';
+import { syncDirectory } from './stored.ts';
 import { isZero } from './holes.ts';
 import {
   HEADER_BYTES,
@@ -10,7 +11,6 @@ import {
   type ObjectIndex,
   listSegments,
   segmentPath,
-  syncDirectory,
   type LogEnd,
   type SegmentLog,
 } from './segmentLog.ts';

@@ -1,9 +1,10 @@
 import fs from 'node:fs';
 import { promisify } from 'node:util';
-import { join, dirname } from 'node:path';
+import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { errnoOf, SnapshotError } from '../base/errors.ts';
+import { SnapshotError } from '../base/errors.ts';
 import { hexOf } from '../base/manifest.ts';
+import { readStored, replaceStored, syncDirectory } from './stored.ts';
 
 /** The calls that can run out of space or fail to sync; tests plant faults here. */
 export type SegmentFs = Pick<typeof fs, 'writeSync' | 'fdatasync'>;
@@ -203,16 +204,6 @@ export class SegmentLog {
   }
 }
 
-/** Makes the names in a directory durable. */
-export function syncDirectory(dir: string): void {
-  const fd = fs.openSync(dir, 'r');
-  try {
-    fs.fsyncSync(fd);
-  } finally {
-    fs.closeSync(fd);
-  }
-}
-
 /**
  * Header of one object in a segment: magic (4), length (8, big-endian), SHA-256 of the payload
  * (32), CRC-32 of the bytes before it (4); the payload follows. The payload needs no checksum of
@@ -306,11 +297,12 @@ export function openIndex(dir: string, end: LogEnd | 'unknown', index: ObjectInd
  * has moved come later. Absent before the first collection; `unknown` when the file is damaged.
  */
 export function readLogEnd(path: string): LogEnd | 'unknown' | null {
+  const text = readStored(path);
+  if (text === null) return null;
   try {
-    const { segment, offset } = JSON.parse(fs.readFileSync(path, 'utf8')) as Partial<LogEnd>;
+    const { segment, offset } = JSON.parse(text) as Partial<LogEnd>;
     return Number.isSafeInteger(segment) && Number.isSafeInteger(offset) ? { segment: segment ?? 0, offset: offset ?? 0 } : 'unknown';
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return null;
     if (error instanceof SyntaxError) return 'unknown';
     throw error;
   }
@@ -318,16 +310,7 @@ export function readLogEnd(path: string): LogEnd | 'unknown' | null {
 
 /** Commits an end durably. Everything before it must be durable already. */
 export function writeLogEnd(path: string, end: LogEnd): void {
-  const temporary = `${path}.tmp`;
-  const fd = fs.openSync(temporary, 'w', 0o600);
-  try {
-    fs.writeSync(fd, JSON.stringify(end));
-    fs.fdatasyncSync(fd);
-  } finally {
-    fs.closeSync(fd);
-  }
-  fs.renameSync(temporary, path);
-  syncDirectory(dirname(path));
+  replaceStored(path, (fd) => fs.writeFileSync(fd, JSON.stringify(end)));
 }
 
 /** The later of two ends; `unknown` when either is. */
@@ -339,6 +322,5 @@ export function laterEnd(a: LogEnd | 'unknown', b: LogEnd | 'unknown' | null): L
 
 /** The error for an object that cannot be used; `what` completes the sentence. */
 export function corrupt(hash: string, what: string): SnapshotError {
-  const sha256 = hexOf(hash);
-  return new SnapshotError('AF_SNAPSHOT_OBJECT_CORRUPT', `object ${sha256} ${what}`, { details: { sha256 } });
+  return new SnapshotError('AF_SNAPSHOT_OBJECT_CORRUPT', `object ${hexOf(hash)} ${what}`);
 }

@@ -2,7 +2,7 @@ import type { RootBytes, SnapshotRoot } from '../base/manifest.ts';
 import fs from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { SnapshotError } from '../base/errors.ts';
-import { syncDirectory } from './segmentLog.ts';
+import { syncDirectory } from './stored.ts';
 import { byBytes, bytesOf } from '../base/pathBytes.ts';
 
 /** Paths of a store directory. */

@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { errnoOf, SnapshotError } from '../base/errors.ts';
 import { sysPath, type BytePath, bytesOf } from '../base/pathBytes.ts';
+import { readStored } from '../objects/stored.ts';
 import type { LayeredRoot, Mounter } from './mounter.ts';
 
 /** Mounted layers: numbers of `lower` from the top to the bottom. */
@@ -65,13 +66,8 @@ export class Ledger {
 }
 
 function readState(path: string): LedgerState | null {
-  let text: string;
-  try {
-    text = fs.readFileSync(path, 'utf8');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return null;
-    throw error;
-  }
+  const text = readStored(path);
+  if (text === null) return null;
   const state = parse(text);
   if (state.format === 1 && Array.isArray(state.lower) && typeof state.upper === 'number' && typeof state.next === 'number')
     return state as LedgerState;

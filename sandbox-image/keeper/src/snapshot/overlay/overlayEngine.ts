@@ -1,15 +1,12 @@
 import type { Below } from '../scan/index.ts';
 import type { RootBytes } from '../base/manifest.ts';
-import type { CollectReport, ScrubOptions, Adoption, SnapshotEngine, TakeOptions } from '../records/engine.ts';
+import type { SnapshotEngine, TakeOptions } from '../records/engine.ts';
 import { type Mounter } from './mounter.ts';
 import fs from 'node:fs';
-import type { Readable } from 'node:stream';
-import type { ExternalEffect, RestoreReport, ScrubReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
-import { openCasEngine, type CasOptions } from '../cas/casEngine.ts';
+import type { RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { CasEngine, type CasOptions } from '../cas/casEngine.ts';
 import { errnoOf } from '../base/errors.ts';
-import type { Manifest } from '../base/manifest.ts';
 import { sysPath, type BytePath } from '../base/pathBytes.ts';
-import { Serial } from '../base/slices.ts';
 import { checkRoots } from '../objects/storeLayout.ts';
 import { Layers } from './layers.ts';
 
@@ -27,7 +24,7 @@ interface OverlayOptions extends Omit<CasOptions, 'changes'> {
 const FLATTEN_OVER = 48;
 
 /**
- * Opens a store like {@link openCasEngine}, over roots that are layers: mounts the recorded stack, so that the tree is
+ * Opens a content-addressed store over roots that are layers: mounts the recorded stack, so that the tree is
  * the one that a killed keeper left.
  */
 export async function openOverlayEngine(options: OverlayOptions): Promise<SnapshotEngine> {
@@ -36,7 +33,7 @@ export async function openOverlayEngine(options: OverlayOptions): Promise<Snapsh
   const layers = new Layers({ dir: layersDir, roots, mounter, flattenOver, onFailed });
   await layers.open();
   layers.tidy();
-  return new OverlayEngine(options, roots, layers, await openCasEngine({ ...options, changes: layers }));
+  return new OverlayEngine(options, roots, layers);
 }
 
 /**
@@ -45,100 +42,54 @@ export async function openOverlayEngine(options: OverlayOptions): Promise<Snapsh
  * read for the manifest. The store stays authoritative: after the switch it completes the restore, compares it with the
  * manifest, and repairs it, in the same way as without layers.
  */
-class OverlayEngine implements SnapshotEngine {
+class OverlayEngine extends CasEngine {
   readonly #options: OverlayOptions;
   readonly #roots: readonly RootBytes[];
   readonly #layers: Layers;
-  readonly #store: SnapshotEngine;
-  readonly #serial = new Serial();
 
-  constructor(options: OverlayOptions, roots: readonly RootBytes[], layers: Layers, store: SnapshotEngine) {
+  constructor(options: OverlayOptions, roots: readonly RootBytes[], layers: Layers) {
+    super({ ...options, changes: layers });
     this.#options = options;
     this.#roots = roots;
     this.#layers = layers;
-    this.#store = store;
   }
 
-  take(options: TakeOptions = {}): Promise<SnapshotRecord> {
-    return this.#serial.run(async () => {
-      const started = performance.now();
-      await this.#timed('take', () => this.#layers.freeze());
-      const record = await this.#store.take(options);
-      this.#layers.bind(
-        record.id,
-        this.#store.list().map(({ id }) => id),
-      );
-      this.#layers.tidy();
-      return { ...record, tookMs: Math.round(performance.now() - started) };
-    });
-  }
-
-  restore(id: string): Promise<RestoreReport> {
-    return this.#serial.run(async () => {
-      if (!this.#layers.has(id)) return this.#store.restore(id);
-      const started = performance.now();
-      const changed = this.#changedBy(id);
-      const before = this.#look(changed);
-      await this.#timed('restore', () => this.#layers.switchTo(id));
-      const switched = compare(before, this.#look(changed));
-      const mended = await this.#store.restore(id);
-      // The store had to repair paths, so the layers were not exact.
-      const paths = mended.created + mended.modified + mended.deleted;
-      if (paths > 0) {
-        this.#layers.unbind(id);
-        this.#options.onFailed(new Error(`the layers of ${id} differed from it in ${paths} paths, which the store has mended`));
-      }
-      this.#layers.tidy();
-      const { created, modified, deleted } = switched;
-      const sum = { created: created + mended.created, modified: modified + mended.modified, deleted: deleted + mended.deleted };
-      return { ...mended, ...sum, tookMs: Math.round(performance.now() - started) };
-    });
-  }
-
-  scan(): Promise<Manifest> {
-    return this.#serial.run(() => this.#store.scan());
-  }
-
-  manifest(id: string): Promise<Manifest> {
-    return this.#store.manifest(id);
-  }
-
-  list(): readonly SnapshotRecord[] {
-    return this.#store.list();
-  }
-
-  diff(from: string, to: string, hide?: (text: string) => string): Promise<TreeDiff> {
-    return this.#serial.run(() => this.#store.diff(from, to, hide));
-  }
-
-  revertBundle(from: string, to: string, external: readonly ExternalEffect[] = []): Promise<Readable> {
-    return this.#serial.run(() => this.#store.revertBundle(from, to, external));
-  }
-
-  collect(): Promise<CollectReport> {
-    return this.#store.collect();
-  }
-
-  scrub(options?: ScrubOptions): Promise<ScrubReport> {
-    return this.#store.scrub(options);
-  }
-
-  readObject(sha256: string): Promise<Buffer> {
-    return this.#store.readObject(sha256);
-  }
-
-  readRange(sha256: string, offset: number, bytes: number): Promise<Buffer> {
-    return this.#store.readRange(sha256, offset, bytes);
-  }
-
-  adopt(maxBytes: number): Adoption {
-    return this.#store.adopt(maxBytes);
-  }
-
-  async close(): Promise<void> {
-    await this.#serial.idle();
+  override async close(): Promise<void> {
+    await super.close();
     await this.#layers.idle();
-    await this.#store.close();
+  }
+
+  protected override async takeNow(options: TakeOptions): Promise<SnapshotRecord> {
+    const started = performance.now();
+    await this.#timed('take', () => this.#layers.freeze());
+    const record = await super.takeNow(options);
+    this.#layers.bind(
+      record.id,
+      this.list().map(({ id }) => id),
+    );
+    this.#layers.tidy();
+    return { ...record, tookMs: Math.round(performance.now() - started) };
+  }
+
+  protected override async restoreNow(id: string): Promise<RestoreReport> {
+    // Layers outlive a collected or broken snapshot until the next one is taken.
+    if (!this.#layers.has(id) || !this.list().some((record) => record.id === id)) return super.restoreNow(id);
+    const started = performance.now();
+    const changed = this.#changedBy(id);
+    const before = this.#look(changed);
+    await this.#timed('restore', () => this.#layers.switchTo(id));
+    const switched = compare(before, this.#look(changed));
+    const mended = await super.restoreNow(id);
+    // The store had to repair paths, so the layers were not exact.
+    const paths = mended.created + mended.modified + mended.deleted;
+    if (paths > 0) {
+      this.#layers.unbind(id);
+      this.#options.onFailed(new Error(`the layers of ${id} differed from it in ${paths} paths, which the store has mended`));
+    }
+    this.#layers.tidy();
+    const { created, modified, deleted } = switched;
+    const sum = { created: created + mended.created, modified: modified + mended.modified, deleted: deleted + mended.deleted };
+    return { ...mended, ...sum, tookMs: Math.round(performance.now() - started) };
   }
 
   async #timed(what: 'take' | 'restore', job: () => Promise<void>): Promise<void> {

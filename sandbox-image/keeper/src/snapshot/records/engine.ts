@@ -32,7 +32,7 @@ export interface SnapshotEngine {
   take(options?: TakeOptions): Promise<SnapshotRecord>;
   /**
    * Makes the tree equal to a snapshot, reads it again and compares the digests. A report always
-   * has `verified: true`; otherwise AF_RESTORE_MISMATCH is thrown with the report in its details.
+   * has `verified: true`; otherwise AF_RESTORE_MISMATCH is thrown, which names the first paths that differ.
    * AF_SNAPSHOT_OBJECT_CORRUPT is thrown before the tree is touched. May be repeated after a kill.
    */
   restore(id: string): Promise<RestoreReport>;

@@ -1,6 +1,7 @@
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { compareManifests, type Manifest, type ManifestEntry, parseLine, digestOf } from '../base/manifest.ts';
-import { type LogEnd, syncDirectory } from '../objects/segmentLog.ts';
+import { replaceStored, syncDirectory, TEMPORARY } from '../objects/stored.ts';
+import type { LogEnd } from '../objects/segmentLog.ts';
 import { byBytes, decodePath, encodePath, type BytePath } from '../base/pathBytes.ts';
 import fs from 'node:fs';
 import { join } from 'node:path';
@@ -76,7 +77,6 @@ function linesOf(body: string): string[] {
 }
 
 const NAME = /^s\d{4,}$/;
-const TEMPORARY = '.tmp';
 
 /**
  * The snapshots of a store: one file each, put in place by rename. A snapshot exists if and only
@@ -231,23 +231,11 @@ export class SnapshotFiles {
   #put(record: SnapshotRecord, manifest: Manifest, base: Base | null, end: LogEnd): number {
     const body = encodeBody(manifest, base);
     const header: SnapshotHeader = { format: 1, record, base: body.base, depth: body.depth, end };
-    const path = join(this.#dir, record.id);
-    try {
-      const fd = fs.openSync(path + TEMPORARY, 'w', 0o600);
-      try {
-        // JSON is text, the lines are bytes: both go out as bytes.
-        fs.writeFileSync(fd, `${JSON.stringify(header)}\n`);
-        fs.writeFileSync(fd, `${body.lines.join('\n')}\n`, 'latin1');
-        fs.fdatasyncSync(fd);
-      } finally {
-        fs.closeSync(fd);
-      }
-      fs.renameSync(path + TEMPORARY, path);
-      syncDirectory(this.#dir);
-    } catch (error) {
-      fs.rmSync(path + TEMPORARY, { force: true });
-      throw error;
-    }
+    replaceStored(join(this.#dir, record.id), (fd) => {
+      // JSON is text, the lines are bytes: both go out as bytes.
+      fs.writeFileSync(fd, `${JSON.stringify(header)}\n`);
+      fs.writeFileSync(fd, `${body.lines.join('\n')}\n`, 'latin1');
+    });
     this.#headers.set(record.id, header);
     return body.depth;
   }
@@ -264,7 +252,7 @@ export class SnapshotFiles {
     const header = this.#headers.get(id);
     if (header !== undefined) return header;
     if (this.#damaged.has(id)) throw damaged(id, undefined);
-    throw new SnapshotError('AF_SNAPSHOT_UNKNOWN', `no snapshot ${JSON.stringify(id)} in this store`, { details: { id } });
+    throw new SnapshotError('AF_SNAPSHOT_UNKNOWN', `no snapshot ${JSON.stringify(id)} in this store`);
   }
 
   #load(id: string): void {
@@ -285,7 +273,7 @@ function numberOf(id: string): number {
 }
 
 function damaged(id: string, cause: unknown): SnapshotError {
-  return new SnapshotError('AF_SNAPSHOT_OBJECT_CORRUPT', `the manifest of snapshot ${id} is damaged`, { cause, details: { id } });
+  return new SnapshotError('AF_SNAPSHOT_OBJECT_CORRUPT', `the manifest of snapshot ${id} is damaged`, { cause });
 }
 
 /** Rule for the snapshots that outlive a collection. The newest one always does: ids are counted on from it. */

@@ -222,7 +222,6 @@ function batches<T>(
 
 /** The error that a caller receives for a restore that stopped; coded errors as they are. */
 export function restoreFailure(id: string, error: unknown): unknown {
-  const errno = errnoOf(error);
   if (error instanceof SnapshotError) return error;
-  return new SnapshotError('AF_RESTORE_FAILED', `restoring ${id} stopped: ${String(error)}`, { cause: error, details: { errno } });
+  return new SnapshotError('AF_RESTORE_FAILED', `restoring ${id} stopped: ${String(error)}`, { cause: error });
 }

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import { chmodAt } from '../base/atPath.ts';
 import { errnoOf } from '../base/errors.ts';
+import { readStored } from '../objects/stored.ts';
 import { sysPath, type BytePath } from '../base/pathBytes.ts';
 
 /** Read and search permission for the owner of a folder. */
@@ -42,7 +43,8 @@ export class ModeGuard {
 
   /** Puts back the modes that a killed keeper left open, unless someone has changed them since. */
   recover(): void {
-    for (const line of readLines(this.#journal).reverse()) {
+    // A torn last line was written for a change that was not made.
+    for (const line of (readStored(this.#journal) ?? '').split('\n').slice(0, -1).reverse()) {
       const [abs, mode, widened] = JSON.parse(line) as [BytePath, number, number];
       try {
         const now = fs.lstatSync(sysPath(abs));
@@ -57,15 +59,5 @@ export class ModeGuard {
   #done(): void {
     this.#open--;
     if (this.#open === 0) fs.rmSync(this.#journal, { force: true });
-  }
-}
-
-/** Whole lines of a journal; a torn last line was written for a change that was not made. */
-function readLines(path: string): string[] {
-  try {
-    return fs.readFileSync(path, 'utf8').split('\n').slice(0, -1);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return [];
-    throw error;
   }
 }

@@ -3,6 +3,7 @@ import { StatCursor } from './statCursor.ts';
 import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import { errnoOf, isFull } from '../base/errors.ts';
+import { readStored } from '../objects/stored.ts';
 import { parseLine } from '../base/manifest.ts';
 import { parentOf, sysPath, type BytePath } from '../base/pathBytes.ts';
 import { makeNode, reviveNode, type TreeNode } from './node.ts';
@@ -49,7 +50,7 @@ export class StatCache {
 
   /** Loads the cache into these nodes, the roots, and returns the number of nodes; 0 when there is no usable cache. */
   read(tops: readonly TreeNode[]): number {
-    const text = readText(this.#path);
+    const text = readStored(this.#path, 'latin1') ?? '';
     const cut = text.lastIndexOf('\n', text.length - 2) + 1;
     if (text.slice(cut, -1) !== createHash('sha256').update(text.slice(0, cut), 'latin1').digest('hex')) return 0;
     const [format, boot, devices, ...lines] = text.slice(0, cut - 1).split('\n');
@@ -116,15 +117,6 @@ function readNode(text: string, directories: Map<BytePath, TreeNode>): void {
   reviveNode(node, { ...stat, linkKey: linkKey === '-' ? '' : linkKey, lost, racy: racy !== '0', listed: listed === '1' }, entry);
   parent?.children.push(node);
   if (entry.type === 'd') directories.set(entry.path, node);
-}
-
-function readText(path: string): string {
-  try {
-    return fs.readFileSync(path, 'latin1');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return '';
-    throw error;
-  }
 }
 
 interface ReportedStatsOptions {

@@ -1,1 +1,0 @@
-export { printable, printableLines } from '@agentfleet/protocol/text';
