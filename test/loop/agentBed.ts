@@ -11,7 +11,7 @@ import type { AttemptContext, AttemptEngine, EngineOptions } from '../../agent-i
 import { runHarness } from '../../agent-image/src/harness/index.ts';
 import { loopStrategy } from '../../agent-image/src/loop/index.ts';
 import { TranscriptReader, type Transcript } from '../../agent-image/src/loop/transcript.ts';
-import { noDecisionModels } from '../../agent-image/src/decision/index.ts';
+import { noDecisionModels } from '../../agent-image/src/decision/testing/noDecisionModels.ts';
 import type { ChatModels, ModelProposal, ModelRequest } from '../../agent-image/src/models/models.ts';
 import {
   buildRunner,

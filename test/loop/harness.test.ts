@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest';
 import { systemClock } from '@agentfleet/kube';
 import type { HarnessBrief, PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../../agent-image/src/base/failure.ts';
-import { noDecisionModels } from '../../agent-image/src/decision/index.ts';
+import { noDecisionModels } from '../../agent-image/src/decision/testing/noDecisionModels.ts';
 import { createDialer, createEgress } from '../../agent-image/src/egress/index.ts';
 import { AgentBed, runnerOfTests, ScriptedModels, steps } from './agentBed.ts';
 import { manners, repairs, succeeded, walled } from '../programs/badPrograms.ts';

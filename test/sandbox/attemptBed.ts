@@ -6,7 +6,7 @@ import { collectCoverage } from '@agentfleet/agent/coverage';
 import { createDialer, createEgress, type DialerOptions } from '@agentfleet/agent/egress';
 import { Newest } from '../../agent-image/src/tasks/assignmentRunner.ts';
 import { ExpertsClient } from '@agentfleet/agent/experts';
-import { noDecisionModels } from '@agentfleet/agent/decision';
+import { noDecisionModels } from '../../agent-image/src/decision/testing/noDecisionModels.ts';
 import type { ArtifactStore } from '@agentfleet/agent/store';
 import { importWorkspace } from '@agentfleet/agent/workspace';
 import { runHarness } from '../../agent-image/src/harness/index.ts';

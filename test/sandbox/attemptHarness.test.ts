@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AgentTaskSpec } from '@agentfleet/protocol/api';
 import type { HarnessBrief, PoolBrief } from '@agentfleet/protocol/pool';
-import { noDecisionModels } from '../../agent-image/src/decision/index.ts';
+import { noDecisionModels } from '../../agent-image/src/decision/testing/noDecisionModels.ts';
 import type { ChatModels, ForwardedRequest } from '../../agent-image/src/models/models.ts';
 import { AttemptFailure } from '../../agent-image/src/base/failure.ts';
 import { compute } from '../loop/loopBed.ts';

@@ -267,16 +267,24 @@ async function sourceFeatures(
   return sources.ofRewrite(rewrite);
 }
 
-function featuresOf({ score, rank, edits }: Candidate, { rewrites }: Proposal, part: Part): Features {
+/** Returns the features of a candidate that its edits show. */
+export function editFeatures({ rank, edits }: Pick<Candidate, 'rank' | 'edits'>): Features {
   const sum = (of: (edit: Candidate['edits'][number]) => string): number => edits.reduce((total, edit) => total + of(edit).length, 0);
   return {
-    proposalShare: Math.min(1, Math.max(0, score)),
     rank,
     edits: edits.length,
-    files: rewrites.length,
+    files: new Set(edits.map(({ path }) => path)).size,
     charsAdded: sum(({ after }) => after),
     charsRemoved: sum(({ before }) => before),
     docTestDelta: docTestDelta(edits),
+  };
+}
+
+function featuresOf(candidate: Candidate, { rewrites }: Proposal, part: Part): Features {
+  return {
+    ...editFeatures(candidate),
+    proposalShare: Math.min(1, Math.max(0, candidate.score)),
+    files: rewrites.length,
     railRank: decisions.indexOf(part.decision),
     ...part.structure,
   };

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { sleep } from '@agentfleet/kube';
-import { maxPatchCharacters, type Run } from '@agentfleet/protocol/api';
+import { maxPatchCharacters, type Check, type Run } from '@agentfleet/protocol/api';
 import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
 import { StoreFailure } from '../store/index.ts';
 import type { AttemptContext } from './ports.ts';
@@ -91,6 +91,14 @@ export interface Keeping {
   readonly signal: AbortSignal;
 }
 
+/** Longest wait for the files of an attempt that did not succeed, ms. */
+export const lateMs = 60_000;
+
+/** Asks the keeper, and waits for one that is away. */
+export function keeperOf<T>({ context, signal }: Keeping, call: (keeper: AttemptContext['keeper']) => Promise<T>): Promise<T> {
+  return retryWhileUnavailable(() => call(context.keeper), { clock: context.clock, signal });
+}
+
 /** `<namespace>/<task>/<uid>/<attempt>/<name>`. */
 function artifactKey({ task, assignment }: AttemptContext, name: string): string {
   const { namespace = 'default', name: own, uid = 'unknown' } = task.metadata;
@@ -174,15 +182,13 @@ export function trace({ context, signal }: Keeping): KeptFile {
 
 const patchFile = 'change.patch';
 
-export function patch({ context, signal }: Keeping, from: string, to?: string): KeptFile {
-  const content = async (): Promise<string> =>
-    workspacePatch((await retryWhileUnavailable(() => context.keeper.diff(from, to, 'Raw'), { clock: context.clock, signal })).unified);
+export function patch(keeping: Keeping, from: string, to?: string): KeptFile {
+  const content = async (): Promise<string> => workspacePatch((await keeperOf(keeping, (keeper) => keeper.diff(from, to, 'Raw'))).unified);
   return { name: patchFile, type: 'text/x-diff', content };
 }
 
-export function revertScript({ context, signal }: Keeping, from: string, to?: string): KeptFile {
-  const content = (): Promise<Readable> =>
-    retryWhileUnavailable(() => context.keeper.revertBundle(from, to), { clock: context.clock, signal });
+export function revertScript(keeping: Keeping, from: string, to?: string): KeptFile {
+  const content = (): Promise<Readable> => keeperOf(keeping, (keeper) => keeper.revertBundle(from, to));
   return { name: 'revert.tar', type: 'application/x-tar', content };
 }
 
@@ -200,8 +206,8 @@ export function shownPatch(unified: string): string {
 }
 
 /** Head of the event log. @throws AttemptFailure when its chain does not hold */
-export async function auditRoot({ context, signal }: Keeping): Promise<string> {
-  const { ok, root, broken } = await retryWhileUnavailable(() => context.keeper.audit(), { clock: context.clock, signal });
+export async function auditRoot(keeping: Keeping): Promise<string> {
+  const { ok, root, broken } = await keeperOf(keeping, (keeper) => keeper.audit());
   if (ok) return root;
   const where = broken === null ? '' : ` at record ${broken.seq}: ${broken.why}`;
   throw new AttemptFailure(
@@ -214,15 +220,14 @@ export async function auditRoot({ context, signal }: Keeping): Promise<string> {
 /** Name of the answer, as artifact and below the workspace. */
 export const answerFile = 'answer.md';
 
-/** A check as far as it may look at the answer. */
-interface AnswerCheck {
-  readonly type: string;
-  readonly path?: string;
+/** Reports whether a check looks at the answer as a file of the workspace. */
+export function isAnswer({ type, path }: Pick<Check, 'type' | 'path'>): boolean {
+  return type === 'Artifact' && path === answerFile;
 }
 
-/** Reports whether one of the checks looks at the answer as a file of the workspace. */
-export function asksForAnswer(checks: readonly AnswerCheck[]): boolean {
-  return checks.some(({ type, path }) => type === 'Artifact' && path === answerFile);
+/** Reports whether one of the checks does so. */
+export function asksForAnswer(checks: readonly Check[]): boolean {
+  return checks.some(isAnswer);
 }
 
 /**

@@ -1,10 +1,8 @@
-import { differ, mayVary, runAgain } from './checkRun.ts';
-import { isCommandCheck, type Check, type ArtifactCheck, isArtifactCheck, type CommandCheck } from '@agentfleet/protocol/api';
+import { isCommandCheck, type Check, type ArtifactCheck, isArtifactCheck, type CommandCheck, type Protect } from '@agentfleet/protocol/api';
 import {
   wholeRun,
   protectedPaths,
   type CheckCommand,
-  type Protect,
   type ProtectedSet,
   badEnd,
   countTests,
@@ -13,14 +11,23 @@ import {
   type Reason,
   type TestResult,
 } from '../checks/index.ts';
-import { type Baseline, type JudgedCheck, runCheck, type CheckRunner, assertSchema } from './checkRun.ts';
+import {
+  assertSchema,
+  differ,
+  mayVary,
+  namedIds,
+  runAgain,
+  runCheck,
+  type Baseline,
+  type CheckRunner,
+  type JudgedCheck,
+} from './checkRun.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { foldersAbove } from '../base/paths.ts';
 import { posix } from 'node:path';
 import { createGate } from './gate.ts';
-import type { Prepared, Scope } from './scope.ts';
 import { reachOf } from './sandboxSession.ts';
-import { openStrategy } from './scope.ts';
+import { openStrategy, type Prepared, type Scope } from './scope.ts';
 
 /** Rounds of reading scripts that scripts call; each finds at least one more file. */
 const maxRounds = 12;
@@ -118,8 +125,7 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   const { task } = context;
   progress.begin('baseline', 'running the checks at snapshot 0');
   const tree = await listTree(scope, empty.id, initial.id);
-  const protect = { mode: task.spec.protect.mode, paths: task.spec.protect.paths ?? [] };
-  const { checks: all, whenAlreadyTrue } = task.spec;
+  const { checks: all, whenAlreadyTrue, protect } = task.spec;
   const [commands, artifacts] = [all.filter(isCommandCheck), all.filter(isArtifactCheck)];
   for (const check of artifacts) assertSchema(check);
   const found = await protection(tree, commands, protect, (path) => session.read(path));
@@ -253,17 +259,14 @@ function unprovable(checks: readonly JudgedCheck[]): AttemptFailure {
   return new AttemptFailure('InvalidInput', 'NothingToProve', message);
 }
 
-/** Most failing ids that the note names: it is bounded, and the log has the output anyway. */
-const maxNamed = 200;
-
 function noteOf(attempt: number, checks: readonly JudgedCheck[]): Readonly<Record<string, unknown>> {
   const measured = checks.map(({ check, judgement, baseline, format }) => ({
     check: check.name,
     expect: judgement.expect,
     format,
     runs: baseline.length,
-    failing: judgement.failing.slice(0, maxNamed).map((id) => id.slice(0, 256)),
-    flaky: judgement.flaky.slice(0, maxNamed).map((id) => id.slice(0, 256)),
+    failing: namedIds(judgement.failing),
+    flaky: namedIds(judgement.flaky),
   }));
   return { attempt, checks: measured };
 }
@@ -313,11 +316,8 @@ function named(failing: readonly string[], tests: readonly TestResult[]): string
   const leaves = failing.filter((id) => !groups.has(id));
   const ids = leaves.slice(0, 3);
   const more = leaves.length - ids.length;
-  const message =
-    tests
-      .find(({ id }) => id === ids[0])
-      ?.message?.trim()
-      .replaceAll(/\s+/g, ' ') ?? '';
+  const said = tests.find(({ id }) => id === ids[0])?.message ?? '';
+  const message = said.trim().replaceAll(/\s+/g, ' ');
   const why = message === '' ? '' : `: ${JSON.stringify(message.slice(0, maxMessage))}`;
   return ids.length === 0 ? '' : ` (${ids.map(shownId).join(', ')}${more > 0 ? ` and ${more} more` : ''}${why})`;
 }

@@ -33,10 +33,13 @@ import { domainOf, isForeign } from '../features/languages.ts';
  */
 async function runArtifact(check: ArtifactCheck, session: Pick<SandboxSession, 'read'>): Promise<Ran> {
   const faults = await faultsOf(check, session);
-  const exitCode = faults.length === 0 ? 0 : 1;
-  const output = faults.join('; ');
+  return withoutCommand(check, faults.length === 0 ? 0 : 1, faults.join('; '));
+}
+
+/** The result of a check that runs nothing, as a run. */
+export function withoutCommand({ name }: Pick<Check, 'name'>, exitCode: number, output: string): Ran {
   const end = { exitCode, signal: null, timedOut: false, killed: null, oom: false };
-  return { check: check.name, end, results: parseResults('Exit', { exitCode, stdout: output, stderr: '' }), output, millis: 0 };
+  return { check: name, end, results: parseResults('Exit', { exitCode, stdout: output, stderr: '' }), output, millis: 0 };
 }
 
 async function faultsOf(check: ArtifactCheck, session: Pick<SandboxSession, 'read'>): Promise<readonly string[]> {
@@ -101,9 +104,14 @@ export async function runCheck(
   if (!isCommandCheck(check)) throw new TypeError(`check ${check.name} is of type ${check.type}, which nothing runs; report this fault`);
   const own = [...new Set([...reportFiles(check.command), ...reports])].filter((path) => !path.startsWith('/'));
   await session.remove(own);
-  const env = namingEnvironment({});
   const timeoutSeconds = Math.min(timeoutOf(check, task), withinSeconds);
-  const { stdout, stderr, end } = await session.exec({ argv: check.command, env, timeoutSeconds, reach, redaction: 'Raw' });
+  const { stdout, stderr, end } = await session.exec({
+    argv: check.command,
+    env: namingEnvironment,
+    timeoutSeconds,
+    reach,
+    redaction: 'Raw',
+  });
   const files: { readonly path: string; readonly bytes: Uint8Array }[] = [];
   for (const path of own) {
     const bytes = await session.read(path);
@@ -167,6 +175,14 @@ export function passing(proofs: readonly Proof[]): ReadonlySet<string> {
 /** Reports whether `a` holds all of `b` and more. */
 export function exceeds(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
   return a.size > b.size && [...b].every((one) => a.has(one));
+}
+
+/** Most ids of tests that a note names: it is bounded, and the log has the output anyway. */
+const maxNamed = 200;
+
+/** The ids of tests as notes have them. */
+export function namedIds(ids: readonly string[]): readonly string[] {
+  return ids.slice(0, maxNamed).map((id) => id.slice(0, 256));
 }
 
 /** Lists what still fails, in words, for messages. */
@@ -292,13 +308,8 @@ export function flakyCheck(fell: Proof, atStart: readonly Ran[]): AttemptFailure
   const { check, judgement } = fell.judged;
   const gone = judgement.failing.filter((id) => atStart.some((run) => passes(run, id)));
   const ids = fell.run.results.tests.filter(({ id, outcome }) => id !== wholeRun && (outcome === 'Failed' || outcome === 'Errored'));
-  const which =
-    ids.length === 0
-      ? ''
-      : ` (${ids
-          .slice(0, 3)
-          .map(({ id }) => id.slice(0, 120))
-          .join(', ')} failed)`;
+  const some = ids.slice(0, 3).map(({ id }) => id.slice(0, 120));
+  const which = some.length === 0 ? '' : ` (${some.join(', ')} failed)`;
   if (gone.length > 0) {
     const passed = atStart.filter((run) => gone.some((id) => passes(run, id))).length;
     const seen = `check ${check.name} gives another result each time it runs on the same files: at snapshot 0, where nothing was changed, it passed in ${passed} of ${atStart.length} runs`;

@@ -1,9 +1,9 @@
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { passedOn, type Run, type FailureClass, type Check, type Reason } from '@agentfleet/protocol/api';
-import { countTests, parseResults } from '../checks/index.ts';
+import { countTests } from '../checks/index.ts';
 import { shownId } from './baseline.ts';
-import type { Ran, Baseline, JudgedCheck, Proof } from './checkRun.ts';
-import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
+import { namedIds, withoutCommand, type Ran, type Baseline, type JudgedCheck, type Proof } from './checkRun.ts';
+import { AttemptFailure, throwIfSuperseded } from '../base/failure.ts';
 import { shortened } from '../base/text.ts';
 import type { Outcome, AttemptContext, Report } from './ports.ts';
 import { deadline } from '@agentfleet/kube';
@@ -23,13 +23,15 @@ import {
   type Keeping,
   type KeptFile,
   answerFile,
+  isAnswer,
+  keeperOf,
+  lateMs,
 } from './artifacts.ts';
 import type { Meter } from './meter.ts';
 import type { Prepared, Scope } from './scope.ts';
+import { reviewDigest } from './notes.ts';
 import { labelled, labels } from './prepare.ts';
 import type { Progress } from './progress.ts';
-import { createHash } from 'node:crypto';
-import { canonicalJson } from '@agentfleet/protocol/text';
 
 type CheckResult = NonNullable<NonNullable<Run['outcome']>['checks']>[number];
 
@@ -85,9 +87,6 @@ export interface Ledger {
   green?: string;
 }
 
-/** Longest wait for the files of an attempt that failed or was stopped, ms. */
-const lateMs = 60_000;
-
 /**
  * Stores what outlives the sandbox and reports it. For a success it tries until it is asked to end: nothing is Succeeded
  * whose patch is lost. Otherwise it gives up after a minute and leaves out what could not be stored.
@@ -108,7 +107,7 @@ async function closeWithin(keeping: Keeping, ledger: Ledger, outcome: Outcome): 
   const { context, signal } = keeping;
   const ended = outcome.result === 'Stopped' ? outcome : { ...outcome, checks: checkResults(runsOf(ledger)) };
   try {
-    await retryWhileUnavailable(() => context.keeper.note('Outcome', noteOf(context, ended, ledger)), { clock: context.clock, signal });
+    await keeperOf(keeping, (keeper) => keeper.note('Outcome', noteOf(context, ended, ledger)));
     const root = await auditRoot(keeping);
     const snapshots = await summary(keeping, ledger);
     const shown = await shownChange(keeping, ledger);
@@ -146,35 +145,27 @@ function leavesChange({ task }: AttemptContext, { result }: Outcome): boolean {
   return result !== 'Failed' || task.spec.rollback.whenFailed === 'Keep';
 }
 
-async function shownChange({ context, signal }: Keeping, { prepared, result }: Ledger): Promise<Report> {
+async function shownChange(keeping: Keeping, { prepared, result }: Ledger): Promise<Report> {
   if (prepared === undefined) return {};
-  const { unified } = await retryWhileUnavailable(() => context.keeper.diff(prepared.initial.id, result?.id), {
-    clock: context.clock,
-    signal,
-  });
+  const { unified } = await keeperOf(keeping, (keeper) => keeper.diff(prepared.initial.id, result?.id));
   return { patch: shownPatch(unified) };
 }
 
 /** The snapshots as the status reports them. */
-export async function summary({ context, signal }: Keeping, { green }: Pick<Ledger, 'green'>): Promise<NonNullable<Run['snapshots']>> {
-  const retry = { clock: context.clock, signal };
-  const snapshots = await retryWhileUnavailable(() => context.keeper.snapshots(), retry);
+export async function summary(keeping: Keeping, { green }: Pick<Ledger, 'green'>): Promise<NonNullable<Run['snapshots']>> {
+  const snapshots = await keeperOf(keeping, (keeper) => keeper.snapshots());
   const initial = labelled(snapshots, labels.initial)?.id;
   return { ...(initial !== undefined && { initial }), ...(green !== undefined && { lastGreen: green }) };
 }
-
-/** Tests of one check that the note about the end names. */
-const maxNamed = 200;
 
 function noteOf(
   { assignment }: AttemptContext,
   { result, reason, class: cls, checks = [] }: Outcome,
   { proofs }: Ledger,
 ): Readonly<Record<string, unknown>> {
-  const some = (ids: readonly string[]): readonly string[] => ids.slice(0, maxNamed).map((id) => id.slice(0, 256));
   const ends = checks.map(({ name, passed, failed, skipped }) => {
     const verdict = proofs.find(({ judged }) => judged.check.name === name)?.verdict;
-    const delta = verdict && { newlyPassing: some(verdict.newlyPassing), stillFailing: some(verdict.stillFailing) };
+    const delta = verdict && { newlyPassing: namedIds(verdict.newlyPassing), stillFailing: namedIds(verdict.stillFailing) };
     return { name, passed, failed, skipped, ...delta };
   });
   return { attempt: assignment.attempt, result, reason, ...(cls !== undefined && { class: cls }), checks: ends };
@@ -253,10 +244,6 @@ export function conclusion(checks: readonly Judged[], { changed, answer, review 
   return { result: 'Failed', class: 'Unproved', reason: 'NothingProved', message: unproved(changed) };
 }
 
-function isAnswer({ type, path }: Pick<Judged['check'], 'type' | 'path'>): boolean {
-  return type === 'Artifact' && path === answerFile;
-}
-
 function succeeded(reason: Exclude<Conclusion, { result: 'Failed' }>['reason'], how: string | null): Conclusion {
   const words = 'all checks hold in a fresh container';
   return { result: 'Succeeded', reason, message: how === null ? words : `${words}; ${how}` };
@@ -295,22 +282,17 @@ export async function review(scope: Scope, check: Check, about: Reviewed): Promi
   const action = reviewDigest(context.task.metadata.uid ?? '', check.name, result.manifestDigest);
   const evidence = await showEvidence(scope, about);
   const { decision, by, why, timedOut = false } = await approvals.ask({ action, kind: 'Review', summary, evidence });
-  if (decision === 'Approved') return ran(check, 0, `accepted ${by}`);
+  if (decision === 'Approved') return withoutCommand(check, 0, `accepted ${by}`);
   const said = why === undefined ? '' : `: ${why}`;
   const cure = timedOut ? 'review the result in time, or raise spec.policy.approvals.timeoutSeconds' : 'do what the person asks for';
   const message = `check ${check.name}: the result was not accepted ${by}${said}; ${cure}`;
   throw new AttemptFailure('ApprovalRejected', timedOut ? 'ReviewTimedOut' : reviewRejected, message);
 }
 
-/** Names a review: one result of one task. */
-function reviewDigest(task: string, review: string, tree: string): string {
-  return `sha256:${createHash('sha256').update(canonicalJson({ task, review, tree })).digest('hex')}`;
-}
-
 /** Stores the whole change, so that it can be read before anything is decided; returns its beginning. */
 async function showEvidence({ context }: Scope, { prepared, result, answer }: Reviewed): Promise<string> {
   const keeping = { context, signal: context.signal };
-  const { unified } = await retryWhileUnavailable(() => context.keeper.diff(prepared.initial.id, result.id), context);
+  const { unified } = await keeperOf(keeping, (keeper) => keeper.diff(prepared.initial.id, result.id));
   const shown = shownPatch(unified);
   const kept = await keep(keeping, [patch(keeping, prepared.initial.id, result.id)]);
   context.signal.throwIfAborted();
@@ -318,12 +300,6 @@ async function showEvidence({ context }: Scope, { prepared, result, answer }: Re
   const words = answer === undefined ? {} : { answer: shownAnswer(answer) };
   context.report({ patch: shown, artifacts: [...kept.artifacts], ...words });
   return shown;
-}
-
-/** A review as a run, for results and reports. */
-function ran({ name }: Check, exitCode: number, output: string): Ran {
-  const end = { exitCode, signal: null, timedOut: false, killed: null, oom: false };
-  return { check: name, end, results: parseResults('Exit', { exitCode, stdout: output, stderr: '' }), output, millis: 0 };
 }
 
 /** The tests that failed although their check holds, because they are not repeatable at snapshot 0; `''` without any. */

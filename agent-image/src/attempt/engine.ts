@@ -1,5 +1,5 @@
-import { refuseAblations, Meter } from './meter.ts';
-import { writeAnswer, asksForAnswer, shownAnswer } from './artifacts.ts';
+import { boundsOf, refuseAblations, Meter } from './meter.ts';
+import { answerFile, writeAnswer, asksForAnswer, shownAnswer } from './artifacts.ts';
 import type { Baseline } from './checkRun.ts';
 import { judgeAtBaseline } from './baseline.ts';
 import { bounded, checkResults, close, conclusion, failed, failedThere, reviewRejected, summary, type Ledger } from './closing.ts';
@@ -21,18 +21,13 @@ import { agent, handOn, inSpan, isRecorded, noTracing, withinTask, type Attribut
 /** Time between two fetches of spans from the keeper of a long attempt, ms. */
 const fetchMs = 15_000;
 
-interface Named {
-  readonly name: string;
-  readonly attributes: Attributes;
-}
-
-/** Runs `body` for a task: what it logs has the ids of the attempt, and its spans belong to the task's trace. */
-function traced<T>(tracing: Tracing = noTracing, context: AttemptContext, named: Named, body: () => Promise<T>): Promise<T> {
+/** Runs `body` for a task, as a span of it: what it logs has the ids of the attempt, and its spans belong to the task's trace. */
+function traced<T>(tracing: Tracing, context: AttemptContext, name: string, own: Attributes, body: () => Promise<T>): Promise<T> {
   const { task, assignment } = context;
   const { attempt, epoch } = assignment;
-  const attributes = { ...named.attributes, 'agentfleet.attempt': attempt, 'agentfleet.epoch': epoch };
+  const attributes = { ...own, 'agentfleet.attempt': attempt, 'agentfleet.epoch': epoch };
   return withinTask(task, assignment, tracing, ({ root: { traceId } }) =>
-    isRecorded() ? withKeeper(context, traceId, () => inSpan(named.name, { attributes }, body)) : body(),
+    isRecorded() ? withKeeper(context, traceId, () => inSpan(name, { attributes }, body)) : body(),
   );
 }
 
@@ -55,18 +50,6 @@ async function withKeeper<T>({ keeper, clock }: AttemptContext, traceId: string,
   }
 }
 
-/** An attempt as a span of its task. */
-function tracedAttempt<T>(tracing: Tracing | undefined, context: AttemptContext, body: () => Promise<T>): Promise<T> {
-  const { pool, task } = context;
-  const name = `${pool.pool.namespace}/${pool.pool.name}`;
-  return traced(tracing, context, { name: agent.name(name), attributes: agent.request(name, task.metadata.uid ?? '') }, body);
-}
-
-/** A rollback as a span of its task. */
-function tracedRollback<T>(tracing: Tracing | undefined, context: AttemptContext, body: () => Promise<T>): Promise<T> {
-  return traced(tracing, context, { name: 'rollback', attributes: {} }, body);
-}
-
 /** A phase of an attempt as a span of it. */
 function phase<T>(name: string, body: () => Promise<T>): Promise<T> {
   return inSpan(name, {}, body);
@@ -85,7 +68,7 @@ async function deliverResult(scope: Scope, ledger: Ledger): Promise<void> {
     [prepared.initial.id, result.id].map((id) => session.call((keeper) => keeper.manifest(id, signal))),
   );
   const made = new Set(discard);
-  if (asksForAnswer(task.spec.checks)) made.add('answer.md');
+  if (asksForAnswer(task.spec.checks)) made.add(answerFile);
   const order: DeliveryOrder = {
     task,
     attempt: assignment.attempt,
@@ -118,10 +101,14 @@ async function deliverResult(scope: Scope, ledger: Ledger): Promise<void> {
  * const outcome = await engine.run(context); // { result: 'Succeeded', reason: 'ChecksHold', … }
  */
 export function createAttemptEngine(options: EngineOptions): AttemptEngine {
-  const { tracing } = options;
+  const { tracing = noTracing } = options;
   return {
-    run: (context) => tracedAttempt(tracing, context, () => run(options, context)),
-    rollback: (context, which) => tracedRollback(tracing, context, () => rollBack(options, context, which)),
+    run: (context) => {
+      const { pool, task } = context;
+      const name = `${pool.pool.namespace}/${pool.pool.name}`;
+      return traced(tracing, context, agent.name(name), agent.request(name, task.metadata.uid ?? ''), () => run(options, context));
+    },
+    rollback: (context, which) => traced(tracing, context, 'rollback', {}, () => rollBack(options, context, which)),
   };
 }
 
@@ -149,15 +136,8 @@ async function run(options: EngineOptions, context: AttemptContext): Promise<Out
 }
 
 async function openScope(options: EngineOptions, context: AttemptContext): Promise<Scope> {
-  const { task, pool } = context;
   refuseAblations(context);
-  const bounds = {
-    wallSeconds: task.spec.budget.wallSeconds ?? pool.maxBudget.wallSeconds,
-    toolCalls: task.spec.budget.toolCalls ?? pool.maxBudget.toolCalls,
-    tokens: task.spec.budget.tokens ?? pool.maxBudget.tokens,
-    cost: task.spec.budget.cost ?? pool.maxBudget.cost,
-  };
-  const meter = new Meter(context.clock, context.used, bounds);
+  const meter = new Meter(context.clock, context.used, boundsOf(context));
   const session = new SandboxSession(context, meter, await retryWhileUnavailable(() => context.keeper.info(), context), options.openEgress);
   const notes = new NoteReader();
   const begun = new BegunActs();

@@ -5,6 +5,7 @@ import { resultTampering, judgeChanges, type ProtectedSet, type Writing } from '
 import {
   decisions,
   decisionTable,
+  highest,
   isTest,
   rails as allRails,
   risks,
@@ -15,10 +16,9 @@ import {
   type Policy,
   type Rails,
   type Risk,
-  type SourceChange,
   type Verdict,
 } from '../rails/index.ts';
-import type { Rewrite } from '../features/index.ts';
+import { sourceOf, type Rewrite } from '../features/index.ts';
 import { AttemptFailure } from '../base/failure.ts';
 
 /** A command line, and the text that it reads from its standard input. */
@@ -108,22 +108,6 @@ interface Judging {
   readonly openTests: (path: string) => boolean;
 }
 
-interface Guarding extends Pick<GateOptions, 'task'> {
-  readonly protectedSet: ProtectedSet | null;
-  readonly addable: (path: string) => boolean;
-  readonly writing: Parameters<typeof forged>[2];
-}
-
-/** Returns the reason why the first change that may not stand is refused; undefined where all may. */
-function tamperingOf(rewrites: Parameters<Gate['judge']>[0]['rewrites'], { protectedSet, addable, task, writing }: Guarding) {
-  if (protectedSet === null) return undefined;
-  for (const one of rewrites) {
-    const why = addable(one.path) ? null : (guarded(one, protectedSet) ?? forged(one, task, writing));
-    if (why !== null) return why;
-  }
-  return undefined;
-}
-
 /** Creates gate 1. It keeps acts of the agent away from what decides about success; `protectedSet` is null before snapshot 0 is known. */
 export function createGate({ rails, task, roots, absolute, writing }: GateOptions, protectedSet: ProtectedSet | null): Gate {
   const workspace = absolute('').replace(/\/$/, '');
@@ -139,11 +123,13 @@ export function createGate({ rails, task, roots, absolute, writing }: GateOption
     protectedPaths: (path) =>
       protectedSet !== null && (protectedSet.why(relative(path))?.kind ?? 'Settings') !== 'Settings' && !addable(relative(path)),
   };
+  const tampering = (one: Rewrite): string | null =>
+    protectedSet === null || addable(one.path) ? null : (guarded(one, protectedSet) ?? forged(one, task, writing));
   const openTests = (path: string): boolean => addable(path) || (task.spec.protect?.mode === 'None' && isTest(path));
   const judging: Judging = { rails, policy, absolute, workspace, openTests };
   return {
     judge: ({ rewrites, acts, outside = [] }) => {
-      const refused = tamperingOf(rewrites, { protectedSet, addable, task, writing });
+      const [refused] = rewrites.flatMap((one) => tampering(one) ?? []);
       if (refused !== undefined) return denied(refused);
       const parts = [
         ...rewrites.map((one) => judgeRewrite(one, judging)),
@@ -156,9 +142,9 @@ export function createGate({ rails, task, roots, absolute, writing }: GateOption
     admit: (step, field) => {
       const reaches = step.network !== undefined && step.network !== 'None';
       const own = reaches ? { ...policy, network: 'Allowed' as const } : policy;
-      const verdict = rails.judge({ tool: 'ExecCode', argv: step.command, cwd: workspace }, own);
-      if (verdict.decision !== 'Deny') return verdict.decision;
-      const worst = verdict.findings.find(({ severity }) => decisionTable[severity][profile] === 'Deny');
+      const { decision, findings } = rails.judge({ tool: 'ExecCode', argv: step.command, cwd: workspace }, own);
+      if (decision !== 'Deny') return decision;
+      const worst = findings.find(({ severity }) => decisionTable[severity][profile] === 'Deny');
       const what = worst === undefined ? 'the policy' : `the rail ${worst.rail}: ${worst.reason}`;
       throw new AttemptFailure('InvalidInput', 'PolicyRefused', `${field} ${step.name} is refused by ${what}. ${worst?.cure ?? ''}`.trim());
     },
@@ -197,11 +183,11 @@ function forged({ path, before, after }: Rewrite, { spec }: AgentTask, writing?:
 
 function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
   const { rails, policy, absolute, openTests } = judging;
-  const findings = [...newFindings(rewrite, judging), ...(openTests(rewrite.path) ? [] : rails.judgeChange(textOf(rewrite)))];
+  const findings = [...newFindings(rewrite, judging), ...(openTests(rewrite.path) ? [] : rails.judgeChange(sourceOf(rewrite)))];
   const added = addedLines(rewrite);
   const content = findings.length === 0 ? added : rewrite.after.toString('utf8');
   const judged = rails.judge({ tool: 'FileWrite', path: absolute(rewrite.path), content }, policy);
-  const allowlisted = findings.length === 0 && (judged.allowlisted || rails.changesOnlyComments(textOf(rewrite)));
+  const allowlisted = findings.length === 0 && (judged.allowlisted || rails.changesOnlyComments(sourceOf(rewrite)));
   return {
     ...reported(findings, policy, 'Reversible'),
     commands: [],
@@ -212,12 +198,6 @@ function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
     content,
   };
 }
-
-const textOf = ({ path, before, after }: Rewrite): SourceChange => ({
-  path,
-  before: before?.toString('utf8') ?? null,
-  after: after.toString('utf8'),
-});
 
 /** Lines of the new content that the old one has nowhere: an edit does not answer for the rest of its file. */
 function addedLines({ before, after }: Rewrite): string {
@@ -335,10 +315,10 @@ function reported(
   risk: Risk,
   text = '',
 ): Omit<Part, 'tool' | 'subject' | 'allowlisted' | 'structure' | 'commands'> {
-  const rank = ({ severity }: Finding): number => decisions.indexOf(decisionTable[severity][profile]);
-  const byRank = findings.toSorted((a, b) => rank(b) - rank(a));
+  const decide = ({ severity }: Finding): Decision => decisionTable[severity][profile];
+  const byRank = findings.toSorted((a, b) => decisions.indexOf(decide(b)) - decisions.indexOf(decide(a)));
   return {
-    decision: decisions[Math.max(0, ...findings.map(rank))] ?? 'Allow',
+    decision: highest(decisions, findings.map(decide)),
     risk,
     findings: byRank.map(({ rail, reason }) => `${rail}: ${reason}`),
     cure: byRank[0]?.cure ?? '',
@@ -357,8 +337,14 @@ function kindsOf(findings: readonly Finding[], risk: Risk): readonly ApprovalKin
 }
 
 function verdictOf(parts: readonly Part[], { spec }: AgentTask): GateVerdict {
-  const decision = decisions[Math.max(0, ...parts.map((one) => decisions.indexOf(one.decision)))] ?? 'Allow';
-  const risk = risks[Math.max(0, ...parts.map((one) => risks.indexOf(one.risk)))] ?? 'ReadOnly';
+  const decision = highest(
+    decisions,
+    parts.map((one) => one.decision),
+  );
+  const risk = highest(
+    risks,
+    parts.map((one) => one.risk),
+  );
   const { approvals } = spec.policy;
   const demanded = (part: Part): boolean => part.kinds.some((kind) => approvals?.require.includes(kind) === true);
   const refusing: readonly Decision[] = approvals === undefined ? ['NeedsApproval', 'Deny'] : ['Deny'];

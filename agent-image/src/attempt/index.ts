@@ -6,11 +6,10 @@
  * notes, checkRun.
  * A phase imports what stands before it here and what all share, never the engine.
  *
- * May import `base`, `plan`, `checks`, `rails`, `effects`, `egress`, `features`, `models`, `store`, `protocol`, `kube` and the
+ * May import `base`, `plan`, `checks`, `rails`, `effects`, `egress`, `features`, `coverage`, `models`, `store`, `protocol`, `kube` and the
  * keeper's client.
  */
 export { createAttemptEngine } from './engine.ts';
 export { AttemptFailure } from '../base/failure.ts';
-export type { DecisionModels } from './ports.ts';
-export type { AttemptContext, AttemptEngine, Experts, Outcome, Report } from './ports.ts';
-export type { CollectCoverage, EngineOptions } from './scope.ts';
+export type { AttemptContext, AttemptEngine, DecisionModels, Experts, Outcome, Report } from './ports.ts';
+export type { EngineOptions } from './scope.ts';

@@ -14,6 +14,17 @@ export interface Bounds {
   readonly cost?: string | undefined;
 }
 
+/** Returns the bounds of a task, where it has none those of its pool. */
+export function boundsOf({ task: { spec }, pool: { maxBudget } }: Pick<AttemptContext, 'task' | 'pool'>): Bounds {
+  const { budget } = spec;
+  return {
+    wallSeconds: budget.wallSeconds ?? maxBudget.wallSeconds,
+    toolCalls: budget.toolCalls ?? maxBudget.toolCalls,
+    tokens: budget.tokens ?? maxBudget.tokens,
+    cost: budget.cost ?? maxBudget.cost,
+  };
+}
+
 /** Tokens that requests to chat models used. */
 export interface SpentTokens {
   readonly input: number;

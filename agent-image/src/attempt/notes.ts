@@ -6,7 +6,7 @@ import { EffectReader } from '../effects/index.ts';
 import type { Candidate, ControlStep, Edit, ShellAct } from '@agentfleet/protocol/inference';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
-import type { Meter } from './meter.ts';
+import { boundsOf, type Meter } from './meter.ts';
 import type { AttemptContext } from './ports.ts';
 import type { Run } from '@agentfleet/protocol/api';
 
@@ -181,14 +181,14 @@ interface Used {
 
 /** Share of the task's budget and time that is used, 0…1: the bound that is nearest counts. */
 export function budgetUsed({ context: { task, pool, used }, meter }: Used): number {
-  const { budget, deadlineSeconds } = task.spec;
+  const { wallSeconds, toolCalls } = boundsOf({ task, pool });
   const now = meter.usage();
   const share = (of: 'wallSeconds' | 'toolCalls', bound: number | undefined): number =>
     bound === undefined ? 0 : (used.earlier[of] + now[of]) / Math.max(1, bound);
   const shares = [
-    share('wallSeconds', budget.wallSeconds ?? pool.maxBudget.wallSeconds),
-    share('toolCalls', budget.toolCalls ?? pool.maxBudget.toolCalls),
-    share('wallSeconds', deadlineSeconds),
+    share('wallSeconds', wallSeconds),
+    share('toolCalls', toolCalls),
+    share('wallSeconds', task.spec.deadlineSeconds),
     meter.modelShare(),
   ];
   return Math.min(1, Math.max(...shares));
@@ -217,16 +217,20 @@ function decimal(value: number): string {
  * @param unseen how many of its commands were begun and may be done: to do them again is another act, which was not approved yet
  */
 export function actionDigest(task: string, edits: readonly Edit[], acts: readonly ShellAct[], unseen = 0): string {
-  const act = { task, edits, acts, ...(unseen > 0 && { unseen }) };
-  return `sha256:${createHash('sha256').update(canonicalJson(act)).digest('hex')}`;
+  return digestOf({ task, edits, acts, ...(unseen > 0 && { unseen }) });
 }
 
 /** Names a question of the model in a task; `call` names the tool call that asks it. */
 export function questionDigest(task: string, call: string, text: string): string {
-  return `sha256:${createHash('sha256')
-    .update(canonicalJson({ task, call, question: text }))
-    .digest('hex')}`;
+  return digestOf({ task, call, question: text });
 }
+
+/** Names a review: one result of one task. */
+export function reviewDigest(task: string, review: string, tree: string): string {
+  return digestOf({ task, review, tree });
+}
+
+const digestOf = (named: object): string => `sha256:${createHash('sha256').update(canonicalJson(named)).digest('hex')}`;
 
 /** Identity of the candidate that a command belongs to; stands in its `Intent` and in the `Acted` note after the last one. */
 export interface ActIdentity {

@@ -1,6 +1,6 @@
 import type { Prepared, Scope } from './scope.ts';
 import { attemptAction, type SetupStep } from '@agentfleet/protocol/api';
-import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import type { ExecEnd, SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { tail, timeoutOf } from './checkRun.ts';
 import { importedNote } from '../delivery/index.ts';
 import { AttemptFailure } from '../base/failure.ts';
@@ -85,15 +85,7 @@ async function setUp(scope: Scope, step: SetupStep, { reason, cure }: typeof own
   throw new AttemptFailure('InvalidInput', reason, `set-up step ${step.name} failed: ${how}; ${cure}. It said: ${said}`);
 }
 
-function exitOf({
-  exitCode,
-  signal,
-  killed,
-}: {
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  readonly killed: string | null;
-}): string {
+function exitOf({ exitCode, signal, killed }: ExecEnd): string {
   if (killed !== null) return `it was ended (${killed})`;
   return exitCode === null ? `signal ${signal ?? 'unknown'} ended it` : `exit status ${exitCode}`;
 }

@@ -47,7 +47,7 @@ export class Progress {
   begin(id: string, message: string): void {
     const node = findNode(this.#plan, id);
     this.#require(id, node?.contract.requires ?? []);
-    this.#change(id, { state: 'Running' });
+    this.change(id, { state: 'Running' });
     this.#message = message;
     // The phase of the task follows from it.
     this.#context.report({ ...this.#report(), usage: this.#meter.usage() }, { urgent: true });
@@ -56,12 +56,12 @@ export class Progress {
   /** Ends a node as done and holds it to its contract. */
   finish(id: string, change: NodeChange = {}): void {
     this.#require(id, findNode(this.#plan, id)?.contract.establishes ?? []);
-    this.#change(id, { ...change, state: 'Done' });
+    this.change(id, { ...change, state: 'Done' });
     this.say(null);
   }
 
   change(id: string, change: NodeChange): void {
-    this.#change(id, change);
+    this.#plan = changeNode(this.#plan, id, change);
   }
 
   /** Adds a step below a node and begins it; gives its id back. */
@@ -108,10 +108,6 @@ export class Progress {
   }
 
   #message = '';
-
-  #change(id: string, change: NodeChange): void {
-    this.#plan = changeNode(this.#plan, id, change);
-  }
 
   #require(id: string, facts: readonly Fact[]): void {
     const unmet = firstUnmet(facts, this.#facts);

@@ -4,7 +4,7 @@ import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../bas
 import { labelled, labels } from './prepare.ts';
 import { deadline } from '@agentfleet/kube';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
-import { auditRoot, keep, patch, revertScript, trace, withoutFiles, type Keeping, type KeptFile } from './artifacts.ts';
+import { auditRoot, keep, lateMs, patch, revertScript, trace, withoutFiles, type Keeping } from './artifacts.ts';
 import { takeBackEffects } from './acts.ts';
 import { summary } from './closing.ts';
 import { createGate } from './gate.ts';
@@ -26,8 +26,6 @@ export function assertSnapshotsThere(reported: Run['snapshots'], there: readonly
   throw new AttemptFailure('Infrastructure', 'SnapshotsLost', `${why}; ${cure}`);
 }
 
-/** Longest wait for the files, ms; the restore is done then and must be reported. */
-const lateMs = 60_000;
 const maxIrreversible = 16;
 
 /** Snapshot that is put back, and the tree that it replaces. */
@@ -119,18 +117,15 @@ async function noteRollback(
   }
 }
 
-function changedFiles(keeping: Keeping, from: string, to: string): readonly KeptFile[] {
-  return [patch(keeping, from, to), revertScript(keeping, from, to)];
-}
-
 const late = '; its files could not be stored within a minute';
 
 /** Stores the record of what was undone; returns what of it could not be stored, for people: `''` when all could. */
 async function storeFiles(context: AttemptContext, { target, before, initial, green }: Plan): Promise<string> {
+  // The restore is done and must be reported.
   using limit = deadline(context.clock, lateMs, context.signal);
   const keeping: Keeping = { context, signal: limit.signal };
   const from = initial?.id ?? target.id;
-  const changed = before.id === undefined ? [] : changedFiles(keeping, from, before.id);
+  const changed = before.id === undefined ? [] : [patch(keeping, from, before.id), revertScript(keeping, from, before.id)];
   const files = [...changed, trace(keeping)];
   try {
     const root = await auditRoot(keeping);

@@ -4,9 +4,8 @@ import type { Clock } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import type { Workspace } from '@agentfleet/protocol/api';
 import type { HarnessBrief, PoolBrief } from '@agentfleet/protocol/pool';
-import type { CoverageRun } from '@agentfleet/protocol/inference';
+import type { collectCoverage } from '../coverage/index.ts';
 import type { AddressRules, OpenDialer, OpenEgress } from '../egress/index.ts';
-import type { ResultFormat } from '../checks/index.ts';
 import type { ChatModels } from '../models/models.ts';
 import type { Grammars, Rails } from '../rails/index.ts';
 import type { Delivered } from '@agentfleet/protocol/api';
@@ -45,18 +44,6 @@ export type Deliver = (
     readonly rules: AddressRules;
   },
 ) => Promise<Delivered>;
-
-/** Returns the lines that each test of a check executes; empty where they cannot be known. */
-export type CollectCoverage = (request: {
-  readonly keeper: KeeperClient;
-  readonly command: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd: string;
-  /** Format of the check's output at the baseline. */
-  readonly format: ResultFormat;
-  readonly timeoutSeconds: number;
-  readonly signal: AbortSignal;
-}) => Promise<readonly CoverageRun[]>;
 
 /** Input of a strategy: the attempt after its baseline, and the way to have a result proved. */
 export interface StrategyScope {
@@ -106,7 +93,7 @@ export interface EngineOptions {
   /** For pools with an agent program; in `harness/`, which the engine does not import. */
   readonly runHarness?: (at: HarnessAt) => Promise<Outcome>;
   readonly importWorkspace: ImportWorkspace;
-  readonly collectCoverage: CollectCoverage;
+  readonly collectCoverage: typeof collectCoverage;
   /** Absent: spec.output is not obeyed. */
   readonly deliver?: Deliver;
   readonly openEgress: OpenEgress;

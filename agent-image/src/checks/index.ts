@@ -6,14 +6,18 @@
  * - `compare/` compares a run with the baseline, test by test;
  * - `protect/` determines which files an attempt may not touch, and judges its changes.
  *
- * May import `protocol`. May import protocol, kube and the keeper's client.
+ * May import protocol, kube and the keeper's client.
  */
 export { artifactFaults, SchemaError } from './artifact.ts';
-export { badEnd, compare, judgeBaseline } from './compare/index.ts';
-export type { BaselineJudgement, CheckRun, Reason, ReasonCode, Verdict } from './compare/index.ts';
+export { badEnd, judgeBaseline } from './compare/baseline.ts';
+export { compare } from './compare/compare.ts';
+export type { BaselineJudgement, CheckRun, Reason, ReasonCode, Verdict } from './compare/types.ts';
 export { namingEnvironment, countTests, wholeRun } from './parse/results.ts';
 export { parseResults } from './parse/index.ts';
-export { editable, resultTampering, judgeChanges, protectedPaths, reportFiles } from './protect/index.ts';
-export type { Change, ChangeJudgement, CheckCommand, Operation, Protect, ProtectedSet, Violation, Writing } from './protect/index.ts';
+export { reportFiles } from './protect/entries.ts';
+export { resultTampering, judgeChanges, type Writing } from './protect/judge.ts';
+export { protectedPaths } from './protect/protected.ts';
+export { editable } from './protect/sections.ts';
+export type { Change, ChangeJudgement, CheckCommand, Operation, ProtectedSet, Violation } from './protect/types.ts';
 export { selectTests } from './select.ts';
 export type { ResultFormat, TestResult } from './parse/results.ts';

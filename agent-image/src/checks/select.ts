@@ -38,12 +38,6 @@ function nodeTest(command: readonly string[], ids: readonly string[]): readonly 
   const at = command.indexOf('--test');
   const tests = ids.filter((id) => !ids.some((other) => other.startsWith(`${id} > `)));
   if (at < 0 || command.some((one) => one.startsWith('--test-name-pattern') || one.startsWith('--test-skip-pattern'))) return null;
-  const patterns = tests.map(
-    (id) =>
-      `--test-name-pattern=^${id
-        .split(' > ')
-        .join(' ')
-        .replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`,
-  );
-  return [...command.slice(0, at + 1), ...patterns, ...command.slice(at + 1)];
+  const names = tests.map((id) => id.replaceAll(' > ', ' ').replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  return [...command.slice(0, at + 1), ...names.map((name) => `--test-name-pattern=^${name}$`), ...command.slice(at + 1)];
 }

@@ -32,14 +32,6 @@ export function runsPython(command: readonly string[], format?: ResultFormat): b
   return programs(command).some((word) => pythonProgram.test(basename(word)) || word.endsWith('.py'));
 }
 
-/**
- * The tracer's files: path below its folder → content. `program.json` is made from `python/` and `node/` by `npm run generate`: a
- * bundled worker has no files beside it.
- */
-export function tracerProgram(): Readonly<Record<string, string>> {
-  return program;
-}
-
 type Covered = CoverageRun['covered'];
 
 /** The tracer's records, merged by test. */
@@ -212,8 +204,9 @@ async function runToEnd(keeper: CoverageOptions['keeper'], body: ExecRequest, si
   }
 }
 
+/** `program.json` is path → content, made from `python/` and `node/` by `npm run generate`: a bundled worker has no files beside it. */
 async function install(keeper: CoverageOptions['keeper'], signal: AbortSignal): Promise<void> {
-  for (const [path, content] of Object.entries(tracerProgram())) {
+  for (const [path, content] of Object.entries(program)) {
     signal.throwIfAborted();
     await keeper.writeFile(`${library}/${path}`, content);
   }

@@ -96,7 +96,7 @@ describe.skipIf(python === undefined)('pytest', () => {
       at('test_broken'),
     ]);
     expect(notes).toEqual([]);
-    const { stdout, stderr, end } = await keeper.run({ execId: 'plain', tool: 'ExecCode', argv: pytest, env: namingEnvironment({}) });
+    const { stdout, stderr, end } = await keeper.run({ execId: 'plain', tool: 'ExecCode', argv: pytest, env: namingEnvironment });
     const parsed = parseResults('Pytest', { exitCode: end.exitCode, stdout, stderr });
     const judged = parsed.tests.filter(({ kind, outcome }) => kind === 'Test' && outcome !== 'Skipped');
     expect(judged.map(({ id }) => id).sort()).toEqual(runs.map(({ test }) => test));
@@ -110,7 +110,7 @@ describe.skipIf(python === undefined)('pytest', () => {
   });
 
   test('is compatible with the variables that make runners name their tests, and with those of the task', async () => {
-    const env = { ...namingEnvironment({}), MODE: 'x' };
+    const env = { ...namingEnvironment, MODE: 'x' };
     const own = {
       'test_env.py': "import os\ndef test_env():\n    assert os.environ['MODE'] == 'x' and '-rA' in os.environ['PYTEST_ADDOPTS']\n",
     };

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { tracerProgram } from './collect.ts';
+import program from './program.json' with { type: 'json' };
 
 const runs = 7;
 const tests = 200;
@@ -36,7 +36,7 @@ function median(program: string, args: readonly string[], env: Readonly<Record<s
 
 const loop = (at: number): string =>
   `def f${at}(n):\n    total = 0\n    for k in range(n):\n        if k % 2:\n            total += k\n        else:\n            total -= 1\n    return total\n`;
-for (const [path, content] of Object.entries(tracerProgram())) write(`lib/${path}`, content);
+for (const [path, content] of Object.entries(program)) write(`lib/${path}`, content);
 write('workspace/code_under_test.py', Array.from({ length: 50 }, (_, at) => loop(at)).join('\n\n'));
 write('workspace/test_small.py', suite(100));
 write('workspace/test_busy.py', suite(20_000));

@@ -239,8 +239,8 @@ function changedText({ edits, acts = [] }: Candidate, files: readonly FocusFile[
 }
 
 /** Returns one edit as whole lines; the bare texts where the file is not known. */
-function hunk({ range: { startByte, endByte }, before, after }: Edit, content: string | undefined): string {
-  if (content === undefined) return marked(before, after);
+function hunk({ range: { startByte, endByte }, before, after: text }: Edit, content: string | undefined): string {
+  if (content === undefined) return marked(before, text);
   const bytes = Buffer.from(content, 'utf8');
   const head = bytes.toString('utf8', 0, startByte);
   const rest = bytes.toString('utf8', endByte);
@@ -249,15 +249,9 @@ function hunk({ range: { startByte, endByte }, before, after }: Edit, content: s
   const left = head.slice(from);
   const right = to === -1 ? rest : rest.slice(0, to);
   const above = head.slice(0, from).split('\n').slice(0, -1).slice(-around);
-  const below =
-    to === -1
-      ? []
-      : rest
-          .slice(to + 1)
-          .split('\n')
-          .slice(0, around);
+  const after = to === -1 ? [] : rest.slice(to + 1).split('\n');
   const plain = (lines: readonly string[]): string[] => lines.map((line) => ` ${line}`);
-  return [...plain(above), marked(left + before + right, left + after + right), ...plain(below)].join('\n');
+  return [...plain(above), marked(left + before + right, left + text + right), ...plain(after.slice(0, around))].join('\n');
 }
 
 function marked(before: string, after: string): string {

@@ -1,5 +1,6 @@
 import type { AbsentExpert, ComputeBrief, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
-import { type Features, docTestDelta, type Candidate, type EnergyHead } from '@agentfleet/protocol/inference';
+import type { Features, Candidate, EnergyHead } from '@agentfleet/protocol/inference';
+import { editFeatures } from '../attempt/approvals.ts';
 import type { Participant, RankingContext } from '../attempt/ports.ts';
 import { shortened } from '../base/text.ts';
 import type { Exchanges, Part, PartCapability, PartsClient } from '../experts/index.ts';
@@ -161,18 +162,9 @@ const keyOf = ({ role, name }: Pick<Member, 'name' | 'role'>): string => `${role
 
 /** Returns the features of a candidate that are known before it is tried, without a request. */
 export function featuresBefore(candidate: Candidate, { suspicion }: Pick<RankingContext, 'suspicion'>): Features {
-  const { edits, score, rank, location } = candidate;
+  const { score, location } = candidate;
   const suspicious = suspicion(location.path, location.line);
-  return {
-    proposalShare: score,
-    rank,
-    edits: edits.length,
-    files: new Set(edits.map(({ path }) => path)).size,
-    charsAdded: edits.reduce((sum, { after }) => sum + after.length, 0),
-    charsRemoved: edits.reduce((sum, { before }) => sum + before.length, 0),
-    docTestDelta: docTestDelta(edits),
-    ...(suspicious !== null && { suspicion: suspicious }),
-  };
+  return { ...editFeatures(candidate), proposalShare: score, ...(suspicious !== null && { suspicion: suspicious }) };
 }
 
 /** Returns the verifier's head for a candidate: commands have the widest effects, so they decide. */

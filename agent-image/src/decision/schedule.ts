@@ -1,5 +1,4 @@
-import type { DecisionModels, Plan, Situation } from '../attempt/ports.ts';
-import { objected } from './opinion.ts';
+import type { Control, Plan, Situation } from '../attempt/ports.ts';
 import type { ComputeBrief } from '@agentfleet/protocol/pool';
 
 /**
@@ -20,36 +19,8 @@ export function schedule({ entropyNats, margin, risk, deliberate }: Situation, c
   return { k: sure ? 1 : bounded(kBase), deliberate: false };
 }
 
-interface NoDecisionModelsOptions {
-  readonly compute: DecisionModels['compute'];
-  /** Names of the experts of the pool. */
-  readonly experts: readonly string[];
-}
-
-/** Decision models without any learned part: uniform priors, the expert's own order, and a gate 2 that refuses what a rail objects to. */
-export function noDecisionModels({ compute, experts }: NoDecisionModelsOptions): DecisionModels {
-  return {
-    compute,
-    control: () => Promise.resolve(uniform(experts)),
-    plan: (situation) => schedule(situation, compute),
-    rank: (candidates) =>
-      Promise.resolve({
-        ranked: candidates.map((candidate) => ({ candidate, energy: null, pSuccess: null, features: {} })),
-        margin: null,
-      }),
-    score: () => Promise.resolve(null),
-    secondOpinion: ({ rails }) => {
-      const allowed = !objected(rails);
-      const why = allowed ? '' : 'the pool has nobody for a second opinion; give it a Policy expert and an energyModelRef';
-      return Promise.resolve({ allowed, why, unsafe: null, risk: null, energy: null, pSuccess: null });
-    },
-    degraded: [],
-    participants: [],
-  };
-}
-
 /** The control vector in use when there is none. */
-export function uniform(experts: readonly string[]): Awaited<ReturnType<DecisionModels['control']>> {
+export function uniform(experts: readonly string[]): Control {
   return {
     experts: Object.fromEntries(experts.map((name) => [name, 1 / experts.length])),
     risk: null,

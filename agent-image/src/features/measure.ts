@@ -1,8 +1,8 @@
 import { domainOf } from './languages.ts';
-import type { Grammars } from '../rails/syntax/node.ts';
+import type { Grammars, SourceChange } from '../rails/index.ts';
 import { type ParseFile, surfaceOf } from './javascript/surface.ts';
 import { complexityOf, findingsOf, readSource } from './javascript/findings.ts';
-import { plain, unreported, type SourceChange, type SourceFeatures, type Surface } from './javascript/types.ts';
+import { plain, unreported, type SourceFeatures, type Surface } from './javascript/types.ts';
 import program from './program.json' with { type: 'json' };
 
 /** A source of Python, with the other files of its change. */
@@ -185,14 +185,8 @@ function parsed(answer: string, count: number): readonly Surface[] | null {
   if (!Array.isArray(found) || found.length !== count) return null;
   return found.map((one: unknown) => {
     if (!Array.isArray(one)) return unreported;
-    const [mismatches, broken, complexity, findings] = (one as readonly unknown[]).map(counted);
-    return {
-      ...unreported,
-      mismatches: mismatches ?? null,
-      broken: broken ?? null,
-      complexity: complexity ?? null,
-      findings: findings ?? null,
-    };
+    const [mismatches = null, broken = null, complexity = null, findings = null] = (one as readonly unknown[]).map(counted);
+    return { mismatches, broken, complexity, findings };
   });
 }
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Edit, Candidate, Features, FocusFile } from '@agentfleet/protocol/inference';
-import type { Grammars } from '../rails/syntax/node.ts';
-import type { SourceChange } from './javascript/types.ts';
+import type { Grammars, SourceChange } from '../rails/index.ts';
 import { measureSources, pythonSurfaces } from './measure.ts';
 
 /** Content of a file as it is; null where there is none. */
@@ -32,14 +31,8 @@ export function sha256(bytes: Uint8Array): string {
  * @throws EditMismatch when a file is not the one that the edits are for, or edits overlap
  */
 export async function rewritesOf(edits: readonly Edit[], read: ReadBytes): Promise<readonly Rewrite[]> {
-  const byPath = new Map<string, Edit[]>();
-  for (const edit of edits) {
-    const known = byPath.get(edit.path);
-    if (known === undefined) byPath.set(edit.path, [edit]);
-    else known.push(edit);
-  }
   const rewrites: Rewrite[] = [];
-  for (const [path, own] of byPath) {
+  for (const [path, own] of Map.groupBy(edits, (edit) => edit.path)) {
     const before = await read(path);
     rewrites.push({ path, before, after: applied(path, before ?? Buffer.alloc(0), own) });
   }
@@ -126,7 +119,8 @@ export function createSourceReader(session: SourceSandbox, grammars: Grammars | 
   };
 }
 
-const sourceOf = ({ path, before, after }: Rewrite): SourceChange => ({
+/** The texts of a file and of what it will hold. */
+export const sourceOf = ({ path, before, after }: Rewrite): SourceChange => ({
   path,
   before: before?.toString('utf8') ?? null,
   after: after.toString('utf8'),

@@ -3,17 +3,13 @@ import type { TokenUsage } from '@agentfleet/protocol/chat';
 import type { Price } from '@agentfleet/protocol/gateway';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../base/failure.ts';
+import { boundsOf, type Bounds } from '../attempt/meter.ts';
 import type { Scope } from '../attempt/scope.ts';
 import type { ChatExpert } from './conversation.ts';
 import type { Charge } from './notes.ts';
 
 /** Bounds of a task over all its attempts; absent: none. */
-export interface TokenBounds {
-  /** `spec.budget.tokens`, or the pool's. */
-  readonly tokens?: number | undefined;
-  /** `spec.budget.cost`, or the pool's; decimal string in the currency of the prices. */
-  readonly cost?: string | undefined;
-}
+export type TokenBounds = Pick<Bounds, 'tokens' | 'cost'>;
 
 type PricesByName = ReadonlyMap<string, Price | undefined>;
 
@@ -196,12 +192,11 @@ function priceMissing(expert: string): AttemptFailure {
 
 /** The bounds of the task, or else of the pool, over what all attempts spend. */
 export function budgetOf({ context }: Pick<Scope, 'context'>, { name, chat }: ChatExpert, charges: readonly Charge[]): TokenBudget {
-  const { task, pool, used } = context;
-  const bounds = { tokens: task.spec.budget.tokens ?? pool.maxBudget.tokens, cost: task.spec.budget.cost ?? pool.maxBudget.cost };
+  const { pool, used } = context;
   const { tokensIn, tokensOut, cost = '0' } = used.earlier;
   const earlier = { tokens: tokensIn + tokensOut, costMicros: Number(toMicros(cost)) };
   const fallbacks = fallbacksOf(pool, { name, chat });
-  return new TokenBudget(bounds, { expert: name, price: chat.price, fallbacks }, earlier, charges);
+  return new TokenBudget(boundsOf(context), { expert: name, price: chat.price, fallbacks }, earlier, charges);
 }
 
 /** The experts that the gateway asks one after the other when one does not answer. */

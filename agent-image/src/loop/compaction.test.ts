@@ -1,17 +1,9 @@
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  compacted,
-  planCompaction,
-  summaryOf,
-  summaryText,
-  compactionLimit,
-  openingLength,
-  promptTokens,
-  type Rendered,
-} from './context.ts';
-import { emptyRecord, type WorkRecord } from './workRecord.ts';
+import { planCompaction, summaryOf, summaryText, compactionLimit, openingLength, promptTokens, type Rendered } from './context.ts';
+import { compacted, emptyRecord } from './testing/longConversation.ts';
+import type { WorkRecord } from './workRecord.ts';
 
 const opening: ConversationMessage[] = [
   { role: 'System', text: 's'.repeat(2000) },

@@ -289,11 +289,6 @@ export function summaryText(
     .join('\n\n');
 }
 
-/** The history after a compaction. */
-export function compacted(history: readonly ConversationMessage[], count: number, text: string): readonly ConversationMessage[] {
-  return [{ role: 'User', origin: 'Summary', text }, ...history.slice(count)];
-}
-
 /** Number of messages at the end that stay: whole steps, and at least the last one unless it is too long by itself. */
 function tailLength(history: readonly ConversationMessage[], rawRoom: number): number {
   let tokens = 0;

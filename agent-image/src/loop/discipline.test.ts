@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assess, maxCalls, notRun, resultDigest, usualBounds, type Assessment, type CallTrace, type StepTrace } from './discipline.ts';
+import { assess, maxCalls, notRun, resultDigest, bounds, type Assessment, type CallTrace, type StepTrace } from './discipline.ts';
 
 const call = (name: string, change: Partial<CallTrace> = {}): CallTrace => ({
   name,
@@ -154,7 +154,7 @@ describe('refusals', () => {
   it.for<[string, StepTrace[]]>([
     ['of different rules', times(1, ...['a', 'b', 'c', 'd', 'e', 'f', 'g'].map(refused))],
     ['in one reply', [step(...times(1, ...Array.from({ length: 9 }, () => refused('a'))).flatMap(({ calls }) => calls))]],
-    ['far apart', times(7, refused('a'), ...fresh(usualBounds.refusalWindow / 3))],
+    ['far apart', times(7, refused('a'), ...fresh(bounds.refusalWindow / 3))],
   ])('do not end it when %s', ([, steps]) => {
     expect(judgements(steps).map(({ kind }) => kind)).not.toContain('End');
   });

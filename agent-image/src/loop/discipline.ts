@@ -41,30 +41,20 @@ export type Assessment =
     };
 
 /** Bounds of a conversation's repetitions, in steps. */
-interface DisciplineBounds {
-  readonly sameCall: number;
-  readonly sameError: number;
-  readonly noAct: number;
-  readonly alternation: number;
-  /** Refusals by one rule among the last `refusalWindow` steps, at which the attempt ends. */
-  readonly refusals: number;
-  readonly refusalWindow: number;
-  /** Steps without a repetition after which an earlier one is forgotten. */
-  readonly calm: number;
-  /** Time for which waits are no repetition, ms. */
-  readonly waitMs: number;
-}
-
-export const usualBounds: DisciplineBounds = {
+export const bounds = {
   sameCall: 4,
   sameError: 3,
   noAct: 3,
   alternation: 6,
+  /** Refusals by one rule among the last `refusalWindow` steps, at which the attempt ends. */
   refusals: 6,
   refusalWindow: 30,
+  /** Steps without a repetition after which an earlier one is forgotten. */
   calm: 12,
+  /** Time for which waits are no repetition, ms. */
   waitMs: 3_600_000,
 };
+type Repetitions = Pick<typeof bounds, 'sameCall' | 'sameError' | 'noAct' | 'alternation'>;
 
 /** Most calls of one reply that are done. */
 export const maxCalls = 16;
@@ -97,8 +87,8 @@ interface Found {
  *
  * @param now ms of the wall clock
  */
-export function assess(steps: readonly StepTrace[], now: number, bounds: DisciplineBounds = usualBounds): Assessment {
-  const refused = assessRefusals(steps, bounds);
+export function assess(steps: readonly StepTrace[], now: number): Assessment {
+  const refused = assessRefusals(steps);
   if (refused !== null) return refused;
   const keyed = steps.map((step): Keyed => ({ ...step, ...keysOf(step) }));
   let level = 0;
@@ -106,11 +96,7 @@ export function assess(steps: readonly StepTrace[], now: number, bounds: Discipl
   let found: Found | null = null;
   for (let end = 1; end <= steps.length; end += 1) {
     if (level > 0 && end - since > bounds.calm) level = 0;
-    found = repetition(
-      keyed.slice(since, end),
-      end === steps.length ? now : (steps[end - 1]?.at ?? now),
-      level === 0 ? bounds : halved(bounds),
-    );
+    found = repetition(keyed.slice(since, end), end === steps.length ? now : (steps[end - 1]?.at ?? now), level === 0 ? bounds : halved);
     if (found === null) continue;
     level += 1;
     since = end;
@@ -119,7 +105,7 @@ export function assess(steps: readonly StepTrace[], now: number, bounds: Discipl
   const cure = last?.cut === undefined ? noCall : cutOff(last.cut);
   if (found === null) return { kind: 'Continue', text: last?.calls.length === 0 ? cure : null };
   // A notice counts from the one before on, the end what came before them too.
-  const whole = level > 2 || found.cut !== undefined ? repetition(keyed, now, halved(bounds)) : null;
+  const whole = level > 2 || found.cut !== undefined ? repetition(keyed, now, halved) : null;
   return intervention(level, { ...found, count: whole?.cut?.by === found.cut?.by ? (whole?.count ?? found.count) : found.count }, cure);
 }
 
@@ -142,40 +128,38 @@ export function resultDigest(text: string): string {
   return createHash('sha256').update(steady).digest('hex').slice(0, 24);
 }
 
-function halved(bounds: DisciplineBounds): DisciplineBounds {
-  const half = (count: number): number => Math.max(2, Math.ceil(count / 2));
-  const { sameCall, sameError, noAct, alternation } = bounds;
-  return {
-    ...bounds,
-    sameCall: half(sameCall),
-    sameError: half(sameError),
-    noAct: half(noAct),
-    alternation: Math.max(4, half(alternation)),
-  };
-}
+const half = (count: number): number => Math.max(2, Math.ceil(count / 2));
+
+/** Bounds of a pattern that comes again. */
+const halved: Repetitions = {
+  sameCall: half(bounds.sameCall),
+  sameError: half(bounds.sameError),
+  noAct: half(bounds.noAct),
+  alternation: Math.max(4, half(bounds.alternation)),
+};
 
 /** The repetition that the last of these steps completes. */
-function repetition(steps: readonly Keyed[], now: number, bounds: DisciplineBounds): Found | null {
+function repetition(steps: readonly Keyed[], now: number, { sameCall, sameError, noAct, alternation }: Repetitions): Found | null {
   const last = steps.at(-1);
   if (last === undefined) return null;
   if (last.calls.length === 0) {
     const count = runLength(steps, (step) => step.calls.length === 0);
     const { cut } = last;
     const same = cut !== undefined && steps.slice(-count).every((step) => step.cut?.by === cut.by);
-    return count >= bounds.noAct ? { pattern: 'NoAct', count, what: 'replies without a call', ...(same && { cut }) } : null;
+    return count >= noAct ? { pattern: 'NoAct', count, what: 'replies without a call', ...(same && { cut }) } : null;
   }
-  if (isWait(steps, now, bounds)) return null;
+  if (isWait(steps, now)) return null;
   const what = last.calls
     .map(({ name, arguments: text }) => `${name} ${text.slice(0, 120)}`)
     .join('; ')
     .slice(0, 300);
   const failed = last.calls.every(({ outcome }) => outcome === 'Failed');
   const errors = failed ? runLength(steps, (step) => step.same === last.same && step.calls.every((c) => c.outcome === 'Failed')) : 0;
-  if (errors >= bounds.sameError) return { pattern: 'RepeatedError', count: errors, what };
+  if (errors >= sameError) return { pattern: 'RepeatedError', count: errors, what };
   const same = runLength(steps, (step) => step.exact === last.exact);
-  if (same >= bounds.sameCall) return { pattern: 'RepeatedCall', count: same, what };
+  if (same >= sameCall) return { pattern: 'RepeatedCall', count: same, what };
   const turns = alternationLength(steps);
-  return turns >= bounds.alternation ? { pattern: 'Alternation', count: turns, what } : null;
+  return turns >= alternation ? { pattern: 'Alternation', count: turns, what } : null;
 }
 
 /** Steps at the end that all hold. */
@@ -194,11 +178,11 @@ function alternationLength(steps: readonly Keyed[]): number {
 }
 
 /** A wait is no repetition, as long as it does not take all day. */
-function isWait(steps: readonly Keyed[], now: number, { waitMs }: DisciplineBounds): boolean {
+function isWait(steps: readonly Keyed[], now: number): boolean {
   const waits = (step: StepTrace): boolean => step.calls.length > 0 && step.calls.every(({ waited }) => waited === true);
   const count = runLength(steps, waits);
   const first = steps.at(-count);
-  return count > 0 && first !== undefined && now - first.at <= waitMs;
+  return count > 0 && first !== undefined && now - first.at <= bounds.waitMs;
 }
 
 function keysOf({ calls }: StepTrace): Pick<Keyed, 'same' | 'exact'> {
@@ -216,7 +200,8 @@ function canonical(text: string): string {
 }
 
 /** Refusals by one rule: half the bound is a nudge, the bound ends the attempt. */
-function assessRefusals(steps: readonly StepTrace[], { refusals, refusalWindow }: DisciplineBounds): Assessment | null {
+function assessRefusals(steps: readonly StepTrace[]): Assessment | null {
+  const { refusals, refusalWindow } = bounds;
   const recent = steps.slice(-refusalWindow);
   const rulesOf = (step: StepTrace): readonly string[] =>
     step.calls.flatMap(({ outcome, rule }) => (outcome === 'Refused' ? [rule ?? 'a gate'] : []));

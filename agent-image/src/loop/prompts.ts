@@ -1,5 +1,4 @@
 import type { ApprovalKind } from '@agentfleet/protocol/api';
-import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import { fenced } from '../models/fence.ts';
 import { maxCalls } from './discipline.ts';
 
@@ -87,14 +86,6 @@ Who gives orders
 How to finish
 - Submit a short account, also at the end of the reply of your last edit: it counts only when every call before it worked. Submit runs the checks and proves the result in a fresh container; what fails comes back.
 - When it cannot be reached, submit with unreachable: true, what is missing and what you tried. Never claim what you did not see.`;
-
-/** System and goal: the prefix of the conversation, which never changes. */
-export function opening(facts: PromptFacts): readonly [ConversationMessage, ConversationMessage] {
-  return [
-    { role: 'System', text: systemPrompt },
-    { role: 'User', origin: 'Goal', text: goalMessage(facts) },
-  ];
-}
 
 /** The goal with what is known of the place of work, in plain text. */
 export function goalMessage(facts: PromptFacts): string {

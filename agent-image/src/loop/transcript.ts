@@ -60,6 +60,11 @@ export class Transcript {
     (this.#reducers[kind] as (note: LoopNotes[K]) => void)(data);
   }
 
+  /** Reports whether notes of a kind are of a conversation. */
+  reads(kind: string): kind is Kind {
+    return Object.hasOwn(this.#reducers, kind);
+  }
+
   get began(): LoopNotes['ConversationBegan'] | null {
     return this.#began;
   }
@@ -293,9 +298,6 @@ export function handleOf({ step, index }: Pick<CallObserved, 'step' | 'index'>):
   return `out-${step}.${index}`;
 }
 
-/** Tools that wait for a person or an event by themselves. */
-const waiting: ReadonlySet<string> = new Set(['ask_human']);
-
 function traceOf({ name, arguments: text }: ToolCall, observed: CallObserved | undefined): CallTrace {
   const outcome =
     observed === undefined || observed.notRun === true
@@ -311,7 +313,7 @@ function traceOf({ name, arguments: text }: ToolCall, observed: CallObserved | u
     outcome,
     digest: resultDigest(observed?.text ?? ''),
     ...(observed?.refused !== undefined && { rule: ruleOf(observed.refused) }),
-    ...((waiting.has(name) || (observed?.process !== undefined && observed.ok)) && { waited: true }),
+    ...((name === 'ask_human' || (observed?.process !== undefined && observed.ok)) && { waited: true }),
   };
 }
 
@@ -339,19 +341,6 @@ export function brief(text: string): string {
   return line.length <= 80 ? line : `${line.slice(0, 79)}…`;
 }
 
-const kinds: ReadonlySet<string> = new Set<Kind>([
-  'ConversationBegan',
-  'ModelAsked',
-  'ModelReplied',
-  'ReplyChosen',
-  'CallObserved',
-  'TextKept',
-  'NoticeGiven',
-  'ConversationCompacted',
-  'ConversationRewound',
-  'SubmissionRefused',
-]);
-
 /**
  * Reads the conversation of an attempt out of an event log. An attempt that follows one which the infrastructure ended, or which
  * was cut off with its worker, goes on with its conversation; any other begins its own.
@@ -371,9 +360,9 @@ export class TranscriptReader {
     if (kind === 'Outcome') this.#goesOn = data['class'] === 'Infrastructure';
     if (kind === 'Outcome' && attempt === this.#attempt) this.#current.end();
     if (kind === 'RolledBack') this.#goesOn = false;
-    if (!kinds.has(kind)) return;
+    if (!this.#current.reads(kind)) return;
     this.#enter(attempt);
-    this.#current.apply(kind as Kind, data as unknown as LoopNotes[Kind]);
+    this.#current.apply(kind, data as unknown as LoopNotes[Kind]);
   };
 
   /** The conversation that an attempt goes on with; empty when it has to begin one. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CallObserved } from './notes.ts';
-import { emptyRecord, extract, recordText, type DoneCall, type WorkRecord } from './workRecord.ts';
+import { emptyRecord } from './testing/longConversation.ts';
+import { extract, recordText, type DoneCall, type WorkRecord } from './workRecord.ts';
 
 let step = 0;
 const done = (name: string, args: object, own: Partial<CallObserved> = {}): DoneCall => {

@@ -23,9 +23,6 @@ export interface WorkRecord {
   readonly kept: ReadonlySet<string>;
 }
 
-/** Nothing was done yet. */
-export const emptyRecord: WorkRecord = { plan: [], changed: [], done: [], kept: new Set() };
-
 /** Files and handles that are listed, the newest ones. */
 const maxFiles = 24;
 const maxHandles = 12;

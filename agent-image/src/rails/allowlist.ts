@@ -1,8 +1,7 @@
 import { posix } from 'node:path';
 import { actFeatures } from '@agentfleet/protocol/inference';
-import { isReadOnly } from './shell/readOnly.ts';
 import { hostsOf, isLoopback } from './shell/hosts.ts';
-import { verbWords } from './shell/readOnly.ts';
+import { isReadOnly, verbWords } from './shell/readOnly.ts';
 import { args, hasFlag, isFixed, operands, type Command } from './shell/command.ts';
 import { absolute } from './shell/places.ts';
 import type { Finding } from './verdict/types.ts';

@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
 import { type GrammarName, type Grammars, walk, withoutTypes } from './syntax/node.ts';
+import type { SourceChange } from './verdict/types.ts';
 
 /** Comments that programs obey: linters, type checkers, coverage, test runners, encodings and interpreters. */
 const obeyed =
@@ -22,14 +23,10 @@ interface Read {
  * Reports whether a change of a source file touches nothing but comments that no tool obeys. False for files that no grammar reads,
  * and for new files. Pure.
  *
- * @param before null for a new file
  * @example
  * changesOnlyComments({ path: 'a.py', before: 'x = 1  # one', after: 'x = 1  # the first' }, grammars); // true
  */
-export function changesOnlyComments(
-  { path, before, after }: { readonly path: string; readonly before: string | null; readonly after: string },
-  grammars: Grammars,
-): boolean {
+export function changesOnlyComments({ path, before, after }: SourceChange, grammars: Grammars): boolean {
   const grammar = grammarOf(path);
   if (grammar === null || before === null) return false;
   const old = read(path, grammar, before, grammars);

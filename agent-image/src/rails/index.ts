@@ -2,9 +2,8 @@
  * Gate 1: what a proposed act may not do, judged by its text alone. Pure apart from loading the
  * grammars; may import `@agentfleet/protocol`, the tree-sitter packages and nothing else of the project.
  */
-export { createRails, type Rails, type SourceChange, decisionTable } from './rails.ts';
+export { createRails, type Rails, decisionTable } from './rails.ts';
 export { installedGrammars, loadGrammars, type GrammarFiles, type Grammars } from './syntax/node.ts';
 export { rails } from './rail/index.ts';
 export { isTest } from './rail/testTampering.ts';
-export { railsPage } from './page.ts';
 export * from './verdict/types.ts';

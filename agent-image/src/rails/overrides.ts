@@ -1,10 +1,9 @@
 import { extname } from 'node:path';
 import { type Grammars, withoutTypes } from './syntax/node.ts';
-import { scriptOverrides } from './overrides/javascript/index.ts';
+import { scriptOverrides } from './overrides/javascript.ts';
 import type { Override } from './overrides/override.ts';
-import { pythonOverrides } from './overrides/python/index.ts';
-
-export type { Override } from './overrides/override.ts';
+import { pythonOverrides } from './overrides/python.ts';
+import type { SourceChange } from './verdict/types.ts';
 
 /** Words of what is looked for: all that counts in a text that no parser reads. */
 const words: Readonly<Record<'python' | 'javascript', RegExp>> = {
@@ -26,15 +25,11 @@ function languageOf(path: string): 'python' | 'javascript' | null {
  * A class may define when two of its objects are equal, in which order they come and whether one holds, as long as each way to that
  * answer compares the state of both, or looks at the object; the rules stand in docs/reference/gates.md.
  *
- * @param before null for a new file
  * @example
  * newOverrides({ path: 'a.py', before: null, after: 'class A:\n  def __eq__(self, other): return bool(other)' }, grammars);
  * // [{ where: 'A.__eq__', what: 'can answer true without comparing the state of both objects', … }]
  */
-export function newOverrides(
-  { path, before, after }: { readonly path: string; readonly before: string | null; readonly after: string },
-  grammars: Grammars,
-): readonly Override[] {
+export function newOverrides({ path, before, after }: SourceChange, grammars: Grammars): readonly Override[] {
   const language = languageOf(path);
   if (language === null || after === before) return [];
   const now = overridesIn(language, path, after, grammars);

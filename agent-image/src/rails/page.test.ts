@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { rails, railsPage } from './index.ts';
+import { rails } from './index.ts';
+import { railsPage } from './testing/page.ts';
 
 test('README.md has what the tables have', async () => {
   expect(await readFile(new URL('README.md', import.meta.url), 'utf8')).toBe(railsPage());

@@ -1,6 +1,7 @@
 import {
   type Finding,
   decisions,
+  highest,
   risks,
   type Decision,
   type Profile,
@@ -9,11 +10,13 @@ import {
   type Verdict,
   type Act,
   type Policy,
+  type SourceChange,
   type Span,
 } from './verdict/types.ts';
 import { posix } from 'node:path';
 import { changesOnlyComments } from './comments.ts';
-import { newOverrides, type Override } from './overrides.ts';
+import { newOverrides } from './overrides.ts';
+import type { Override } from './overrides/override.ts';
 import { tampersBy } from './rail/testTampering.ts';
 import { forgedRecords } from './rail/forgedRecords.ts';
 import { isSecret } from './rail/secrets.ts';
@@ -41,10 +44,6 @@ export const decisionTable: Readonly<Record<Severity, Readonly<Record<Profile, D
   Critical: { Strict: 'Deny', Default: 'Deny', Permissive: 'Deny', Privileged: 'NeedsApproval' },
 };
 
-function highest<T>(order: readonly T[], values: readonly T[]): T {
-  return order[Math.max(0, ...values.map((value) => order.indexOf(value)))] as T;
-}
-
 /** One decision from all findings: the strictest. */
 function verdictOf(
   findings: readonly Finding[],
@@ -66,6 +65,11 @@ function verdictOf(
   };
 }
 
+/** Surroundings in which acts are judged. */
+interface Ground extends Required<RailsOptions> {
+  readonly policy: Policy;
+}
+
 interface RailsOptions {
   readonly grammars: Grammars;
   /** Home folder of the sandbox's user. Default `/root`. */
@@ -81,15 +85,6 @@ export interface Rails {
   changesOnlyComments(change: SourceChange): boolean;
 }
 
-/** A source file before and after a change. */
-export interface SourceChange {
-  /** Relative to the workspace, with `/`. */
-  readonly path: string;
-  /** Null for a new file. */
-  readonly before: string | null;
-  readonly after: string;
-}
-
 const maxCommand = 65_536;
 
 /** Gate 1: deterministic rules over what an act would run and write. */
@@ -99,8 +94,8 @@ export function createRails({ grammars, home = '/root' }: RailsOptions): Rails {
       const refused = checkText(act);
       if (refused !== null)
         return verdictOf([refused], ['Unknown'], policy.profile, { simpleCommands: [], structure: {}, allowlisted: false });
-      if (act.tool === 'FileWrite') return judgeFile(act, policy, grammars, home);
-      return judgeCommand(act, policy, grammars, home);
+      const ground = { policy, grammars, home };
+      return act.tool === 'FileWrite' ? judgeFile(act, ground) : judgeCommand(act, ground);
     },
     judgeChange: (change) => newOverrides(change, grammars).map((one) => overrideFinding(one, change)),
     changesOnlyComments: (change) => changesOnlyComments(change, grammars),
@@ -126,10 +121,10 @@ function checkText(act: Act): Finding | null {
   return null;
 }
 
-function judgeCommand(act: CommandAct, policy: Policy, grammars: Grammars, home: string): Verdict {
-  const cwd = withoutMarks(act.cwd ?? policy.roots[0] ?? '/');
-  const analysis = analyse(act, { grammars, home, cwd: posix.normalize(cwd).replace(/(.)\/$/, '$1') });
-  return conclude(analysis, policy, home, act.tool === 'Shell' ? act.command : act.argv.join(' '));
+function judgeCommand(act: CommandAct, ground: Ground): Verdict {
+  const cwd = withoutMarks(act.cwd ?? ground.policy.roots[0] ?? '/');
+  const analysis = analyse(act, { ...ground, cwd: posix.normalize(cwd).replace(/(.)\/$/, '$1') });
+  return conclude(analysis, ground, act.tool === 'Shell' ? act.command : act.argv.join(' '));
 }
 
 /** Lists findings of the file rules in what a command writes; where its input is not known, the text of the whole act stands for it. */
@@ -150,7 +145,7 @@ const cures: Readonly<Record<Analysis['problems'][number]['kind'], string>> = {
 };
 
 /** @param text of an act that runs; null: of a script that is only written */
-function conclude(analysis: Analysis, policy: Policy, home: string, text: string | null): Verdict {
+function conclude(analysis: Analysis, { policy, home }: Ground, text: string | null): Verdict {
   const around = surroundings(policy, { roots: policy.roots, home });
   const findings = new Map<string, Finding>();
   const risksFound: Risk[] = [];
@@ -213,19 +208,16 @@ type FileAct = Extract<Act, { tool: 'FileWrite' }>;
 const maxContent = 1_048_576;
 
 /** Files are judged as the command that would do the same, and scripts by what they would run. */
-function judgeFile(act: FileAct, policy: Policy, grammars: Grammars, home: string): Verdict {
+function judgeFile(act: FileAct, ground: Ground): Verdict {
+  const { policy, home } = ground;
   const path = withoutMarks(act.path);
   const span = { start: 0, end: act.path.length };
   const { content = '' } = act;
   const root = policy.roots[0] ?? '/';
   const base = { env: new Map(), redirects: [], cwd: root, via: [], span, hidden: false, recursion: null, code: [] };
   const write: Command = { ...base, name: 'tee', argv: ['tee', path].map(fixed), stdin: fixed(withoutMarks(content)) };
-  const verdict = conclude({ commands: [write], problems: [] }, policy, home, null);
-  const more = [
-    ...fileFindings(path, content),
-    ...scriptFindings(path, content, policy, grammars, home),
-    ...embeddedFindings(path, content, policy, grammars, home),
-  ];
+  const verdict = conclude({ commands: [write], problems: [] }, ground, null);
+  const more = [...fileFindings(path, content), ...scriptFindings(path, content, ground), ...embeddedFindings(path, content, ground)];
   const findings = [...verdict.findings, ...more.map((one) => ({ ...one, span }))];
   return verdictOf(findings, [verdict.risk, 'Reversible'], policy.profile, {
     simpleCommands: [],
@@ -261,12 +253,11 @@ function fileFindings(path: string, content: string): readonly Omit<Finding, 'sp
 }
 
 /** A script that is only written: what would be refused when it runs is looked at now. */
-function scriptFindings(path: string, content: string, policy: Policy, grammars: Grammars, home: string): readonly Omit<Finding, 'span'>[] {
+function scriptFindings(path: string, content: string, ground: Ground): readonly Omit<Finding, 'span'>[] {
   if (!/\.(?:sh|bash|zsh|py)$/.test(path) && !/^#!.*\b(?:sh|bash|python[\d.]*)\b/.test(content)) return [];
   const language = languageOf(path, content);
   if (language === 'text' || content.length > maxCommand) return [];
-  const analysis = analyseScript(language, content, { grammars, home, cwd: posix.dirname(path) });
-  const { findings } = conclude(analysis, policy, home, null);
+  const { findings } = conclude(analyseScript(language, content, { ...ground, cwd: posix.dirname(path) }), ground, null);
   return findings
     .filter((one) => one.severity === 'Critical')
     .map((one) => ({ ...one, severity: 'Suspicious', reason: `when the script runs: ${one.reason}` }));
@@ -276,17 +267,11 @@ function scriptFindings(path: string, content: string, policy: Policy, grammars:
 const nowhere: ReadonlySet<string> = new Set(['fetch-to-exec', 'raw-disk', 'catastrophic-delete']);
 
 /** Commands that recipes, jobs and scripts of a project hold: they run on machines of others, without a look at each. */
-function embeddedFindings(
-  path: string,
-  content: string,
-  policy: Policy,
-  grammars: Grammars,
-  home: string,
-): readonly Omit<Finding, 'span'>[] {
+function embeddedFindings(path: string, content: string, ground: Ground): readonly Omit<Finding, 'span'>[] {
   const shell = embeddedShell(path, content.slice(0, maxCommand));
   if (shell === '') return [];
-  const analysis = analyseScript('shell', shell, { grammars, home, cwd: policy.roots[0] ?? '/' });
-  const { findings } = conclude({ commands: analysis.commands, problems: [] }, policy, home, null);
+  const { commands } = analyseScript('shell', shell, { ...ground, cwd: ground.policy.roots[0] ?? '/' });
+  const { findings } = conclude({ commands, problems: [] }, ground, null);
   return findings
     .filter(({ rail, severity }) => nowhere.has(rail) && (severity === 'Critical' || severity === 'High'))
     .map((one) => ({ ...one, severity: 'Unknown', reason: `when ${posix.basename(path)} is run: ${one.reason}` }));

@@ -1,13 +1,11 @@
-import type { Structure } from './verdict/types.ts';
 import { posix } from 'node:path';
 import { placeOf, type Place, type Places, absolute } from './shell/places.ts';
-import { verbWords } from './shell/readOnly.ts';
 import { args, hasFlag, isFixed, operands, type Command } from './shell/command.ts';
 import { hasGlob } from './shell/marks.ts';
 import { readTargets, writeTargets } from './shell/targets.ts';
-import type { Finding } from './verdict/types.ts';
+import type { Finding, Structure } from './verdict/types.ts';
 import { harmless, isMade, isSpecial, sensesTests, widened } from './allowlist.ts';
-import { isReadOnly } from './shell/readOnly.ts';
+import { isReadOnly, verbWords } from './shell/readOnly.ts';
 
 /** Places that a snapshot of the roots brings back. */
 const covered: ReadonlySet<Place> = new Set(['inside', 'workspace', 'sink']);

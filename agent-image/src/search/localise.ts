@@ -184,7 +184,7 @@ async function coverage(
     meter.add('toolCalls');
     const timeoutSeconds = Math.min(timeoutOf(check, context.task), maxCoverageSeconds);
     const { keeper, signal } = context;
-    const request = { keeper, command: check.command, env: namingEnvironment({}), cwd: session.root.path, format, timeoutSeconds, signal };
+    const request = { keeper, command: check.command, env: namingEnvironment, cwd: session.root.path, format, timeoutSeconds, signal };
     try {
       const skipped = skippedIn(runs, check.name);
       all.push(...(await options.collectCoverage(request)).filter(({ test }) => !skipped.has(test)));

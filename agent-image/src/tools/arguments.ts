@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { ToolDefinition } from '@agentfleet/protocol/chat';
-import { plain, ArgumentError } from './tool.ts';
+import { plain, ArgumentError, type Tool } from './tool.ts';
 import { posix } from 'node:path';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { FileLines } from '@agentfleet/protocol/keeper';
@@ -28,9 +28,11 @@ const maxFaults = 5;
 
 /**
  * Returns the function that reads a model's arguments of a tool. Numbers in quotes are taken as numbers, and `null` as
- * absent. It throws an ArgumentError that names each field, its value, and the expected form.
+ * absent; of a tool that does not validate any object is taken. It throws an ArgumentError that names each field, its value, and
+ * the expected form.
  */
-export function argumentReader(definition: ToolDefinition): (text: string) => Arguments {
+export function argumentReader({ definition, validates }: Pick<Tool, 'definition' | 'validates'>): (text: string) => Arguments {
+  if (validates === false) return (text) => parsed(text, definition);
   // Made for each conversation and tool: compiling JSON Schema's own schema to check ours took 7 ms each time.
   const ajv = new Ajv({ strict: false, allErrors: true, coerceTypes: true, verbose: true, meta: false, validateSchema: false });
   const validate = ajv.compile<Arguments>(definition.parameters);
@@ -39,11 +41,6 @@ export function argumentReader(definition: ToolDefinition): (text: string) => Ar
     if (validate(given)) return given;
     throw new ArgumentError(faults(definition, given, validate));
   };
-}
-
-/** Makes the function that reads any object. */
-export function objectReader(definition: ToolDefinition): (text: string) => Arguments {
-  return (text) => parsed(text, definition);
 }
 
 function parsed(text: string, { name, parameters }: ToolDefinition): Record<string, unknown> {

@@ -127,12 +127,8 @@ export async function programsOf(session: SandboxSession): Promise<readonly stri
   const ask = `for p in ${usualPrograms.join(' ')}; do command -v $p >/dev/null && case $p in
 python3|node) echo "$p $($p --version 2>&1 | tr -dc 0-9.)";; *) echo $p;; esac; done; true`;
   const { stdout, end } = await session.ask({ argv: ['/bin/sh', '-c', ask], timeoutSeconds: 20 });
-  const found =
-    end.exitCode === 0
-      ? plain(stdout)
-          .split('\n')
-          .filter((line) => line !== '')
-      : [];
+  const lines = end.exitCode === 0 ? plain(stdout).split('\n') : [];
+  const found = lines.filter((line) => line !== '');
   return found.length === 0 ? [] : [`Programs: ${found.join(', ')}.`];
 }
 

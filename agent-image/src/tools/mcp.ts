@@ -144,7 +144,7 @@ export class McpServers {
     const { attempt } = scope.context.assignment;
     const command = callText(nameOf(record), args);
     scope.meter.add('toolCalls');
-    const call = async (): Promise<Called> => {
+    const call = async (): Promise<Pick<Observation, 'ok' | 'text'>> => {
       // Within the effect's notes: where the sandbox is lost, a rollback has to list what may stand outside.
       await scope.session.note('Intent', { attempt, reach: 'Mcp', command, ...identity });
       await scope.context.intentDurable();
@@ -168,11 +168,6 @@ export class McpServers {
       return failed(server.name, error.message, error.maybeDone && !server.readOnly);
     }
   }
-}
-
-interface Called {
-  readonly ok: boolean;
-  readonly text: string;
 }
 
 function failed(server: string, why: string, maybeDone: boolean): Observation {

@@ -1,6 +1,6 @@
 import type { ToolDefinition } from '@agentfleet/protocol/chat';
 import type { Scope } from '../attempt/scope.ts';
-import { argumentReader, objectReader, type Arguments } from './arguments.ts';
+import { argumentReader, type Arguments } from './arguments.ts';
 import { askHuman } from './askHuman.ts';
 import { bash, findShell } from './bash.ts';
 import { editFile } from './editFile.ts';
@@ -44,9 +44,7 @@ export async function toolsFor(scope: Scope, more: readonly Tool[] = []): Promis
 
 /** Makes a set of these tools. */
 export function toolSet(offered: readonly Tool[]): ToolSet {
-  const readerOf = ({ definition, validates }: Tool): ReturnType<typeof argumentReader> =>
-    validates === false ? objectReader(definition) : argumentReader(definition);
-  const byName = new Map(offered.map((tool) => [tool.definition.name, { tool, read: readerOf(tool) }]));
+  const byName = new Map(offered.map((tool) => [tool.definition.name, { tool, read: argumentReader(tool) }]));
   return {
     definitions: offered.map(({ definition }) => definition),
     resolve: (name, argumentsText) => {

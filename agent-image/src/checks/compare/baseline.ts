@@ -1,5 +1,6 @@
 import { wholeRun, failing, trusted, type Counts, type Outcome, type ParsedResults, type TestResult } from '../parse/results.ts';
-import type { CheckClass, CheckRun, ReasonCode, BaselineJudgement, Expect, Reason } from './types.ts';
+import type { Check } from '@agentfleet/protocol/api';
+import type { CheckClass, CheckRun, ReasonCode, BaselineJudgement, Reason } from './types.ts';
 
 const maxPerCode = 10;
 
@@ -38,17 +39,17 @@ const transient = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'EIO', 'ENOSP
  * never charged could go on for ever.
  */
 export function badEnd({ end, results }: CheckRun): BadEnd | null {
-  if (end.interrupted !== undefined) {
-    return { code: 'Interrupted', class: 'Infrastructure', message: `the run was cut off (${end.interrupted})`, cure: 'it is run again' };
+  if (end.interrupted !== undefined) return interrupted(`the run was cut off (${end.interrupted})`);
+  if (end.error !== undefined) {
+    const message = `the command could not be started: ${end.error.code} ${end.error.message}`;
+    return transient.has(end.error.code) ? interrupted(message) : notRunnable(message);
   }
-  if (end.error !== undefined) return notStarted(end.error);
   if (end.timedOut)
     return failed('TimedOut', 'the command ran out of time', 'raise timeoutSeconds of the check, or find what does not end');
   if (end.oom === true)
     return failed('OutOfMemory', 'the command ran out of memory', 'raise the memory of the sandbox, or find what takes it');
   if (end.killed !== null) {
-    if (outside.has(end.killed))
-      return { code: 'Interrupted', class: 'Infrastructure', message: `the run was ended (${end.killed})`, cure: 'it is run again' };
+    if (outside.has(end.killed)) return interrupted(`the run was ended (${end.killed})`);
     return failed('Killed', `the command was ended (${end.killed})`, 'raise the limit of the sandbox, or find what exceeds it');
   }
   if (end.exitCode === null) return failed('Killed', `signal ${end.signal ?? 'unknown'} ended the command`, 'read the output of the check');
@@ -58,15 +59,7 @@ export function badEnd({ end, results }: CheckRun): BadEnd | null {
   return null;
 }
 
-function notStarted({ code, message }: { readonly code: string; readonly message: string }): BadEnd {
-  if (!transient.has(code)) return notRunnable(`the command could not be started: ${code} ${message}`);
-  return {
-    code: 'Interrupted',
-    class: 'Infrastructure',
-    message: `the command could not be started: ${code} ${message}`,
-    cure: 'it is run again',
-  };
-}
+const interrupted = (message: string): BadEnd => ({ code: 'Interrupted', class: 'Infrastructure', message, cure: 'it is run again' });
 
 const failed = (code: ReasonCode, message: string, cure: string): BadEnd => ({ code, class: 'CheckFailed', message, cure });
 
@@ -105,15 +98,8 @@ const stateOf = (outcome: Outcome): BaselineTest['state'] => (failing(outcome) ?
 
 /** Merges the runs of one check at snapshot 0; `runs` is not empty. */
 export function mergeBaseline(first: CheckRun, runs: readonly CheckRun[]): Baseline {
-  const seen = new Map<string, TestResult[]>();
-  for (const { results } of runs) {
-    for (const test of results.tests) {
-      if (test.id === wholeRun) continue;
-      const known = seen.get(test.id);
-      if (known === undefined) seen.set(test.id, [test]);
-      else known.push(test);
-    }
-  }
+  const named = runs.flatMap(({ results }) => results.tests).filter(({ id }) => id !== wholeRun);
+  const seen = Map.groupBy(named, ({ id }) => id);
   const { format, source, evidence } = first.results;
   const complete = runs.every(({ results }) => results.complete && !results.stopped);
   const toEnd = (evidence === 'Counts' && complete) || runs.some((run) => wholeOf(run).outcome === 'Passed');
@@ -163,7 +149,7 @@ export function failingIds({ tests, run }: Baseline): string[] {
  *
  * @param runs one or more runs at snapshot 0; tests that differ between them are flaky
  */
-export function judgeBaseline(runs: readonly CheckRun[], expect: Expect): BaselineJudgement {
+export function judgeBaseline(runs: readonly CheckRun[], expect: Check['expect']): BaselineJudgement {
   const [first] = runs;
   if (first === undefined)
     return {

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { output, pytestRun, run, type Rendered } from '../testdata/render.ts';
 import { wholeRun } from '../parse/results.ts';
-import { compare, judgeBaseline, type CheckRun, type RunEnd } from './index.ts';
+import { judgeBaseline } from './baseline.ts';
+import { compare } from './compare.ts';
+import type { CheckRun, RunEnd } from './types.ts';
 
 const before: Rendered = [
   ['t.py::fixed', 'Failed'],

@@ -11,7 +11,8 @@ import {
   reason,
   testReasons,
 } from './baseline.ts';
-import type { CheckClass, CheckRun, Expect, Reason, Verdict } from './types.ts';
+import type { Check } from '@agentfleet/protocol/api';
+import type { CheckClass, CheckRun, Reason, Verdict } from './types.ts';
 
 /** Outcome of each baseline test. */
 interface Lists {
@@ -140,7 +141,7 @@ function placeUnnamed(lists: Lists, baseline: Baseline, results: ParsedResults):
  * @example compare([run(1, 'not ok 1 - adds')], run(0, 'ok 1 - adds'), 'Auto'); // { proved: true, class: null,
  * newlyPassing: ['adds'], … }
  */
-export function compare(baseline: readonly CheckRun[], result: CheckRun, expect: Expect): Verdict {
+export function compare(baseline: readonly CheckRun[], result: CheckRun, expect: Check['expect']): Verdict {
   const judged = judgeBaseline(baseline, expect);
   const [first] = baseline;
   if (!judged.accepted || first === undefined) return verdict(result, none, judged.class ?? 'InvalidInput', judged.reasons, judged.flaky);

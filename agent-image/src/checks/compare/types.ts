@@ -12,8 +12,6 @@ export interface CheckRun {
   readonly results: ParsedResults;
 }
 
-export type Expect = 'Auto' | 'Pass' | 'FailThenPass';
-
 /** The failure classes of an AgentTask that checks can give. */
 export type CheckClass = 'CheckFailed' | 'InvalidInput' | 'Infrastructure';
 

@@ -131,13 +131,7 @@ const order: Readonly<Record<Outcome, number>> = { Errored: 0, Failed: 0, Skippe
  * list whatever order the tests ran in.
  */
 function distinct(found: readonly Found[]): { readonly tests: TestResult[]; readonly repeated: number } {
-  const groups = new Map<string, Found[]>();
-  for (const one of found) {
-    const id = boundedId(one.id);
-    const group = groups.get(id);
-    if (group === undefined) groups.set(id, [one]);
-    else group.push(one);
-  }
+  const groups = Map.groupBy(found, ({ id }) => boundedId(id));
   const taken = new Set(groups.keys());
   const tests: TestResult[] = [];
   let repeated = 0;

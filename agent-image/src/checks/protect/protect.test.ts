@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
-import { judgeChanges, protectedPaths, reportFiles, type Protect } from './index.ts';
+import type { Protect } from '@agentfleet/protocol/api';
+import { judgeChanges } from './judge.ts';
+import { protectedPaths } from './protected.ts';
 import { commandsOf } from './commands.ts';
-import { entriesOf } from './entries.ts';
+import { entriesOf, reportFiles } from './entries.ts';
 import { harmless } from './sections.ts';
 
 const byDefault: Protect = { mode: 'Default', paths: [] };

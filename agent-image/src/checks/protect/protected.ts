@@ -1,7 +1,8 @@
 import { type Entries, entriesOf, parentsOf, normal } from './entries.ts';
 import picomatch from 'picomatch';
+import type { Protect } from '@agentfleet/protocol/api';
 import { conventions, derivedGlobs, installConvention, testModules, toolConventions, type Convention } from './conventions.ts';
-import type { CheckCommand, Protect, ProtectedSet, Protection, ReadFile } from './types.ts';
+import type { CheckCommand, ProtectedSet, Protection, ReadFile } from './types.ts';
 
 /** Modules that Python test runners import; a file of that name in an import root comes first. */
 const pythonModules = new Set(
@@ -94,7 +95,7 @@ export function protectedPaths(
   const paths = tree.map(normal).filter((path) => path !== null);
   const byDefault = protect.mode === 'Default';
   const entries = entriesOf(new Set(paths), checks, read);
-  const rules = [...listed(protect.paths), ...(byDefault ? [...entryRules(entries), ...conventionRules(entries, paths)] : [])];
+  const rules = [...listed(protect.paths ?? []), ...(byDefault ? [...entryRules(entries), ...conventionRules(entries, paths)] : [])];
   const why = (path: string): Protection | null => ruleFor(rules, path);
   const files = paths.filter((path) => why(path) !== null).sort();
   const parents = new Set(files.flatMap(parentsOf));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { resultTampering } from './index.ts';
+import { resultTampering } from './judge.ts';
 
 test.each([
   ['a.py', 'import os\nos._exit(0)'],

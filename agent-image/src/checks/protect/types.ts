@@ -4,13 +4,6 @@ export interface CheckCommand {
   readonly command: readonly string[];
 }
 
-export interface Protect {
-  /** `None`: only `paths` are protected. */
-  readonly mode: 'Default' | 'None';
-  /** Globs (picomatch), relative to the workspace. */
-  readonly paths: readonly string[];
-}
-
 /** `Mode`: permissions only. `Type`: a file became a link or a directory, or the reverse. */
 export type Operation = 'Add' | 'Modify' | 'Delete' | 'Mode' | 'Type';
 

@@ -1,6 +1,6 @@
 import type { CommandOutput, Outcome, ResultFormat } from '../parse/results.ts';
 import { parseResults } from '../parse/index.ts';
-import type { CheckRun, RunEnd } from '../compare/index.ts';
+import type { CheckRun, RunEnd } from '../compare/types.ts';
 
 /** Output of a runner for given results. Used by tests only. */
 export type Rendered = readonly (readonly [id: string, outcome: Outcome])[];

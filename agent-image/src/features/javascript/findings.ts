@@ -28,7 +28,6 @@ function binders(node: Node): readonly Node[] {
     case 'for_in_statement':
       return field('left');
     case 'import_clause':
-      return node.children.filter(({ type }) => type === 'identifier');
     case 'namespace_import':
       return node.children.filter(({ type }) => type === 'identifier');
     case 'import_specifier':
@@ -82,6 +81,7 @@ const decisions = new Set([
   'catch_clause',
   'switch_case',
 ]);
+/** Operators whose right side acts or not, as statements like `ready && start()` have it. */
 const branching = new Set(['&&', '||', '??']);
 const jumps = new Set(['return_statement', 'throw_statement', 'break_statement', 'continue_statement']);
 const idle = new Set([
@@ -94,8 +94,6 @@ const idle = new Set([
   'ternary_expression',
 ]);
 const equalities = new Set(['==', '!=', '===', '!==']);
-/** Operators whose right side acts or not, as statements like `ready && start()` have it. */
-const steering = branching;
 
 /** Cyclomatic complexity of a whole file: 1, and 1 for each decision. */
 export function complexityOf(root: Node): number {
@@ -131,7 +129,7 @@ function wrong(node: Node): number {
     case 'catch_clause':
       return Number(child(node, 'body')?.children.every(({ named: isNamed }) => !isNamed) === true);
     case 'expression_statement':
-      return Number(node.children.some((one) => idle.has(one.type) && !steering.has(operatorOf(one))));
+      return Number(node.children.some((one) => idle.has(one.type) && !branching.has(operatorOf(one))));
     default:
       return 0;
   }

@@ -6,14 +6,6 @@ import type { Features } from '@agentfleet/protocol/inference';
  */
 export type SourceFeatures = Pick<Features, 'apiMismatch' | 'brokenNodes' | 'complexityDelta' | 'lintDelta'>;
 
-/** A source file before and after a change; `before` is null for a new one. */
-export interface SourceChange {
-  /** Below the workspace. */
-  readonly path: string;
-  readonly before: string | null;
-  readonly after: string;
-}
-
 /** One source; null: unknown. */
 export interface Surface {
   /** Uses of names, arity and keywords that are not there. */

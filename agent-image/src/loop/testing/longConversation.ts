@@ -1,6 +1,5 @@
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import {
-  compacted,
   planCompaction,
   summaryText,
   compactionDue,
@@ -13,7 +12,15 @@ import {
 } from '../context.ts';
 import { observed } from '../observation.ts';
 import { systemPrompt } from '../prompts.ts';
-import { emptyRecord } from '../workRecord.ts';
+import type { WorkRecord } from '../workRecord.ts';
+
+/** Nothing was done yet. */
+export const emptyRecord: WorkRecord = { plan: [], changed: [], done: [], kept: new Set() };
+
+/** The history after a compaction. */
+export function compacted(history: readonly ConversationMessage[], count: number, text: string): readonly ConversationMessage[] {
+  return [{ role: 'User', origin: 'Summary', text }, ...history.slice(count)];
+}
 
 /** Means by which a conversation is kept short. `Nothing`: output stands in it whole, and nothing is ever summarised. */
 export type Keeping = 'Nothing' | 'Cut' | 'CutAndCompact';

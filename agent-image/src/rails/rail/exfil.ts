@@ -1,7 +1,7 @@
 import { lookup, args, hasFlag, operands, origins, type Command } from '../shell/command.ts';
 import { clusterObjects } from './clusterObjects.ts';
-import { atEmulator, deviceHost, hostOf, hostsOf, isLoopback } from '../shell/hosts.ts';
-import { asksOnly } from './network.ts';
+import { atEmulator, hostOf, hostsOf, isLoopback } from '../shell/hosts.ts';
+import { asksOnly, opened } from './network.ts';
 import { isSecret } from './secrets.ts';
 import { readTargets } from '../shell/targets.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
@@ -60,10 +60,7 @@ export const exfil: Rail = {
     if (/^(?:ssh|scp|sftp|rsync|nc|ncat|netcat|socat|telnet|ftp|lftp|tftp|mosh|openssl)$/.test(name)) return connected(command);
     if (/^(?:curl|wget|http|https|xh)$/.test(name)) return uploaded(command);
     if (/^(?:dig|nslookup|host|ping|drill|getent)$/.test(name)) return named(command);
-    const device = command.redirects.map((one) => deviceHost(one.target.text)).find((host) => host !== null);
-    return device === undefined || device === null || isLoopback(device)
-      ? nothing
-      : found('High', `a redirect opens a connection to ${device}`);
+    return opened(command);
   },
 };
 

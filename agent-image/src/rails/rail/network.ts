@@ -46,10 +46,15 @@ export const network: Rail = {
         : found('High', `${name} needs the network`);
     if (name === 'git') return cloned(command);
     if (installed(command)) return installing(command);
-    const device = command.redirects.map((one) => deviceHost(one.target.text)).find((host) => host !== null && !isLoopback(host));
-    return device === undefined ? nothing : found('High', `a redirect opens a connection to ${device}`);
+    return opened(command);
   },
 };
+
+/** Finds a redirect by which bash opens a connection to another machine. */
+export function opened({ redirects }: Command): readonly Found[] {
+  const device = redirects.flatMap(({ target }) => deviceHost(target.text) ?? []).find((host) => !isLoopback(host));
+  return device === undefined ? nothing : found('High', `a redirect opens a connection to ${device}`);
+}
 
 /** Questions to services that answer with nothing secret, and change nothing. */
 const questions: Readonly<Record<string, RegExp>> = {

@@ -21,6 +21,7 @@ await describeRail('obfuscation', {
     'cat x | gunzip | bash -s',
     'eval "$(cat /etc/x)"',
     'export LD_PRELOAD=/tmp/x.so; ls',
+    'DYLD_PRINT_LIBRARIES=1 LD_PRELOAD=./x.so ls',
   ],
   benign: [
     'base64 -d x > y',

@@ -6,6 +6,9 @@ const decoders =
   /^(?:base64|base32|basenc|xxd|od|uudecode|rev|openssl|gunzip|gzip|zcat|bunzip2|bzcat|xzcat|unxz|zstdcat|gpg|tr|hex|hexdump|bc|dc|crypt|ascii2uni|iconv)$/;
 const plainReaders = /^(?:cat|head|tail|sed|tee|grep|echo|printf|)$/;
 
+/** Variables by which a program loads other code. */
+const loading = /^(?:LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|PYTHONSTARTUP|PERL5OPT|RUBYOPT)$/;
+
 /** Code that cannot be read in the command: decoded, hidden or made at run time. */
 export const obfuscation: Rail = {
   id: 'obfuscation',
@@ -16,13 +19,8 @@ export const obfuscation: Rail = {
   check(command, around) {
     const out: Found[] = [];
     if (command.hidden) out.push(...found('Suspicious', `the name ${command.name} is written so that it is not seen`));
-    if (
-      /^(?:LD_PRELOAD|LD_LIBRARY_PATH|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|PYTHONSTARTUP|PERL5OPT|RUBYOPT)$/.test(
-        [...command.env.keys()].find((name) => /^(?:LD_(?:PRELOAD|AUDIT)|DYLD_|BASH_ENV|PYTHONSTARTUP|PERL5OPT|RUBYOPT)/.test(name)) ?? '',
-      )
-    ) {
+    if ([...command.env.keys()].some((name) => loading.test(name)))
       out.push(...found('Suspicious', `a variable in front of ${command.name} loads other code into it`));
-    }
     if (
       /^(?:export|declare)$/.test(command.name) &&
       args(command).some((text) => /^(?:LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|PROMPT_COMMAND)=/.test(text))

@@ -1,5 +1,4 @@
-import type { Places } from '../shell/places.ts';
-import { placeOf, type Place } from '../shell/places.ts';
+import { placeOf, type Place, type Places } from '../shell/places.ts';
 import type { Command } from '../shell/command.ts';
 import { printable } from '../shell/marks.ts';
 import type { Policy, Risk, Severity } from '../verdict/types.ts';

@@ -3,8 +3,8 @@ import type { Act } from '../verdict/types.ts';
 import { code, shellText } from './fold.ts';
 import { fixed, type Command } from './command.ts';
 import { withoutMarks } from './marks.ts';
-import { prepare, Scope } from './prepare.ts';
-import { freshLimits, type Frame, type Problem, type Run, type Site } from './run.ts';
+import { prepare } from './prepare.ts';
+import { freshLimits, Scope, type Frame, type Problem, type Run, type Site } from './run.ts';
 import { call, statement } from './statements.ts';
 import { word } from './words.ts';
 
@@ -63,7 +63,7 @@ function walk(act: CommandAct, place: Place, unset: Run['unset']): Run {
 function siteOf(text: string, place: Place): Site {
   const scope = new Scope({ cwd: place.cwd });
   const base = { HOME: place.home, PATH: '/usr/local/bin:/usr/bin:/bin', SHELL: '/bin/sh', TMPDIR: '/tmp', IFS: ' \t\n', LANG: 'C.UTF-8' };
-  for (const [name, value] of Object.entries(base)) scope.setText(name, withoutMarks(value));
+  for (const [name, value] of Object.entries(base)) scope.set(name, [[fixed(withoutMarks(value))]]);
   const frame: Frame = { prepared: prepare(''), within: null, depth: 0, via: [] };
   return { scope, frame, span: { start: 0, end: text.length } };
 }

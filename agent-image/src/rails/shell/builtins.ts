@@ -1,8 +1,7 @@
 import { child, joinTouching, named, type Node } from '../syntax/node.ts';
 import { concat, dynamic, fixed, isFixed, type Value, args, operands, type Command, lookup } from './command.ts';
 import { absolute } from './places.ts';
-import type { Run, Site } from './run.ts';
-import type { Alternatives, Scope } from './prepare.ts';
+import type { Alternatives, Run, Scope, Site } from './run.ts';
 import { single } from './words.ts';
 import { hasHole, hole, plain } from './marks.ts';
 
@@ -105,26 +104,14 @@ const read: Effect = (command, _run, { scope }) => {
   for (const name of names.length > 0 ? names : ['REPLY']) scope.set(name, [[dynamic(from)]]);
   if (input === null || !isFixed(input)) return;
   const lines = input.text.split('\n').filter((line) => line !== '');
-  const last = names.at(-1) ?? 'REPLY';
-  names.slice(0, -1).forEach((name, i) =>
-    scope.set(
-      name,
-      lines.map((line) => [{ text: line.trim().split(/\s+/)[i] ?? '', from }]),
-    ),
-  );
-  scope.set(
-    last,
-    lines.map((line) => [
-      {
-        text: line
-          .trim()
-          .split(/\s+/)
-          .slice(Math.max(0, names.length - 1))
-          .join(' '),
-        from,
-      },
-    ]),
-  );
+  const words = lines.map((line) => line.trim().split(/\s+/));
+  const assignEach = (name: string, of: (line: readonly string[]) => string): void => {
+    const values = words.map((line) => [{ text: of(line), from }]);
+    scope.set(name, values);
+  };
+  const last = Math.max(0, names.length - 1);
+  names.slice(0, last).forEach((name, i) => assignEach(name, (line) => line[i] ?? ''));
+  assignEach(names[last] ?? 'REPLY', (line) => line.slice(last).join(' '));
 };
 
 const readArray: Effect = (command, _run, { scope }) => {

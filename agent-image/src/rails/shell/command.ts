@@ -72,6 +72,11 @@ export function concat(values: readonly Value[]): Value {
   return text.length > maxText ? dynamic(from) : { text, from };
 }
 
+/** Words with a blank between each two. */
+export function spaced(values: readonly Value[]): Value {
+  return concat(values.flatMap((value, i) => (i === 0 ? [value] : [fixed(' '), value])));
+}
+
 /** Every command that had a part in a value, also through pipes and files. */
 export function origins(value: Value | null): ReadonlySet<Command> {
   const seen = new Set<Command>();

@@ -1,6 +1,6 @@
 import { lookup } from './command.ts';
 import type { Node } from '../syntax/node.ts';
-import { hole, markGlobs, star } from './marks.ts';
+import { hole, markGlobs, star, withoutMarks } from './marks.ts';
 import { escapes } from './words.ts';
 
 /**
@@ -169,13 +169,7 @@ function codePoint(text: string): string {
 }
 
 function decoded(text: string, encoding: 'base64' | 'hex'): Abstract {
-  return textOf(
-    text.includes(hole)
-      ? hole
-      : Buffer.from(text, encoding)
-          .toString('utf8')
-          .replace(/[\uE000-\uE00F]/g, '\uFFFD'),
-  );
+  return textOf(text.includes(hole) ? hole : withoutMarks(Buffer.from(text, encoding).toString('utf8')));
 }
 
 function rot13(text: string): string {

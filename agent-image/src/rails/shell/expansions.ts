@@ -1,7 +1,6 @@
-import { concat, dynamic, fixed, type Value } from './command.ts';
+import { dynamic, fixed, spaced, type Value } from './command.ts';
 import { globPattern, hasHole, markGlobs, close, comma, open } from './marks.ts';
-import type { Run, Site } from './run.ts';
-import type { Alternatives } from './prepare.ts';
+import type { Alternatives, Run, Site } from './run.ts';
 
 const form =
   /^\$\{(!?)(#?)([A-Za-z_]\w*|\d+|[@*#?$!_-])(?:\[([^\]]*)\])?(?:(:?[-=+?])([^]*)|(:)([^]*)|(##?|%%?)([^]*)|(\/[/#%]?)([^]*)|([,^]{1,2})[^]*|(@)\w+)?\}$/;
@@ -30,8 +29,7 @@ function follow(fields: readonly Value[], run: Run, site: Site, quoted: boolean)
 function lookup(name: string, index: string | undefined, run: Run, site: Site, quoted: boolean): Alternatives {
   const { scope } = site;
   if (name === '@' || name === '*') {
-    const joined = name === '*' && quoted;
-    return [joined ? [concat(scope.positional.flatMap((value, i) => (i === 0 ? [value] : [fixed(' '), value])))] : scope.positional];
+    return [name === '*' && quoted ? [spaced(scope.positional)] : scope.positional];
   }
   if (/^[1-9]\d*$/.test(name)) return [[scope.positional[Number(name) - 1] ?? fixed('')]];
   if (name === '0') return scope.variables.get('0') ?? [[fixed('sh')]];
@@ -140,7 +138,7 @@ function nested(text: string, run: Run, site: Site, quoted = false): Value {
   const words = parsed.root.children.flatMap((one) => one.children.filter((argument) => argument.field === 'argument'));
   const fields = words.flatMap((one) => run.word(one, inside)[0] ?? []);
   if (parsed.broken || words.length === 0) return dynamic(fields.flatMap((value) => value.from));
-  return concat(fields.flatMap((value, i) => (i === 0 ? [value] : [fixed(' '), value])));
+  return spaced(fields);
 }
 
 /** An expansion inside a word: what it may become, each a list of fields. */

@@ -120,13 +120,20 @@ export function output(command: Command, run: Run, site: Site): Value {
 
 type Fold = (command: Command, run: Run, site: Site) => string | null;
 
-/** A filter of standard input, for texts that are known. */
-function filter(change: (text: string, command: Command) => string | null): Fold {
+type Change = (text: string, command: Command) => string | null;
+
+/** A filter of standard input or files, for texts that are known. */
+function filter(change: Change): Fold {
   return (command, run, site) => {
     const files = operands(command).filter((text) => text !== '-');
     const input = files.length === 0 ? command.stdin : concat(files.map((path) => fileContent(fixed(path), run, site)));
     return input === null || !isFixed(input) ? null : change(plain(input.text), command);
   };
+}
+
+/** A filter of standard input, whatever its operands are. */
+function inputFilter(change: Change): Fold {
+  return (command) => (command.stdin === null || !isFixed(command.stdin) ? null : change(plain(command.stdin.text), command));
 }
 
 const echo: Fold = (command) => {
@@ -174,17 +181,12 @@ function unhex(text: string, command: Command): string | null {
 }
 
 function translate(text: string, command: Command): string | null {
-  const [from, to] = operands({ ...command, argv: command.argv }).map((set) => characters(plain(set)));
-  if (args(command).some((one) => /^-\w*d/.test(one)))
-    return from === undefined
-      ? null
-      : Array.from(text)
-          .filter((one) => !from.includes(one))
-          .join('');
-  if (from === undefined || to === undefined || to.length === 0) return null;
-  return Array.from(text)
-    .map((one) => (from.includes(one) ? (to[Math.min(from.lastIndexOf(one), to.length - 1)] as string) : one))
-    .join('');
+  const [from, to] = operands(command).map((set) => characters(plain(set)));
+  if (from === undefined) return null;
+  const letters = Array.from(text);
+  if (args(command).some((one) => /^-\w*d/.test(one))) return letters.filter((one) => !from.includes(one)).join('');
+  if (to === undefined || to.length === 0) return null;
+  return letters.map((one) => (from.includes(one) ? (to[Math.min(from.lastIndexOf(one), to.length - 1)] as string) : one)).join('');
 }
 
 function characters(set: string): readonly string[] {
@@ -202,14 +204,11 @@ function characters(set: string): readonly string[] {
 }
 
 const firstOf =
-  (pick: (lines: readonly string[], count: number) => readonly string[]) =>
-  (text: string, command: Command): string | null => {
+  (pick: (lines: readonly string[], count: number) => readonly string[]): Change =>
+  (text, command) => {
     const count = Number(/\d+/.exec(args(command).join(' '))?.[0] ?? 10);
     return `${pick(text.replace(/\n$/, '').split('\n'), count).join('\n')}\n`;
   };
-
-const translateInput: Fold = (command) =>
-  command.stdin === null || !isFixed(command.stdin) ? null : translate(plain(command.stdin.text), command);
 
 const nothing: Fold = () => '';
 
@@ -244,10 +243,7 @@ const folds: Readonly<Record<string, Fold>> = {
   cat: filter((text) => text),
   tee: (command) => (command.stdin !== null && isFixed(command.stdin) ? command.stdin.text : null),
   base64: filter(base64),
-  openssl: (command) => {
-    const text = command.stdin === null || !isFixed(command.stdin) ? null : plain(command.stdin.text);
-    return text !== null && args(command).some((one) => /^-?base64$/.test(one)) ? base64(text, command) : null;
-  },
+  openssl: inputFilter((text, command) => (args(command).some((one) => /^-?base64$/.test(one)) ? base64(text, command) : null)),
   xxd: filter(unhex),
   rev: filter((text) =>
     text
@@ -256,15 +252,9 @@ const folds: Readonly<Record<string, Fold>> = {
       .join('\n'),
   ),
   tac: filter((text) => `${text.replace(/\n$/, '').split('\n').reverse().join('\n')}\n`),
-  tr: translateInput,
-  head: (command) =>
-    command.stdin !== null && isFixed(command.stdin)
-      ? firstOf((lines, count) => lines.slice(0, count))(plain(command.stdin.text), command)
-      : null,
-  tail: (command) =>
-    command.stdin !== null && isFixed(command.stdin)
-      ? firstOf((lines, count) => lines.slice(-count))(plain(command.stdin.text), command)
-      : null,
+  tr: inputFilter(translate),
+  head: inputFilter(firstOf((lines, count) => lines.slice(0, count))),
+  tail: inputFilter(firstOf((lines, count) => lines.slice(-count))),
   pwd: (_command, _run, site) => (hasHole(site.scope.cwd) ? null : `${site.scope.cwd}\n`),
   which: locate,
   command: locate,

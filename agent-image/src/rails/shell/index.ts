@@ -1,7 +1,7 @@
 /**
  * Analysis of what a command line or a script does, before it runs: the parsed tree (`prepare`, `statements`, `words`,
  * `expansions`), its commands (`command`, `run`, `builtins`, `redirects`, `fold`), commands inside of others (`unwrap` with
- * `prefixes`, `runners`, `unwrap` itself), programs in Python and JavaScript (`program`, `effects`, `text`), and what rails ask
+ * `prefixes`, `runners`, `unwrap` itself), programs in Python and JavaScript (`program`, `effects`), and what rails ask
  * about a command (`targets`, `readOnly`, `places`, `hosts`).
  *
  * May import `verdict`, which holds the types, `syntax`, and no rail.

@@ -1,6 +1,6 @@
-import { concat, fixed, type Command, type Value } from './command.ts';
+import { concat, fixed, spaced, type Command, type Value } from './command.ts';
 import { plain } from './marks.ts';
-import type { Inner, Unwrapper } from './wrapper.ts';
+import type { Inner, Unwrapper } from './run.ts';
 
 /** Form of the arguments in front of the wrapped command, by which they are counted. */
 interface Shape {
@@ -132,16 +132,11 @@ export function shell(value: Value): Inner {
   return { code: { language: 'shell', value, source: 'argument' } };
 }
 
-/** Words that are joined by blanks and run by a shell. */
-export function joined(values: readonly Value[]): Value {
-  return concat([fixed(''), ...values.flatMap((value, i) => (i === 0 ? [value] : [fixed(' '), value]))]);
-}
-
 export const prefixes: Readonly<Record<string, Unwrapper>> = {
   ...Object.fromEntries(Object.entries(shapes).map(([name, shape]) => [name, prefix(shape)])),
   env,
   command: commandBuiltin,
-  watch: (command) => [shell(joined(rest(command, { takes: ['-n', '--interval'] })))],
+  watch: (command) => [shell(spaced(rest(command, { takes: ['-n', '--interval'] })))],
   su: stringOption(/^(?:-c|--command(?:=|$)|--session-command)/),
   runuser: stringOption(/^(?:-c|--command(?:=|$))/),
   script: stringOption(/^(?:-[a-z]*c|--command(?:=|$))/),

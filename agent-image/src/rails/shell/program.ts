@@ -256,6 +256,15 @@ const bind: Kind = function (node) {
   return this.bind(child(node, 'left') ?? child(node, 'name'), right === null ? nothingKnown : this.value(right));
 };
 
+const lastInside: Kind = function (node) {
+  const values = named(node).map((one) => this.value(one));
+  return values.at(-1) ?? nothingKnown;
+};
+
+const callNode: Kind = function (node) {
+  return this.call(node);
+};
+
 const importNode: Kind = function (node) {
   for (const [local, name] of importsOf(node)) this.import(local, name);
   return nothingKnown;
@@ -278,11 +287,8 @@ const kinds: Readonly<Record<string, Kind>> = {
     return textOf(node.text);
   },
   concatenated_string(node) {
-    return textOf(
-      named(node)
-        .map((one) => asText(this.value(one)))
-        .join(''),
-    );
+    const texts = named(node).map((one) => asText(this.value(one)));
+    return textOf(texts.join(''));
   },
   attribute: member,
   member_expression: member,
@@ -293,20 +299,8 @@ const kinds: Readonly<Record<string, Kind>> = {
   list,
   tuple: list,
   array: list,
-  parenthesized_expression(node) {
-    return (
-      named(node)
-        .map((one) => this.value(one))
-        .at(-1) ?? nothingKnown
-    );
-  },
-  await_expression(node) {
-    return (
-      named(node)
-        .map((one) => this.value(one))
-        .at(-1) ?? nothingKnown
-    );
-  },
+  parenthesized_expression: lastInside,
+  await_expression: lastInside,
   assignment: bind,
   named_expression: bind,
   assignment_expression: bind,
@@ -319,13 +313,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   list_comprehension: comprehension,
   set_comprehension: comprehension,
   generator_expression: comprehension,
-  call(node) {
-    return this.call(node);
-  },
-  call_expression(node) {
-    return this.call(node);
-  },
-  new_expression(node) {
-    return this.call(node);
-  },
+  call: callNode,
+  call_expression: callNode,
+  new_expression: callNode,
 };

@@ -1,5 +1,5 @@
 import type { Node } from '../syntax/node.ts';
-import { concat, dynamic, fixed, isFixed, type Redirect, type Value } from './command.ts';
+import { concat, dynamic, fixed, isFixed, spaced, type Redirect, type Value } from './command.ts';
 import { absolute } from './places.ts';
 import { heredocPattern, hereStringMark } from './prepare.ts';
 import type { Run, Site } from './run.ts';
@@ -52,10 +52,8 @@ function hereText(node: Node, run: Run, site: Site): Value | null {
   }
   if (!target.text.startsWith(`'${hereStringMark}'`)) return null;
   const fields = run.word(target, site)[0] ?? [];
-  const text = concat(
-    fields.flatMap((value, i) => (i === 0 ? [{ ...value, text: value.text.slice(hereStringMark.length) }] : [fixed(' '), value])),
-  );
-  return concat([text, fixed('\n')]);
+  const text = fields.map((value, i) => (i === 0 ? { ...value, text: value.text.slice(hereStringMark.length) } : value));
+  return concat([spaced(text), fixed('\n')]);
 }
 
 /** Returns what the act itself wrote to a file, or a hole. */
@@ -74,7 +72,7 @@ export function write(redirects: readonly Redirect[], output: Value, run: Run, s
       const before = operator.includes('>>') ? run.files.get(path) : undefined;
       run.files.set(path, before === undefined ? output : concat([before, output]));
     }
-    left = { text: '', from: [] };
+    left = fixed('');
   }
   return left;
 }

@@ -1,7 +1,7 @@
 import type { Grammars, Node } from '../syntax/node.ts';
 import type { Span } from '../verdict/types.ts';
-import type { Code, Command, Redirect, Value } from './command.ts';
-import type { Prepared, Scope } from './prepare.ts';
+import { dynamic, fixed, type Code, type Command, type Redirect, type Value } from './command.ts';
+import type { Prepared } from './prepare.ts';
 
 /** Reason why a command line could not be understood in full. */
 export interface Problem {
@@ -61,6 +61,72 @@ export interface Run {
   code(code: Code, site: Site, stdin: Value | null): Value;
   /** The alternatives of a word, each a list of fields. */
   word(node: Node, site: Site): readonly (readonly Value[])[];
+}
+
+/** Possible values of a variable: alternatives, each a list of fields (one for a plain variable). */
+export type Alternatives = readonly (readonly Value[])[];
+
+const maxAlternatives = 8;
+
+/** The state of one shell: a subshell works on a copy, branches are merged. */
+export class Scope {
+  readonly variables: Map<string, Alternatives>;
+  /** Bodies, which are walked in the text that defined them. */
+  readonly functions: Map<string, Node & { readonly source: Frame }>;
+  positional: readonly Value[];
+  cwd: string;
+
+  constructor(from: { variables?: Map<string, Alternatives>; functions?: Scope['functions']; positional?: readonly Value[]; cwd: string }) {
+    this.variables = new Map(from.variables);
+    this.functions = new Map(from.functions);
+    this.positional = from.positional ?? [];
+    this.cwd = from.cwd;
+  }
+
+  copy(): Scope {
+    return new Scope(this);
+  }
+
+  set(name: string, alternatives: Alternatives): void {
+    this.variables.set(name, limit(alternatives));
+  }
+
+  /** After this scope or another ran: what may be true then. */
+  merge(other: Scope): void {
+    for (const [name, alternatives] of other.variables) {
+      const mine = this.variables.get(name);
+      if (mine !== alternatives) this.variables.set(name, limit([...(mine ?? [[fixed('')]]), ...alternatives]));
+    }
+    for (const [name, body] of other.functions) if (!this.functions.has(name)) this.functions.set(name, body);
+  }
+}
+
+function limit(alternatives: Alternatives): Alternatives {
+  const seen = new Map<string, readonly Value[]>();
+  for (const fields of alternatives) {
+    const key = fields.map((value) => value.text).join('\0');
+    const known = seen.get(key);
+    if (known === undefined || known.every((value) => value.from.length === 0)) seen.set(key, fields);
+  }
+  const all = [...seen.values()];
+  if (all.length <= maxAlternatives) return all;
+  return [...all.slice(0, maxAlternatives), [dynamic(all.flat().flatMap((value) => value.from))]];
+}
+
+/** Something that a command runs in turn. */
+export type Inner = Common & ({ readonly argv: readonly Value[] } | { readonly code: Code });
+
+export type Unwrapper = (command: Command, run: Run, site: Site) => readonly Inner[];
+
+/** Circumstances of such a run. */
+interface Common {
+  readonly env?: ReadonlyMap<string, Value>;
+  readonly stdin?: Value;
+  readonly positional?: readonly Value[];
+  /** Value of `$0` inside. */
+  readonly zero?: Value;
+  /** It runs in the shell itself, as `eval` does. */
+  readonly sameShell?: boolean;
 }
 
 export interface Limits {

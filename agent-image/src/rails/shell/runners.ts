@@ -1,8 +1,7 @@
-import { args, dynamic, fixed, isFixed, type Command, type Value } from './command.ts';
+import { args, dynamic, fixed, isFixed, spaced, type Command, type Value } from './command.ts';
 import { absolute } from './places.ts';
-import type { Run } from './run.ts';
-import { joined, rest, shell, stringOption } from './prefixes.ts';
-import type { Inner, Unwrapper } from './wrapper.ts';
+import { rest, shell, stringOption } from './prefixes.ts';
+import type { Inner, Unwrapper } from './run.ts';
 
 /** `find`: what stands between `-exec` and its end, with the start folders in place of `{}`. */
 const find: Unwrapper = (command) => {
@@ -67,7 +66,7 @@ const parallel: Unwrapper = (command) => {
   const base = end < 0 ? words : words.slice(0, end);
   const items = end < 0 ? itemsOf(command) : words.slice(end + 1).slice(0, maxItems);
   if (base.length === 0) return items.map(shell);
-  const text = joined(base);
+  const text = spaced(base);
   return items.map((item) =>
     shell({
       text: text.text.includes('{}') ? text.text.replaceAll('{}', item.text) : `${text.text} ${item.text}`,
@@ -82,14 +81,14 @@ const ssh: Unwrapper = (command) => {
   const proxy = args(command)
     .map((text) => /ProxyCommand=(.+)/.exec(text)?.[1])
     .find((text) => text !== undefined);
-  return [...(words.length > 0 ? [shell(joined(words))] : []), ...(proxy === undefined ? [] : [shell(fixed(proxy))])];
+  return [...(words.length > 0 ? [shell(spaced(words))] : []), ...(proxy === undefined ? [] : [shell(fixed(proxy))])];
 };
 
 const evaluate: Unwrapper = (command) => [
-  { ...shell(joined(command.argv.slice(1).filter((word, i) => i > 0 || word.text !== '--'))), sameShell: true },
+  { ...shell(spaced(command.argv.slice(1).filter((word, i) => i > 0 || word.text !== '--'))), sameShell: true },
 ];
 
-const source: Unwrapper = (command, run: Run) => {
+const source: Unwrapper = (command, run) => {
   const path = command.argv[1];
   if (path === undefined) return [];
   const content = /^\/(?:dev\/stdin|dev\/fd\/0)$/.test(path.text)
@@ -123,7 +122,7 @@ const git: Unwrapper = (command) => {
     if (pager !== undefined) out.push(shell({ text: pager, from: word.from }));
     if (verb === 'bisect' && word.text === 'run') out.push({ argv: words.slice(i + 1) });
     if ((verb === 'submodule' || verb === 'foreach') && word.text === 'foreach')
-      out.push(shell(joined(words.slice(i + 1).filter((one) => one.text !== '--recursive'))));
+      out.push(shell(spaced(words.slice(i + 1).filter((one) => one.text !== '--recursive'))));
   });
   return out;
 };
@@ -134,8 +133,14 @@ const trap: Unwrapper = (command) => {
   return action === undefined || command.argv.length < 3 || action.text === '' ? [] : [shell(action)];
 };
 
-const alias: Unwrapper = (command) =>
-  command.argv.slice(1).flatMap(({ text, from }) => (text.includes('=') ? [shell({ text: text.slice(text.indexOf('=') + 1), from })] : []));
+/** Shell code that arguments hold, as the group of a pattern. */
+const inArguments =
+  (pattern: RegExp): Unwrapper =>
+  (command) =>
+    command.argv.slice(1).flatMap(({ text, from }) => {
+      const code = pattern.exec(text)?.[1];
+      return code === undefined ? [] : [shell({ text: code, from })];
+    });
 
 const tar: Unwrapper = (command) =>
   command.argv.slice(1).flatMap(({ text, from }, i) => {
@@ -162,17 +167,7 @@ const sed: Unwrapper = (command) =>
     return replaced === null ? [] : [shell({ text: replaced[2] as string, from })];
   });
 
-const vim: Unwrapper = (command) =>
-  command.argv.slice(1).flatMap(({ text, from }) => {
-    const [, code] = /(?:^|[:+|])\s*!\s*([^]+)$/.exec(text) ?? [];
-    return code === undefined ? [] : [shell({ text: code, from })];
-  });
-
-const gdb: Unwrapper = (command) =>
-  command.argv.flatMap(({ text, from }) => {
-    const [, code] = /^(?:shell|!)\s*([^]+)$/.exec(text) ?? [];
-    return code === undefined ? [] : [shell({ text: code, from })];
-  });
+const vim = inArguments(/(?:^|[:+|])\s*!\s*([^]+)$/);
 
 /** `--eval`, and the recipes of a makefile that this act wrote. */
 const make: Unwrapper = (command, run) => {
@@ -210,7 +205,7 @@ export const runners: Readonly<Record<string, Unwrapper>> = {
   '.': source,
   git,
   trap,
-  alias,
+  alias: inArguments(/^[^=]*=([^]*)$/),
   tar,
   bsdtar: tar,
   awk,
@@ -225,7 +220,7 @@ export const runners: Readonly<Record<string, Unwrapper>> = {
   ex: vim,
   ed: (command) =>
     command.stdin === null ? [] : [...command.stdin.text.matchAll(/^!(.+)$/gm)].map((one) => shell(fixed(one[1] as string))),
-  gdb,
+  gdb: inArguments(/^(?:shell|!)\s*([^]+)$/),
   make,
   gmake: make,
   docker: container,

@@ -5,7 +5,7 @@ import { output } from './fold.ts';
 import { hasGlob, hasHole } from './marks.ts';
 import { matchingNames } from './expansions.ts';
 import { evaluateRedirects, isRedirect, write } from './redirects.ts';
-import { mayStep, problem, type Call, type Frame, type Run, type Site, spanOf } from './run.ts';
+import { mayStep, problem, type Call, type Run, type Site, spanOf } from './run.ts';
 import { unwrap } from './unwrap.ts';
 import { visitSubstitutions } from './words.ts';
 
@@ -58,9 +58,7 @@ export function call(one: Call, site: Site, run: Run): Value {
   const written = one.argv[0]?.text ?? '';
   const base = written.slice(written.lastIndexOf('/') + 1);
   const names = hasGlob(base) ? [base, ...matchingNames(base)] : [base];
-  const outputs = names.map((name) => callNamed(name, one, site, run));
-  const first = outputs.at(-1) ?? fixed('');
-  return first;
+  return names.map((name) => callNamed(name, one, site, run)).at(-1) ?? fixed('');
 }
 
 function callNamed(name: string, one: Call, site: Site, run: Run): Value {
@@ -98,7 +96,6 @@ function runInner(command: Command, site: Site, run: Run): Value | null {
   for (const inner of unwrap(command, run, site)) {
     const frame = { ...site.frame, depth: site.frame.depth + 1, via: [...site.frame.via, command.name] };
     const scope = inner.sameShell === true ? site.scope : site.scope.copy();
-    if (inner.cwd !== undefined) scope.cwd = inner.cwd;
     if (inner.positional !== undefined) scope.positional = inner.positional;
     if (inner.zero !== undefined) scope.set('0', [[inner.zero]]);
     const there = { scope, frame, span: site.span };
@@ -121,9 +118,8 @@ function runFunction(command: Command, site: Site, run: Run): Value | null {
   if (body === undefined || site.frame.active?.includes(body) === true) return null;
   const scope = site.scope.copy();
   scope.positional = command.argv.slice(1);
-  const source = body.source.frame as Frame;
   const via = [...site.frame.via, `${command.name}()`];
-  const frame = { ...source, within: site.span, depth: site.frame.depth + 1, via, active: [...(site.frame.active ?? []), body] };
+  const frame = { ...body.source, within: site.span, depth: site.frame.depth + 1, via, active: [...(site.frame.active ?? []), body] };
   const output = run.node(body, { scope, frame, span: site.span }, command.stdin);
   const { positional } = site.scope;
   site.scope.merge(scope);
@@ -196,16 +192,8 @@ function conditional(node: Node, site: Site, stdin: Value | null, run: Run): Val
   inOrder(conditions, site, stdin, run);
   const rest = named(node).filter((one) => one.field !== 'condition');
   const clauses = rest.filter((one) => one.type === 'elif_clause' || one.type === 'else_clause');
-  const outputs = [
-    branch(
-      rest.filter((one) => !clauses.includes(one)),
-      site,
-      stdin,
-      run,
-    ),
-  ];
-  for (const clause of clauses) outputs.push(branch(named(clause), site, stdin, run));
-  return concat(outputs);
+  const bodies = [rest.filter((one) => !clauses.includes(one)), ...clauses.map(named)];
+  return concat(bodies.map((body) => branch(body, site, stdin, run)));
 }
 
 function loop(body: readonly Node[], site: Site, stdin: Value | null, run: Run): Value {
@@ -253,7 +241,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     const [name, body] = [child(node, 'name')?.text ?? '', child(node, 'body')];
     const parts = [...(body === null ? [] : [body]), ...node.children.filter(isRedirect)];
     const whole: Node = { ...node, type: parts.length > 1 ? 'redirected_statement' : 'compound_statement', children: parts };
-    site.scope.functions.set(name, { ...whole, source: { frame: site.frame } });
+    site.scope.functions.set(name, { ...whole, source: site.frame });
     return fixed('');
   },
   variable_assignment: (node, site, _stdin, run) => assign(node, run, site),

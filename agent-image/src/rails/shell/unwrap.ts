@@ -1,9 +1,8 @@
 import { type Command, type Language, concat, dynamic, fixed, isFixed, type Value } from './command.ts';
 import { absolute } from './places.ts';
-import type { Run, Site } from './run.ts';
+import type { Inner, Run, Site, Unwrapper } from './run.ts';
 import { prefixes } from './prefixes.ts';
 import { runners } from './runners.ts';
-import type { Inner, Unwrapper } from './wrapper.ts';
 
 interface Interpreter {
   readonly language: Language;
@@ -38,7 +37,7 @@ const families: readonly (readonly [RegExp, Interpreter])[] = [
 ];
 
 /** The unwrapper of a shell or interpreter; null for other programs. */
-export function interpreters(name: string): Unwrapper | null {
+function interpreters(name: string): Unwrapper | null {
   const family = families.find(([pattern]) => pattern.test(name));
   return family === undefined ? null : (command, run) => programs(command, run, family[1]);
 }

@@ -1,4 +1,4 @@
-import { lookup, concat, dynamic, fixed, type Value } from './command.ts';
+import { lookup, concat, dynamic, fixed, spaced, type Value } from './command.ts';
 import { markUnquoted, tilde, hole, markGlobs, plain } from './marks.ts';
 import { named, type Node } from '../syntax/node.ts';
 import { expandBraces, type Expansion, type Piece, expandParameter } from './expansions.ts';
@@ -69,7 +69,7 @@ export function single(node: Node, run: Run, site: Site): readonly Value[] {
   for (const piece of pieces(node, run, site, false)) {
     if ('literal' in piece) out = out.map((value) => ({ ...value, text: value.text + plainIn(piece.literal, run, site) }));
     else {
-      const values = piece.alternatives.map((fields) => spaced(fields));
+      const values = piece.alternatives.map(spaced);
       out = capped(
         out.flatMap((before) => values.map((value) => concat([before, value]))),
         dynamic(),
@@ -86,10 +86,6 @@ function capped<T>(all: readonly T[], unknown: T): T[] {
 
 function plainIn(literal: string, run: Run, site: Site): string {
   return plain(literal.startsWith(tilde) ? home(literal, run, site) : literal);
-}
-
-function spaced(fields: readonly Value[]): Value {
-  return concat(fields.flatMap((value, i) => (i === 0 ? [value] : [fixed(' '), value])));
 }
 
 type Maker = (node: Node, run: Run, site: Site, quoted: boolean) => readonly Piece[];

@@ -12,6 +12,15 @@ export type Act =
   | { readonly tool: 'ExecCode'; readonly argv: readonly string[]; readonly cwd?: string }
   | { readonly tool: 'FileWrite'; readonly path: string; readonly content?: string };
 
+/** A source file before and after a change. */
+export interface SourceChange {
+  /** Relative to the workspace, with `/`. */
+  readonly path: string;
+  /** Null for a new file. */
+  readonly before: string | null;
+  readonly after: string;
+}
+
 export const profiles = ['Strict', 'Default', 'Permissive', 'Privileged'] as const;
 export type Profile = (typeof profiles)[number];
 
@@ -32,6 +41,11 @@ export type Decision = (typeof decisions)[number];
 /** Effects of an act on the world, in the order of what the caller must prepare for. */
 export const risks = ['ReadOnly', 'Reversible', 'Unknown', 'External', 'Destructive'] as const;
 export type Risk = (typeof risks)[number];
+
+/** The last of some values in their order; the first of the order where there are none. */
+export function highest<T>(order: readonly T[], values: readonly T[]): T {
+  return order[Math.max(0, ...values.map((value) => order.indexOf(value)))] as T;
+}
 
 /** Certainty of a rail that an agent has no business there; the profile turns it into a decision. */
 export const severities = ['Notice', 'Reversible', 'Suspicious', 'Unknown', 'High', 'Critical'] as const;

@@ -65,7 +65,6 @@ function branches(node: Node, before: readonly Fact[], out: Return[]): readonly 
   const otherwise = named(node).find(({ type }) => type === 'else_clause');
   const body = otherwise === undefined ? null : child(otherwise, 'body');
   const last = body === null ? facts : block(body, facts, out);
-  if (last === null) return reached ? before : null;
   return reached ? before : last;
 }
 
@@ -148,15 +147,13 @@ export class Evidence {
       return all ? parts.every((one) => this.orders(one)) : parts.some((one) => this.orders(one));
     }
     if (node.type === 'conditional_expression')
-      return [parts[0], parts[2]].every((one) => one !== undefined && this.orders(one)) || this.#ordersAt(parts[1]);
+      return (
+        [parts[0], parts[2]].every((one) => one !== undefined && this.orders(one)) || (parts[1] !== undefined && this.orders(parts[1]))
+      );
     if (node.type === 'comparison_operator') return parts.slice(1).some((one, at) => this.#pairs(parts[at], one));
     if (node.type === 'call') return this.#ofSuper(node, /^__(?:lt|le|gt|ge|eq|ne)__$/) || this.#ofSelf(node) !== null;
     const local = node.type === 'identifier' ? expression(this.#locals.get(node.text)) : null;
     return local !== null && local.type !== 'identifier' && this.orders(local);
-  }
-
-  #ordersAt(node: Node | undefined): boolean {
-    return node !== undefined && this.orders(node);
   }
 
   #pairs(left: Node | undefined, right: Node): boolean {

@@ -1,7 +1,43 @@
-import { child, named, walk, type Node } from '../../syntax/node.ts';
-import { parametersOf, type Class, type Method } from './classes.ts';
-import { Evidence, provesSame, returnsOf, type Fact, type Return } from './evidence.ts';
-import { localsOf } from './locals.ts';
+/** Objects and methods of Python that would decide what assertions say. */
+import { child, named, walk, type Node } from '../syntax/node.ts';
+import type { Override } from './override.ts';
+import { classesOf, parametersOf, type Class, type Method } from './python/classes.ts';
+import { Evidence, provesSame, returnsOf, type Fact, type Return } from './python/evidence.ts';
+import { localsOf } from './python/locals.ts';
+
+/** Lists the parts of a Python module that decide by themselves how assertions end. */
+export function pythonOverrides(root: Node): readonly Override[] {
+  const classes = classesOf(root);
+  const family: Family = new Map(classes.map((one) => [one.name, one]));
+  const out: Override[] = [];
+  for (const cls of classes) {
+    // The bases belong to it: the same method may be honest in another class.
+    const bases = cls.bases.map(({ text }) => text).join();
+    const add = (name: string, what: string, text: string): void => {
+      out.push({ where: `${cls.name}.${name}`, what, text: `${bases} ${text}` });
+    };
+    for (const method of cls.methods) {
+      const what = suspicionOf(method, cls, family);
+      if (what !== null) add(method.name, what, method.node.text);
+    }
+    for (const [name, value] of cls.values)
+      if (decisive.has(name) && value.type !== 'none') add(name, 'is a value whose answers its text does not tell', value.text);
+  }
+  return [...out, ...outsideOf(root), ...moduleAttributes(root)];
+}
+
+/** `__getattr__` of a module: it makes a name for whatever is asked. */
+function moduleAttributes(root: Node): readonly Override[] {
+  return root.children.flatMap((node) => {
+    const name = node.children.find(({ field }) => field === 'name')?.text;
+    if (node.type !== 'function_definition' || name !== '__getattr__') return [];
+    const [given = ''] = parametersOf(node);
+    const honest = returnsOf(node).every(({ value, facts }) =>
+      [value?.text ?? given, ...facts.map(({ condition }) => condition.text)].some((text) => new RegExp(`\\b${given}\\b`).test(text)),
+    );
+    return honest ? [] : [{ where: name, what: 'answers for names of any kind', text: node.text }];
+  });
+}
 
 /** Types whose values tests write down: an object that is one and compares otherwise equals what it is not. */
 const valueTypes =
@@ -16,15 +52,13 @@ const attributes = new Set(['__getattr__', '__getattribute__']);
 const differences = new Set(['__sub__', '__rsub__', '__abs__', '__round__']);
 
 /** Methods by which an object decides how it compares, whether it holds, and of which type it is. */
-export const decisive: ReadonlySet<string> = new Set([...equality, ...order, ...typeChecks, '__bool__', '__contains__']);
+const decisive: ReadonlySet<string> = new Set([...equality, ...order, ...typeChecks, '__bool__', '__contains__']);
 
-export interface Family {
-  /** All classes of the module, by name. */
-  readonly classes: ReadonlyMap<string, Class>;
-}
+/** All classes of a module, by name. */
+type Family = ReadonlyMap<string, Class>;
 
 /** Returns the reason why a person has to look at a method of a class; null when its own text shows that none is needed. */
-export function suspicionOf(method: Method, cls: Class, family: Family): string | null {
+function suspicionOf(method: Method, cls: Class, family: Family): string | null {
   const { name, node } = method;
   if (typeChecks.has(name)) return 'decides what its objects pass for in a type check';
   if (!decisive.has(name) && !attributes.has(name) && !differences.has(name)) return null;
@@ -39,13 +73,13 @@ export function suspicionOf(method: Method, cls: Class, family: Family): string 
 }
 
 /** The built-in value type that a class is one of, through classes of the same file. */
-function valueBase(cls: Class, { classes }: Family, seen: ReadonlySet<string> = new Set()): string | null {
+function valueBase(cls: Class, family: Family, seen: ReadonlySet<string> = new Set()): string | null {
   for (const one of cls.bases) {
     const text =
       one.type === 'call' ? (child(one, 'function')?.text ?? '') : one.type === 'subscript' ? (child(one, 'value')?.text ?? '') : one.text;
     if (valueTypes.test(text) || /^(?:\w+\.)?namedtuple$/.test(text) || (one.type === 'call' && one.text.startsWith('type('))) return text;
-    const known = seen.has(text) ? undefined : classes.get(text);
-    const base = known === undefined ? null : valueBase(known, { classes }, new Set([...seen, text]));
+    const known = seen.has(text) ? undefined : family.get(text);
+    const base = known === undefined ? null : valueBase(known, family, new Set([...seen, text]));
     if (base !== null) return base;
   }
   return null;
@@ -138,4 +172,77 @@ function tautology(value: Node): boolean {
     const operands = one.children.filter(({ field, named }) => named && field !== 'operators').map(({ text }) => text);
     return operands.length === 2 && operands[0] === operands[1];
   });
+}
+
+/** Libraries whose objects equal what they are compared with. */
+const matchers = /^(?:mock|asynctest|dirty_equals|callee|hamcrest|doublex|flexmock)(?:\.|$)/;
+/** Names by which `unittest` decides assertions. */
+const ofTests = /^(?:failureException|addTypeEqualityFunc|_baseAssertEqual|_getAssertEqualityFunc|assert[A-Z]\w*)$/;
+const abstract =
+  /^(?:(?:numbers|collections\.abc|abc)\.)?(?:Number|Complex|Real|Rational|Integral|Sequence|MutableSequence|Mapping|MutableMapping|Set|MutableSet|Iterable|Iterator|Callable|Hashable)$/;
+
+/** Ways to decide an assertion that are no method of a class: names, imports, assignments, classes that are made. */
+function outsideOf(root: Node): readonly Override[] {
+  const out: Override[] = [];
+  visit(root, null, (where, what, text) => out.push({ where, what, text }));
+  return out;
+}
+
+type Found = (where: string, what: string, text: string) => void;
+
+function visit(node: Node, parent: Node | null, found: Found): void {
+  if (node.type === 'import_statement' || node.type === 'import_from_statement') imported(node, found);
+  else if (node.type === 'assignment') assigned(node, found);
+  else if (node.type === 'call') called(node, found);
+  else if (node.type === 'string' || node.type === 'concatenated_string') named_(node, parent, found);
+  else if (node.type === 'identifier' && node.text === 'failureException')
+    found(node.text, 'decides what a failed assertion is', node.text);
+  for (const one of node.children)
+    if (node.type !== 'concatenated_string') visit(one, node.type === 'argument_list' ? parent : node, found);
+}
+
+function imported(node: Node, found: Found): void {
+  const module = child(node, 'module_name')?.text ?? '';
+  const names = named(node).map((one) => (child(one, 'name') ?? one).text);
+  const matching = [module, ...(module === '' ? names : [])].find((one) => matchers.test(one));
+  if (matching !== undefined) found(matching, 'makes objects that equal what they are compared with', node.text);
+  else if (names.includes('ANY') && /mock/.test(module)) found('ANY', 'equals what it is compared with', node.text);
+}
+
+function assigned(node: Node, found: Found): void {
+  const left = child(node, 'left');
+  for (const target of left === null ? [] : left.type === 'attribute' || left.type === 'subscript' ? [left] : named(left)) {
+    const attribute = target.type === 'attribute' ? (child(target, 'attribute')?.text ?? '') : '';
+    if (decisive.has(attribute)) found(target.text, 'is put in place from outside of the class', node.text);
+    else if (ofTests.test(attribute)) found(target.text, 'decides how assertions end', node.text);
+    else if (target.type === 'subscript' && child(target, 'value')?.text === 'locals()')
+      found('locals()', 'gives names to what is only known while it runs', node.text);
+  }
+}
+
+function called(node: Node, found: Found): void {
+  const callee = child(node, 'function');
+  const list = child(node, 'arguments');
+  const given = list === null ? [] : named(list);
+  const [, , members] = given;
+  const isOpen =
+    members !== undefined && (members.type !== 'dictionary' || members.children.some(({ type }) => type === 'dictionary_splat'));
+  if (callee?.text === 'type' && isOpen) found('type', 'makes a class whose methods are only known while it runs', node.text);
+  else if (/^(?:types\.)?new_class$/.test(callee?.text ?? '')) found('new_class', 'makes a class while it runs', node.text);
+  if (callee?.type !== 'attribute') return;
+  const method = child(callee, 'attribute')?.text ?? '';
+  if (method === 'register' && abstract.test(child(callee, 'object')?.text ?? ''))
+    found(callee.text, 'lets objects pass for another type', node.text);
+  else if (ofTests.test(method) && !method.startsWith('assert')) found(callee.text, 'decides how assertions end', node.text);
+}
+
+/** Finds `'__eq__'` as a text: it is for code that makes a class or sets an attribute; `hasattr` only asks. */
+function named_(node: Node, parent: Node | null, found: Found): void {
+  const text = [...walk(node)]
+    .filter(({ type }) => type === 'string_content')
+    .map((one) => one.text)
+    .join('');
+  if (!decisive.has(text) && text !== 'failureException') return;
+  const asks = parent?.type === 'call' && /^(?:hasattr|getattr)$/.test(child(parent, 'function')?.text ?? '');
+  if (!asks) found(text, 'is named as a text', parent?.text ?? node.text);
 }

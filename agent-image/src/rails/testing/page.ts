@@ -1,6 +1,6 @@
-import { rails } from './rail/index.ts';
-import { profiles, severities } from './verdict/types.ts';
-import { decisionTable } from './rails.ts';
+import { rails } from '../rail/index.ts';
+import { profiles, severities } from '../verdict/types.ts';
+import { decisionTable } from '../rails.ts';
 
 /** The text of README.md, from the tables that decide; a test compares them. */
 export function railsPage(): string {
@@ -32,8 +32,8 @@ export function railsPage(): string {
     ]),
     '',
     '`overrides/` looks at what a change of a source file adds (`judgeChange`).',
-    '`syntax/` holds the parsers, `shell/` walks a command line to simple commands, `language/` turns calls of other',
-    'languages into such commands, `rail/` judges them. `node agent-image/src/rails/rails.bench.ts` measures.',
+    '`syntax/` holds the parsers, `shell/` walks a command line to simple commands and turns calls of other languages',
+    'into such commands, `rail/` judges them. `node agent-image/src/rails/rails.bench.ts` measures.',
     '',
   ];
   return lines.join('\n');
