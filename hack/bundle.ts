@@ -1,3 +1,4 @@
+// hack, top folder: bundles of programs by esbuild. May import any package.
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';

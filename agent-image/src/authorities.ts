@@ -1,3 +1,4 @@
+// agent-image, src: TLS authorities of the administrator, joined to those of Node. May import every folder; no folder imports it.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';

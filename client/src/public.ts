@@ -1,3 +1,4 @@
+// client, src: public types of the client of AgentTasks. May import protocol and kube.
 import type { AgentTask, AgentTaskOrder, AgentTaskSpec, AgentTaskStatus, ObjectMeta } from './types.ts';
 
 /** A task to create: its name, or `generateName`, and its spec. */

@@ -1,3 +1,4 @@
+// dashboard/client, top folder: build of the page by Vite. Imports nothing of the project.
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { defineConfig, type Plugin } from 'vite';

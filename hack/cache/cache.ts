@@ -1,3 +1,4 @@
+// hack, cache: cache outside git, with entries by hash of their inputs. Imports nothing of the project.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';

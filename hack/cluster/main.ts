@@ -1,3 +1,4 @@
+// hack, cluster: command line of the local cluster: up, down, status, kubeconfig. Of other folders imports hack/cache only.
 import { parseArgs } from 'node:util';
 import { ClusterError, down, kubeconfigPath, renderStatus, status, up, verifyCluster, type Tier } from './index.ts';
 

@@ -1,3 +1,4 @@
+// hack, cluster: check of a running cluster with real pods. Of other folders imports hack/cache only.
 import { dump } from 'js-yaml';
 import { execa } from 'execa';
 import { goFacts } from './build/binaries.ts';

@@ -1,3 +1,4 @@
+// hack, eval: tables of measurements in docs/benchmarks.md. May import any package.
 import { format, resolveConfig } from 'prettier';
 import { measuredOf, type Measured } from './measured.ts';
 import { stepsOf, type EvalStep } from './plan.ts';

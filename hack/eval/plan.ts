@@ -1,3 +1,5 @@
+// hack, eval: steps of npm run eval and eval:full. May import any package.
+
 /** The steps of `npm run eval` and `npm run eval:full`: commands of `fleet`, so that each can be run alone. */
 export interface EvalStep {
   /** Name of its folder in eval-results/, and of its numbers in hack/eval/measured/. */

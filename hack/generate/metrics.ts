@@ -1,3 +1,4 @@
+// hack, generate: reference page of all metrics. May import any package.
 import { registries, type Registered } from './registries.ts';
 
 const parts = {

@@ -1,3 +1,4 @@
+// hack, generate: line tracers and Python feature program as JSON for a bundle. May import any package.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

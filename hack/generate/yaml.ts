@@ -1,3 +1,4 @@
+// hack, generate: YAML of generated manifests. May import any package.
 import { dump } from 'js-yaml';
 
 /** First line of generated YAML. */

@@ -1,3 +1,4 @@
+// hack, images: Debian mirrors by the apt sources of this machine. Of other folders imports hack/cache, hack/cluster/build.
 import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';

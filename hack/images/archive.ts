@@ -1,3 +1,4 @@
+// hack, images: digest and size of a docker-archive. Of other folders imports hack/cache, hack/cluster/build.
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';

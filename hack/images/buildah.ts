@@ -1,3 +1,4 @@
+// hack, images: reproducible build of an image by buildah. Of other folders imports hack/cache, hack/cluster/build.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { run } from './run.ts';

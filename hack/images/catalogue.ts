@@ -1,3 +1,4 @@
+// hack, images: definitions of all images and their parts. Of other folders imports hack/cache, hack/cluster/build.
 import { basename, join } from 'node:path';
 import {
   bundle,

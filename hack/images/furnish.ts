@@ -1,3 +1,4 @@
+// hack, images: accounts, certificates and links of a root file system. Of other folders imports hack/cache, hack/cluster/build.
 import { chmod, chown, mkdir, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { agentUser } from './recipes.ts';

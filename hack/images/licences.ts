@@ -1,3 +1,4 @@
+// hack, images: licence texts of npm packages in a bundle. Of other folders imports hack/cache, hack/cluster/build.
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 

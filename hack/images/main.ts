@@ -1,3 +1,4 @@
+// hack, images: command line of the image builds. Of other folders imports hack/cache, hack/cluster/build.
 import { basename, dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildImages, stageContext } from './build.ts';

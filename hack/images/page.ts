@@ -1,3 +1,4 @@
+// hack, images: files and licences of the dashboard's page. Of other folders imports hack/cache, hack/cluster/build.
 import { basename, join, relative } from 'node:path';
 import { build } from 'vite';
 import { licenceTexts } from './licences.ts';

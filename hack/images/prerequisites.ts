@@ -1,3 +1,4 @@
+// hack, images: programs that a build of images needs. Of other folders imports hack/cache, hack/cluster/build.
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { run } from './run.ts';

@@ -1,3 +1,5 @@
+// hack, images: packages and files of each root file system. Of other folders imports hack/cache, hack/cluster/build.
+
 /** Description of a root file system. All globs are relative to its root, without a leading slash. */
 export interface RootfsRecipe {
   /** Debian packages; their dependencies are included. */

@@ -1,3 +1,4 @@
+// hack, images: run of a program in a fixed environment. Of other folders imports hack/cache, hack/cluster/build.
 import { execa } from 'execa';
 
 /** Options of a program's run: folder, extra environment, and abort signal. */

@@ -1,3 +1,4 @@
+// hack, images: removal of files from a root file system. Of other folders imports hack/cache, hack/cluster/build.
 import { chmod, lstat, readdir, rm, rmdir } from 'node:fs/promises';
 import { join, matchesGlob } from 'node:path';
 

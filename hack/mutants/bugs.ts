@@ -1,3 +1,4 @@
+// hack, mutants: planted bugs in the table of test/mutants.md. May import any package.
 import { readFileSync } from 'node:fs';
 import type { PlantedBug } from './plant.ts';
 

@@ -1,3 +1,4 @@
+// hack, mutants: insertion of a bug into a function found by name. May import any package.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAst } from 'rolldown/parseAst';

@@ -1,3 +1,4 @@
+// hack, rbac: grants that the chart's roles give, read from its manifests. May import any package.
 import type { V1PolicyRule } from '@kubernetes/client-node';
 
 /** The parts of a chart's manifest that are read. */

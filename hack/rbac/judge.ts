@@ -1,3 +1,4 @@
+// hack, rbac: comparison of an account's grants with its requests. May import any package.
 import type { Asked, Asks } from './asks.ts';
 import type { Grant } from './grants.ts';
 

@@ -1,3 +1,4 @@
+// hack, release: packages inside an image. May import any package.
 import { execa } from 'execa';
 import { createReadStream } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

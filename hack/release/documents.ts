@@ -1,3 +1,4 @@
+// hack, release: SPDX, provenance and licence documents of a release. May import any package.
 import { createHash } from 'node:crypto';
 import type { Package } from './contents.ts';
 import type { Allowed, GateResult } from './gates.ts';

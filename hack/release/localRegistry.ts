@@ -1,3 +1,4 @@
+// hack, release: local OCI registry on the loopback address. May import any package.
 import { spawn } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { registryPrograms } from './registry.ts';

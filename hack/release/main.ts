@@ -1,3 +1,4 @@
+// hack, release: command line of a release. May import any package.
 import { parseArgs } from 'node:util';
 import { execa } from 'execa';
 import { resolve } from 'node:path';

@@ -1,3 +1,4 @@
+// hack, sandbox: containers of a pod, and their processes on this node. Imports operator, keeper's client and protocol.
 import { readdir, readFile } from 'node:fs/promises';
 import type { Kubectl } from './kubectl.ts';
 

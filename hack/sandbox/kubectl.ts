@@ -1,3 +1,4 @@
+// hack, sandbox: kubectl calls to one cluster. Imports operator, keeper's client and protocol.
 import { execa, type ResultPromise } from 'execa';
 
 /** Connection of a kubectl call to one cluster. */

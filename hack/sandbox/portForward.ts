@@ -1,3 +1,4 @@
+// hack, sandbox: local port that leads to a pod, with restarts. Imports operator, keeper's client and protocol.
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kubectl } from './kubectl.ts';

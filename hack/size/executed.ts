@@ -1,3 +1,4 @@
+// hack, size: source files that one task loads and executes. May import any package.
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';

@@ -1,3 +1,4 @@
+// hack, size: size and import circles of a commit's sources. May import any package.
 import { posix } from 'node:path';
 import { load } from 'js-yaml';
 

@@ -1,3 +1,4 @@
+// hack, start: build, settings and API calls of Gitea. May import any package.
 import { chmod, cp, mkdir, mkdtemp, rename, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';

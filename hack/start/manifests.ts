@@ -1,3 +1,4 @@
+// hack, start: Kubernetes objects of the forge and model endpoint of docs/start.md. May import any package.
 import type { BuiltGitea } from './gitea.ts';
 
 /** Names of the parts of a first task besides the fleet, on a local cluster. */

@@ -1,3 +1,5 @@
+// hack, storage: Kubernetes objects of an S3 server in the cluster. May import any package.
+
 /** Address of the S3 server of a cluster without a cloud. */
 export const place = { namespace: 'agentfleet-storage', name: 's3', bucket: 'agents', port: 7070 } as const;
 

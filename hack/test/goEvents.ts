@@ -1,3 +1,4 @@
+// hack, test: events and failures of go test. May import any package.
 import type { Failure } from './report.ts';
 
 /** One line of `go test -json`. */

@@ -1,3 +1,4 @@
+// hack, test: order of test files, longest first. May import any package.
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';

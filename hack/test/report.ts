@@ -1,3 +1,4 @@
+// hack, test: report of failed and flaky tests of the stages. May import any package.
 import { readFile } from 'node:fs/promises';
 
 /** More tests than this that pass only at their second try fail the run: then it is not chance any more. */

@@ -1,3 +1,5 @@
+// hack, test: rounds of randomised tests with one seed each. May import any package.
+
 /** Dependencies of rounds of randomised tests. */
 interface SeedsWorld {
   /** Monotonic ms. */

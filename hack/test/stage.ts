@@ -1,3 +1,4 @@
+// hack, test: stage of the test run, with its time budget. May import any package.
 import { spawn } from 'node:child_process';
 
 /** One step of the test run: a command with a budget. */

@@ -1,3 +1,4 @@
+// hack, test: Vitest reporter of a stage's failures. May import any package.
 import { writeFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import type { TestModule } from 'vitest/node';

@@ -1,3 +1,5 @@
+// protocol, src: reader of process settings from environment variables. Imports nothing of the project.
+
 /** The environment of a process: how every part of the system reads its settings. */
 export type Env = Readonly<Record<string, string | undefined>>;
 

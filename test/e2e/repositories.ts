@@ -1,3 +1,5 @@
+// test, e2e: small Python repositories with bugs, as inline workspaces. May import any package.
+
 /** Small Python repositories with bugs, as inline workspaces. Written for these tests. */
 export interface Repository {
   readonly files: readonly { readonly path: string; readonly content: string; readonly mode?: number }[];

@@ -1,3 +1,4 @@
+// test, monitoring: alert rules and dashboards of the chart, parsed. May import any package.
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { load } from 'js-yaml';

@@ -1,3 +1,5 @@
+// test, monitoring: metric names that vLLM and the DCGM exporter export. May import any package.
+
 /** A metric of an engine, by the versions of vLLM that export it. */
 interface EngineMetric {
   readonly type: 'counter' | 'gauge' | 'histogram';

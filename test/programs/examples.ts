@@ -1,3 +1,4 @@
+// test, programs: agent programs of `examples/harness`, parsed. May import any package.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { load } from 'js-yaml';

@@ -1,3 +1,4 @@
+// test, programs: chat model by script, for agent programs under test. May import any package.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

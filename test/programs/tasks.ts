@@ -1,3 +1,4 @@
+// test, programs: task for agent programs, and scripted ways to solve or spoil it. May import any package.
 import type { Step } from './model.ts';
 
 /** The program's task: a function with a bug, and its test. */

@@ -1,3 +1,4 @@
+// test, soak: Markdown report of a soak run. May import any package.
 import { execFileSync } from 'node:child_process';
 import { cpus, loadavg } from 'node:os';
 import type { Outcome, PartMemory } from './run.ts';

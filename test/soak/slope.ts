@@ -1,3 +1,5 @@
+// test, soak: memory growth of a process, with its error margin. May import any package.
+
 /** One look at how much a process holds. */
 export interface Sample {
   /** The life of one process: it begins anew with each kill. */

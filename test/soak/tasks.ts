@@ -1,3 +1,5 @@
+// test, soak: random tasks of a soak, and the model calls for each. May import any package.
+
 /** Purpose of a task of the soak; its end follows from it whatever is killed meanwhile. */
 export type Kind = 'write' | 'outward' | 'wrong' | 'cancelled';
 

@@ -1,3 +1,4 @@
+// test, turns: turns among test files of one run, alone or beside others. May import any package.
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,5 @@
+// test, ui: RBAC rules of viewers and editors of the dashboard. May import any package.
+
 /** Rights of those who look: as the ClusterRoles of the chart give them. */
 export const viewer = [
   { apiGroups: ['agentfleet.dev'], resources: ['*'], verbs: ['get', 'list', 'watch'] },

@@ -1,3 +1,5 @@
+// train, numeric: seeded random numbers. May import inference-image, eval and protocol.
+
 /** A seeded source of numbers: equal seeds give equal runs (mulberry32). */
 export class Random {
   #state: number;

@@ -1,3 +1,5 @@
+// agent-image, base: folders above given paths. May import protocol, kube and the keeper's client, no other folder.
+
 /** The folders above some paths, without a slash at their ends. Takes time that grows with the paths, not with their square. */
 export function foldersAbove(paths: Iterable<string>): ReadonlySet<string> {
   const folders = new Set<string>();

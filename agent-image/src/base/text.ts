@@ -1,3 +1,5 @@
+// agent-image, base: helpers for text, JSON and shell words. May import protocol, kube and the keeper's client, no other folder.
+
 /** A text of at most `most` characters (code points, so that none is cut in two); a longer one ends with an ellipsis. */
 export function shortened(text: string, most: number): string {
   const points = Array.from(text);

@@ -1,3 +1,5 @@
+// agent-image, base: callers that wait for the next change. May import protocol, kube and the keeper's client, no other folder.
+
 /** Callers that wait for the next change of something. */
 export class Waiters {
   readonly #waiting = new Set<() => void>();

@@ -1,3 +1,4 @@
+// agent-image, checks: command that runs only some tests of a check. May import protocol, kube and the keeper's client.
 import type { ResultFormat } from './parse/results.ts';
 
 /** Options of unittest and pytest without a value that do not change which tests run. */

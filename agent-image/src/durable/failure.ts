@@ -1,3 +1,5 @@
+// agent-image, durable: failure of a durable copy, and its cure. May import store, base, protocol, kube and the keeper's client.
+
 /**
  * Reason why a durable copy could not be used, and the cure. `Missing`, `Damaged`: this copy is useless, an older one may not be.
  * `WrongKey`: the blobs were encrypted with another key, or not at all.

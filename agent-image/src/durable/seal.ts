@@ -1,3 +1,4 @@
+// agent-image, durable: compression and encryption of stored blobs. May import store, base, protocol, kube and the keeper's client.
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib';

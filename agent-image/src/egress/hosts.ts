@@ -1,3 +1,5 @@
+// agent-image, egress: hosts and ports that one command may reach. May import base, protocol, kube and the keeper's client.
+
 export interface HostPort {
   readonly host: string;
   readonly port: number;

@@ -1,3 +1,4 @@
+// agent-image, models: fence around foreign text in a prompt. May import base, protocol and kube.
 import { createHash } from 'node:crypto';
 
 /**

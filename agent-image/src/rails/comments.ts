@@ -1,3 +1,4 @@
+// agent-image, rails: test for changes of comments alone. Imports protocol and tree-sitter, no other folder of the worker.
 import { extname } from 'node:path';
 import { type GrammarName, type Grammars, walk, withoutTypes } from './syntax/node.ts';
 import type { SourceChange } from './verdict/types.ts';

@@ -1,3 +1,4 @@
+// agent-image, rails: overrides that a change adds to decide assertions. Imports protocol and tree-sitter, no other folder of the worker.
 import { extname } from 'node:path';
 import { type Grammars, withoutTypes } from './syntax/node.ts';
 import { scriptOverrides } from './overrides/javascript.ts';

@@ -1,3 +1,4 @@
+// agent-image, rails: gate 1, which judges an act by all rails. Imports protocol and tree-sitter, no other folder of the worker.
 import {
   type Finding,
   decisions,

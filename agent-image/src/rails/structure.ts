@@ -1,3 +1,4 @@
+// agent-image, rails: structure of an act, by the places it reaches. Imports protocol and tree-sitter, no other folder of the worker.
 import { posix } from 'node:path';
 import { placeOf, type Place, type Places, absolute } from './shell/places.ts';
 import { args, hasFlag, isFixed, operands, type Command } from './shell/command.ts';

@@ -1,3 +1,4 @@
+// agent-image, store: XML answers of S3 and of its token service. May import base, protocol, kube and the keeper's client.
 import { XMLParser } from 'fast-xml-parser';
 import { StoreFailure, type StoredEntry, type StoreFailureCode } from './store.ts';
 

@@ -1,3 +1,4 @@
+// agent-image, tools: closest text where an edit does not match. May import attempt, checks, egress, protocol; never loop or models.
 import { linesOf, numbered } from './tool.ts';
 
 /** Places that a message shows, lines of one of them, and lines of a file that are searched. */

@@ -1,3 +1,5 @@
+// cli, base: exit codes of fleet, and its error class. May import other packages, no other folder of cli.
+
 /** Exit statuses beside 0; `docs/reference/cli.md` lists them. */
 export const exitCodes = {
   /** Not done; the message has the reason. */

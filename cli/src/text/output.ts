@@ -1,3 +1,4 @@
+// cli, text: objects as JSON and YAML, and colours of a terminal. May import other packages, no other folder of cli.
 import { styleText } from 'node:util';
 
 export const formats = ['wide', 'json', 'yaml'] as const;

@@ -1,3 +1,4 @@
+// cli, wiring: shell completion of fleet's commands. May import every folder of cli, and other packages.
 import type { Command } from 'commander';
 
 export const shells = ['bash', 'zsh', 'fish'] as const;

@@ -1,3 +1,5 @@
+// dashboard, http: security headers of every answer. May import live, results, auth, base; protocol and kube.
+
 /** Headers of every answer: the page runs its own scripts only, makes no markup out of text, and cannot be framed. */
 const policy = [
   "default-src 'none'",

@@ -1,3 +1,4 @@
+// eval, format: types of packs, tasks and edits. Imports protocol only.
 import { createHash } from 'node:crypto';
 
 /** The format of a pack, as written and as used. No import: a runner of another package may read packs by these types. */

@@ -1,3 +1,4 @@
+// hack, bench/operator: measured process, with its CPU time and memory. May import any package.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

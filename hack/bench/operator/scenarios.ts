@@ -1,3 +1,5 @@
+// hack, bench/operator: load and failures of the operator's benchmark. May import any package.
+
 /** Load and events that a subject is tested with. */
 export interface Scenario {
   readonly name: string;

@@ -1,3 +1,4 @@
+// hack, bench/report: latencies of calls, and their rows in the table. May import any package.
 import { percentile, type Row } from './table.ts';
 
 /** Milliseconds that each call took, one after the other, after some that warm up and do not count. */

@@ -1,3 +1,5 @@
+// hack, bench/report: table of figures beside those of a peer. May import any package.
+
 /** One line of the table: what was measured, our figure, and the peer's in the same run. */
 export interface Row {
   readonly measure: string;

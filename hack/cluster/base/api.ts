@@ -1,3 +1,4 @@
+// hack, cluster/base: reader of the local API server as administrator. Of other folders imports hack/cache only.
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';

@@ -1,3 +1,5 @@
+// hack, cluster/base: types of a cluster and the options of its start. Of other folders imports hack/cache only.
+
 /** Size of a cluster: API server with its controllers, or also one real node that runs pods. */
 export type Tier = 'control-plane' | 'node';
 

@@ -1,3 +1,5 @@
+// hack, cluster/base: error codes of the cluster scripts. Of other folders imports hack/cache only.
+
 /** Codes of the cluster scripts. One code names one cause; tests and callers match on it, never on the words. */
 export type ClusterErrorCode =
   | 'AF_NOT_ROOT'

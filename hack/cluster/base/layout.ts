@@ -1,3 +1,4 @@
+// hack, cluster/base: paths of the cluster's state on the host. Of other folders imports hack/cache only.
 import { createHash } from 'node:crypto';
 import { homedir } from 'node:os';
 import { join } from 'node:path';

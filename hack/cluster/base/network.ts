@@ -1,3 +1,4 @@
+// hack, cluster/base: addresses of the cluster and its node. Of other folders imports hack/cache only.
 import { networkInterfaces } from 'node:os';
 import { readFile } from 'node:fs/promises';
 import { ClusterError } from './errors.ts';

@@ -1,3 +1,4 @@
+// hack, cluster/base: choice of free ports, and their listeners. Of other folders imports hack/cache only.
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { readFile, readdir, readlink } from 'node:fs/promises';

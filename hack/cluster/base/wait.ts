@@ -1,3 +1,4 @@
+// hack, cluster/base: wait for a condition with a time limit. Of other folders imports hack/cache only.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterError } from './errors.ts';
 

@@ -1,3 +1,4 @@
+// hack, cluster/build: Go modules of the cluster's binaries, and their builds. Of other folders imports hack/cache only.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

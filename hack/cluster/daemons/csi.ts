@@ -1,3 +1,4 @@
+// hack, cluster/daemons: local CSI driver and its sidecars. Of other folders imports hack/cache only.
 import { join } from 'node:path';
 import type { Surroundings } from './control-plane.ts';
 import type { Daemon } from './daemon.ts';

@@ -1,3 +1,5 @@
+// hack, cluster/daemons: type of a long-running process before its start. Of other folders imports hack/cache only.
+
 /** One long-running process, described before it is started. */
 export interface Daemon {
   readonly name: string;

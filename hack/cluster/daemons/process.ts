@@ -1,3 +1,4 @@
+// hack, cluster/daemons: identity of a process, and its end. Of other folders imports hack/cache only.
 import { readFile, readdir, readlink } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 

@@ -1,3 +1,4 @@
+// hack, cluster/host: mounts of the host, and their removal. Of other folders imports hack/cache only.
 import { readFile } from 'node:fs/promises';
 import { execa } from 'execa';
 

@@ -1,3 +1,4 @@
+// hack, cluster/images: docker-archive of one static binary. Of other folders imports hack/cache only.
 import { createHash } from 'node:crypto';
 import { tar } from './tar.ts';
 

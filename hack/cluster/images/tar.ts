@@ -1,3 +1,5 @@
+// hack, cluster/images: reproducible tar archive of files. Of other folders imports hack/cache only.
+
 /** One regular file of an archive. */
 export interface TarFile {
   readonly name: string;

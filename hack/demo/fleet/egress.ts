@@ -1,3 +1,4 @@
+// hack, demo/fleet: package registries of this machine, as egress values of the chart. May import any package.
 import { X509Certificate } from 'node:crypto';
 import { connect, rootCertificates, type DetailedPeerCertificate } from 'node:tls';
 import { execa } from 'execa';

@@ -1,3 +1,5 @@
+// hack, demo/proofs: printed report of chapters, facts and proofs of a demo. May import any package.
+
 /** Report of a demo as it happens: chapters, facts, and proofs that hold or fail. */
 export class Proofs {
   passed = 0;

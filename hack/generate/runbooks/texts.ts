@@ -1,3 +1,5 @@
+// hack, generate/runbooks: texts of the runbook of each alert. May import any package.
+
 /** Texts of a page besides the rule itself. Commands take the namespace of the release as `agentfleet-system`. */
 interface RunbookText {
   /** Parts that stop or may be wrong meanwhile, and parts that continue. */

@@ -1,3 +1,4 @@
+// hack, mutants/core: Vitest settings for mutation tests of core modules. May import any package.
 import { defineConfig } from 'vitest/config';
 
 /** The tests of the modules that `npm run mutants:core` changes: they need no cluster and no process. */

@@ -1,3 +1,4 @@
+// operator, metrics: lag of the event loop and default metrics of the process. May import the layers below metrics, kube and protocol.
 import { createHistogram, performance } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 

@@ -1,3 +1,4 @@
+// operator, placement: name of an engine in the ledger of GPUs. May import protocol/weights alone.
 import { createHash } from 'node:crypto';
 
 /** Longest name of an object. */

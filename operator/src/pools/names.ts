@@ -1,3 +1,4 @@
+// operator, pools: names of the child objects of pools and energy models. May import runtime, placement, rollout, kube and protocol.
 import { createHash } from 'node:crypto';
 
 /** Longest name of a child: what Deployments and Services append (hashes, `-<port>`) still fits the 63 characters of a label. */

@@ -1,3 +1,4 @@
+// operator, results: certificates of the results server: issue, freshness, bundles. May import the layers below results, kube and protocol.
 import { createPrivateKey, createPublicKey, generateKeyPair, randomBytes, sign, X509Certificate } from 'node:crypto';
 import { promisify } from 'node:util';
 import { AsnConvert, OctetString } from '@peculiar/asn1-schema';

@@ -1,3 +1,5 @@
+// operator, results: error class of refused requests, with its Kubernetes Status. May import the layers below results, kube and protocol.
+
 const reasons: Readonly<Record<number, string>> = {
   400: 'BadRequest',
   401: 'Unauthorized',

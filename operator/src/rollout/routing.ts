@@ -1,3 +1,4 @@
+// operator, rollout: choice of canary and control tasks by hash. May import protocol alone.
 import { createHash } from 'node:crypto';
 
 /** Parts of a hundred thousand: finer than any weight that is asked for. */

@@ -1,3 +1,5 @@
+// operator, serving: HTTP read of a text with a bound on its length. May import runtime, placement, kube and protocol.
+
 /** Request by HTTP: `what` names its subject in words, `most` is the longest answer that is read, bytes. */
 interface BoundedQuestion {
   readonly url: string;

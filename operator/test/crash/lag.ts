@@ -1,3 +1,4 @@
+// operator, test/crash: watch events of one kind, delayed or coalesced on purpose. May import operator, kube and protocol.
 import type { Tap } from './wire.ts';
 
 /** Lag of the watch of one kind. */

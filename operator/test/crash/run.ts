@@ -1,3 +1,4 @@
+// operator, test/crash: one run of a scenario under crashes and watch lag. May import operator, kube and protocol.
 import type { Lag } from './lag.ts';
 import { normalise } from './normalise.ts';
 import type { Scenario } from './scenario.ts';

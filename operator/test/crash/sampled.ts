@@ -1,3 +1,4 @@
+// operator, test/crash: tests of long scenarios with a sample of single crashes. May import operator, kube and protocol.
 import { expect, test } from 'vitest';
 import { crashName, injectionOf, modes, sample, singles } from './enumerate.ts';
 import { run } from './run.ts';

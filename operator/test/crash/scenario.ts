@@ -1,3 +1,4 @@
+// operator, test/crash: type of a crash-test scenario. May import operator, kube and protocol.
 import type { ControllerSet } from './life.ts';
 import type { World } from './world.ts';
 

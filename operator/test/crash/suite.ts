@@ -1,3 +1,4 @@
+// operator, test/crash: test suite with a crash at every write of each scenario. May import operator, kube and protocol.
 import { afterAll, describe, expect, test } from 'vitest';
 import { crashName, injectionOf, modeName, modes, pairs, sample, singles, type Crash } from './enumerate.ts';
 import { afterCrashes, judge } from './judge.ts';

@@ -1,3 +1,5 @@
+// operator, test/limits: largest values that a schema allows, and the bounds they reach. May import operator, kube and protocol.
+
 /** A schema node, as data. */
 export type Node = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 /**
  * The custom resources of `agentfleet.dev`: schemas, static types, CRDs and admission policies from one source.
- * Imports the keeper's enumerations; is imported by everything that reads or writes our objects.
+ * May import the layers below it (`keeper`, `inference`, `trace` …); is imported by everything that reads or writes our objects.
  */
 export * from './agenttask/index.ts';
 export * from './agenttaskorder/index.ts';

@@ -1,3 +1,4 @@
+// protocol, api: list of all kinds of the API group. May import the folders of api and the layers below it.
 import { agentTask } from './agenttask/index.ts';
 import { agentTaskOrder } from './agenttaskorder/index.ts';
 import type { Kind } from './crd/definition.ts';

@@ -1,3 +1,4 @@
+// protocol, api: JSON Schema validators and static types of all kinds. May import the folders of api and the layers below it.
 import { type AgentTask, agentTask } from './agenttask/index.ts';
 import { type AgentTaskOrder, agentTaskOrder } from './agenttaskorder/index.ts';
 import { objectSchema } from './crd/definition.ts';

@@ -1,3 +1,5 @@
+// protocol, chat: messages of a stored conversation, tool calls and token usage. Imports nothing of other folders.
+
 /** A call of a tool in a conversation. `arguments` is what the model wrote, which may be no JSON. */
 export interface ToolCall {
   readonly id: string;

@@ -1,3 +1,4 @@
+// protocol, chat: definitions of the agent's tools, with argument schemas and bounds. Imports nothing of other folders.
 import type { ToolDefinition } from './tools.ts';
 
 /** Bounds of a command that the tool `bash` runs, seconds. */

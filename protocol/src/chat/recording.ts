@@ -1,3 +1,4 @@
+// protocol, chat: recorded conversations and their replay. Imports nothing of other folders.
 import { Type, type Static } from 'typebox';
 import { ChatCompletion, WireMessage, type ChatRequest } from './wire.ts';
 

@@ -1,3 +1,5 @@
+// protocol, chat: type of a tool definition, tool risks and the version of the tools. Imports nothing of other folders.
+
 /** Version of the tools' names and schemas; raised by every change that a recorded conversation would notice. */
 export const toolsVersion = 1;
 

@@ -1,3 +1,4 @@
+// protocol, chat: routes, headers, messages and error codes of the model gateway. Imports nothing of other folders.
 import { Type, type Static } from 'typebox';
 
 /** Routes of a model gateway: those of the vendors' APIs. The fleet itself asks by `completions`. */

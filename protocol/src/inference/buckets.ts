@@ -1,3 +1,5 @@
+// protocol, inference: bucket bounds of the histogram of request times. May import environment alone.
+
 /** Bounds in one decade: each is at most half more than the one before. */
 const decade = [1, 1.5, 2, 2.5, 3, 4, 5, 6, 8] as const;
 

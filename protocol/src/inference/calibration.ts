@@ -1,3 +1,4 @@
+// protocol, inference: calibration of a verifier's heads and bins of probabilities. May import environment alone.
 import type { EnergyHead } from './features.ts';
 
 /** A point of the map from energy to probability; between two it is linear. */

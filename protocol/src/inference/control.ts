@@ -1,3 +1,4 @@
+// protocol, inference: request and answer of the planner (`POST /v1/control`). May import environment alone.
 import { Type, type Static } from 'typebox';
 import { RequestId, type Answered } from './errors.ts';
 

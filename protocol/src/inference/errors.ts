@@ -1,3 +1,4 @@
+// protocol, inference: error codes, request ids, roles and engine types. May import environment alone.
 import { Type, type Static } from 'typebox';
 import type { ModelCalibration } from './calibration.ts';
 

@@ -1,3 +1,4 @@
+// protocol, inference: features of an act and heads of the verifier. May import environment alone.
 import { Type, type Static } from 'typebox';
 
 /** Heads of the verifier: what kind of act is judged. */

@@ -1,3 +1,4 @@
+// protocol, inference: request and candidates of `POST /v1/generate`. May import environment alone.
 import { Type, type Static } from 'typebox';
 import { generatingRoles, type EngineType, RequestId } from './errors.ts';
 import { Spectrum } from './spectrum.ts';

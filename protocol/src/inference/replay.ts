@@ -1,3 +1,4 @@
+// protocol, inference: file format of recorded proposals for the engine `Replay`. May import environment alone.
 import { Type, type Static } from 'typebox';
 import { ShellAct } from './generate.ts';
 

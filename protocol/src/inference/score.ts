@@ -1,3 +1,4 @@
+// protocol, inference: requests and answers of `/v1/score`, `/v1/embed` and `/v1/judge`. May import environment alone.
 import { Type, type Static } from 'typebox';
 import { energyHeads, Features, featureSet } from './features.ts';
 import { ItemId, RequestId, type Answered } from './errors.ts';

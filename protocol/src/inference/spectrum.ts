@@ -1,3 +1,4 @@
+// protocol, inference: line coverage of tests and its counts by line. May import environment alone.
 import { Type, type Static } from 'typebox';
 
 /**

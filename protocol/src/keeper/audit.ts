@@ -1,3 +1,5 @@
+// protocol, keeper: record types of the keeper's event log and its audit report. May import environment alone.
+
 /** The kinds of records in the keeper's event log (the log of a task; `protocol/src/log` is of programs). */
 export const auditTypes = [
   'KeeperStarted',

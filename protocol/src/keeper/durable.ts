@@ -1,3 +1,4 @@
+// protocol, keeper: format of contents that move between keeper and durable store. May import environment alone.
 import { Type, type Static } from 'typebox';
 import type { SnapshotRecord } from './snapshots.ts';
 

@@ -1,3 +1,5 @@
+// protocol, keeper: notes about effects of acts outside of the sandbox. May import environment alone.
+
 /**
  * Kinds of the notes about what acts do outside of the sandbox. `EffectPlanned` is on disk before the act, `EffectEnded`
  * after it; a plan without an end may or may not have happened. `EffectUndone` records that it was taken back, or why not.

@@ -1,3 +1,5 @@
+// protocol, keeper: port, upgrade header and bounds of egress tunnels. May import environment alone.
+
 /**
  * Port of 127.0.0.1 in the sandbox pod at which commands find the worker's proxy. The keeper hands each connection, byte for
  * byte, to a tunnel that a worker has parked; where no worker is there it closes the connection at once.

@@ -1,3 +1,4 @@
+// protocol, keeper: error codes of the keeper's API, with status and cure. May import environment alone.
 import { Type, type Static } from 'typebox';
 
 /**

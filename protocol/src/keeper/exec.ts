@@ -1,3 +1,4 @@
+// protocol, keeper: requests, events and bounds of commands (`/v1/exec`). May import environment alone.
 import { Type, type Static } from 'typebox';
 import { Redaction, type RedactionCounts } from './redaction.ts';
 

@@ -1,3 +1,4 @@
+// protocol, keeper: requests, answers and bounds of file reads, searches and edits. May import environment alone.
 import { Type, type Static } from 'typebox';
 import { Redaction, type RedactionCounts } from './redaction.ts';
 import { SyntaxMode, type SyntaxVerdict } from './syntax.ts';

@@ -1,3 +1,5 @@
+// protocol, keeper: answer of `GET /v1/info`: isolation, network and keeper state. May import environment alone.
+
 /** Strength of the wall around a command, weakest first. Each level includes the ones before it. */
 export const isolationLevels = ['Container', 'Seccomp', 'Landlock', 'UserNamespace', 'RuntimeClass'] as const;
 export type IsolationLevel = (typeof isolationLevels)[number];

@@ -1,3 +1,4 @@
+// protocol, keeper: tools, path and bounds of the keeper's MCP server. May import environment alone.
 import { Type, type TSchema } from 'typebox';
 import { defaultTimeoutSeconds, ExecCodeRequest, ShellRequest } from './exec.ts';
 import { lookBounds, PatchRequest, ReplaceRequest, SearchQuery } from './files.ts';

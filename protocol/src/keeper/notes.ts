@@ -1,3 +1,4 @@
+// protocol, keeper: requests and answers of `/v1/notes` and `/v1/tree`. May import environment alone.
 import { Type, type Static } from 'typebox';
 
 /**

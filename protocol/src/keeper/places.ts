@@ -1,3 +1,5 @@
+// protocol, keeper: port of the keeper and folders of the sandbox. May import environment alone.
+
 /** Port of the keeper's HTTP API. */
 export const keeperPort = 7070;
 

@@ -1,3 +1,4 @@
+// protocol, keeper: kinds, markers and counts of secrets removed from answers. May import environment alone.
 import { Type, type Static } from 'typebox';
 
 /**

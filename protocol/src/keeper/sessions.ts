@@ -1,3 +1,4 @@
+// protocol, keeper: requests, answers and bounds of shell sessions (`/v1/sessions`). May import environment alone.
 import { Type, type Static } from 'typebox';
 import { ExecLimits, execBounds } from './exec.ts';
 

@@ -1,3 +1,4 @@
+// protocol, keeper: requests and reports of snapshots, restores and diffs. May import environment alone.
 import { Type, type Static } from 'typebox';
 import { Redaction, type RedactionCounts } from './redaction.ts';
 

@@ -1,3 +1,4 @@
+// protocol, keeper: syntax check of edits, and structural edits (`/v1/files/ast-edit`). May import environment alone.
 import { Type, type Static } from 'typebox';
 
 /** Languages whose files are parsed before an edit of them is written. JSON is read by the standard's own grammar. */

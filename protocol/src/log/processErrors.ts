@@ -1,3 +1,4 @@
+// protocol, log: error codes that operator and workers log, with cures. May import tracing and environment alone.
 import type { LogFields } from './log.ts';
 
 const operator = 'operator';

@@ -1,3 +1,4 @@
+// protocol, network: scopes of IP addresses for egress guards. Imports nothing of other folders.
 import { BlockList, isIP } from 'node:net';
 
 /**

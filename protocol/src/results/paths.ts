@@ -1,3 +1,5 @@
+// protocol, results: paths, names and bounds of the results API. May import api, redact and the layers below them.
+
 /** Group and version that the APIService registers, and the path below which both are served. */
 export const resultsApi = {
   group: 'results.agentfleet.dev',

@@ -1,3 +1,5 @@
+// protocol, text: canonical JSON by RFC 8785. Imports nothing of other folders.
+
 /**
  * Canonical JSON by RFC 8785 (JCS): keys in UTF-16 order, no blanks, numbers and strings
  * as ECMAScript writes them. Members that are `undefined` are left out, as in `JSON.stringify`.

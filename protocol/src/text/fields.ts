@@ -1,3 +1,5 @@
+// protocol, text: safe access to members of parsed data of unknown form. Imports nothing of other folders.
+
 /** Members of something that was read: any of them may be missing, or be something else. */
 export type Fields = Readonly<Record<string, unknown>>;
 

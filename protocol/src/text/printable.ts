@@ -1,3 +1,5 @@
+// protocol, text: text without control characters, for terminals and approvals. Imports nothing of other folders.
+
 /** Everything that a terminal obeys instead of showing it, and what turns or hides text. */
 const obeyed = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 

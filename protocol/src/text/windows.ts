@@ -1,3 +1,5 @@
+// protocol, text: overlapping parts of long text. Imports nothing of other folders.
+
 /**
  * Returns parts that hold all of a text, as few as do: the text itself where it has at most `size` UTF-16 units, else parts of
  * that size of which neighbours share at least `overlap`, so that a piece that is no longer than that is whole in one of them.

@@ -1,3 +1,4 @@
+// protocol, tokens: offline check of ServiceAccount tokens, and key files that change. May import environment alone.
 import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey, createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import { readFile, stat } from 'node:fs/promises';
 

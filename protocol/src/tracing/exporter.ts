@@ -1,3 +1,4 @@
+// protocol, tracing: export of finished spans by OpenTelemetry (OTLP). May import environment alone.
 import { SpanKind as OtelKind, SpanStatusCode, TraceFlags, type HrTime, type SpanContext } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes, type Resource } from '@opentelemetry/resources';

@@ -1,3 +1,4 @@
+// protocol, tracing: bounded buffer of spans until another part fetches them. May import environment alone.
 import type { FinishedSpan, SpanSink } from './scope.ts';
 
 /** Spans of a part that reaches no receiver, until they are fetched. The oldest give way. */

@@ -1,3 +1,4 @@
+// protocol, tracing: trace context, spans and ids of the work in progress. May import environment alone.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes, createHash } from 'node:crypto';
 

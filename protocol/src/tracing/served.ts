@@ -1,3 +1,4 @@
+// protocol, tracing: spans of served requests, and attributes for generative AI. May import environment alone.
 import {
   incoming,
   newSpanId,

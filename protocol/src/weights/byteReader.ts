@@ -1,3 +1,4 @@
+// protocol, weights: bounded reader of little-endian values in file headers. Imports nothing of other folders.
 import { ModelFileError } from './report.ts';
 
 /** Reads little-endian values one after the other; a value beyond the end is an error that names it. */

@@ -1,3 +1,4 @@
+// protocol, weights: report of the weights job, sizes of a model, safetensors headers. Imports nothing of other folders.
 import { Type, type Static } from 'typebox';
 import { Value } from 'typebox/value';
 

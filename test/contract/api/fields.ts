@@ -1,3 +1,5 @@
+// test, contract/api: read and change of places in objects and schemas, by path. May import any package.
+
 /** A schema node or an object, as data. */
 export type Node = Readonly<Record<string, unknown>>;
 

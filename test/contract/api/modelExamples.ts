@@ -1,3 +1,4 @@
+// test, contract/api: full example of an EnergyModel and its status. May import any package.
 import { condition, fullSandbox } from './taskExamples.ts';
 import type { Node } from './fields.ts';
 import { fullPlan } from './planExample.ts';

@@ -1,3 +1,4 @@
+// test, contract/api: full example of a GPU plan. May import any package.
 import type { Node } from './fields.ts';
 
 /** A GPU of an engine, with every field. */

@@ -1,3 +1,4 @@
+// test, contract/api: examples of ExpertPool, ExpertScale and PoolGrant. May import any package.
 import { condition, fullSandbox, fullTemplate } from './taskExamples.ts';
 import { withValue, type Node } from './fields.ts';
 import { fullPlan, gpu } from './planExample.ts';

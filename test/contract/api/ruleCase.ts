@@ -1,3 +1,4 @@
+// test, contract/api: type of a rule's test case, and cases for sandboxes and templates. May import any package.
 import { fullSandbox, fullTemplate } from './examples.ts';
 import { withValue, type Node } from './fields.ts';
 

@@ -1,3 +1,4 @@
+// test, contract/api: examples of AgentTask and AgentTaskOrder. May import any package.
 import type { Node } from './fields.ts';
 
 const apiVersion = 'agentfleet.dev/v1alpha1';

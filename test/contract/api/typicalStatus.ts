@@ -1,3 +1,4 @@
+// test, contract/api: status of a task of ordinary size. May import any package.
 import { condition, fullRun, fullTaskStatus, time } from './examples.ts';
 import type { Node } from './fields.ts';
 

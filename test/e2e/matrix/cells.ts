@@ -1,3 +1,4 @@
+// test, e2e/matrix: pairs of victim and phase for kills in the fleet. May import any package.
 import { phaseNamed, phases, type Phase } from './phases.ts';
 import { victimNamed, victims, type Victim } from './victims.ts';
 

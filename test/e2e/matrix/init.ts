@@ -1,3 +1,4 @@
+// test, e2e/matrix: search for PID 1 of a container. May import any package.
 import { readFile } from 'node:fs/promises';
 
 /** Ids of a process in its PID namespaces, the outermost first; empty when it has ended. */

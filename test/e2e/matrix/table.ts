@@ -1,3 +1,4 @@
+// test, e2e/matrix: Markdown table of the results of a kill matrix. May import any package.
 import type { Played } from './play.ts';
 
 /** The dated table of a whole matrix, in Markdown. Pure. */

@@ -1,3 +1,4 @@
+// agent-image, checks/parse: agreement of parsed results with exit code and output. Imports no other folder of the worker.
 import { countTests, failing, type CommandOutput, type Counts, type ParsedResults, type Problem } from './results.ts';
 import { linesOf } from './collector.ts';
 

@@ -1,3 +1,4 @@
+// agent-image, checks/parse: parser for the output of cargo test. Imports no other folder of the worker.
 import type { CommandOutput, Counts, Outcome, ParsedResults } from './results.ts';
 import { Collector, linesOf, type Found } from './collector.ts';
 

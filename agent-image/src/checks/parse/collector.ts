@@ -1,3 +1,4 @@
+// agent-image, checks/parse: output as lines, and the collector of test results. Imports no other folder of the worker.
 import { createHash } from 'node:crypto';
 import { noCounts, type Counts, type Outcome, type ParsedResults, type Problem, type ProblemCode, type TestResult } from './results.ts';
 

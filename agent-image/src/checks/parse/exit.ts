@@ -1,3 +1,4 @@
+// agent-image, checks/parse: result of a check by its exit code alone. Imports no other folder of the worker.
 import { wholeRun, type CommandOutput, type ParsedResults } from './results.ts';
 import { Collector } from './collector.ts';
 

@@ -1,3 +1,4 @@
+// agent-image, checks/parse: parser for the output of go test. Imports no other folder of the worker.
 import { failing, type CommandOutput, type Outcome, type ParsedResults } from './results.ts';
 import { Collector, linesOf } from './collector.ts';
 

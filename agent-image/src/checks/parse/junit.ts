@@ -1,3 +1,4 @@
+// agent-image, checks/parse: parser for reports in JUnit XML. Imports no other folder of the worker.
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import type { CommandOutput, Outcome, ParsedResults } from './results.ts';
 import { Collector, type Found } from './collector.ts';

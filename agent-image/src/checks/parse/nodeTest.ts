@@ -1,3 +1,4 @@
+// agent-image, checks/parse: parser for the output of node:test. Imports no other folder of the worker.
 import { type Outcome, failing, type CommandOutput, type ParsedResults } from './results.ts';
 import { type Found, Collector, linesOf } from './collector.ts';
 import { crossCheck } from './agreement.ts';

@@ -1,3 +1,4 @@
+// agent-image, checks/parse: parser for the output of pytest. Imports no other folder of the worker.
 import { linesOf, splitLastWord, Collector, type Found } from './collector.ts';
 import type { CommandOutput, Counts, Outcome, ParsedResults } from './results.ts';
 import { crossCheck } from './agreement.ts';

@@ -1,3 +1,5 @@
+// agent-image, checks/parse: types of parsed test results, which all formats share. Imports no other folder of the worker.
+
 /** Outcome of one test. `Errored`: it could not be run to its end (set-up, collection, build, crash). */
 export type Outcome = 'Passed' | 'Failed' | 'Skipped' | 'Errored';
 

@@ -1,3 +1,4 @@
+// agent-image, checks/parse: parser for TAP, the Test Anything Protocol. Imports no other folder of the worker.
 import type { CommandOutput, Outcome, ParsedResults } from './results.ts';
 import { Collector, linesOf } from './collector.ts';
 

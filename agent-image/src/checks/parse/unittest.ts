@@ -1,3 +1,4 @@
+// agent-image, checks/parse: parser for the output of Python's unittest. Imports no other folder of the worker.
 import type { CommandOutput, Outcome, ParsedResults } from './results.ts';
 import { Collector, type Found, linesOf } from './collector.ts';
 

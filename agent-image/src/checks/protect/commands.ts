@@ -1,3 +1,5 @@
+// agent-image, checks/protect: simple commands in the command of a check. May import protocol, kube and the keeper's client.
+
 /** One simple command of a check, after wrappers and assignments. */
 export interface SimpleCommand {
   /** Name without its directory. */

@@ -1,3 +1,4 @@
+// agent-image, checks/protect: usual paths of tests and their settings. May import protocol, kube and the keeper's client.
 import type { Protection } from './types.ts';
 
 export interface Convention {

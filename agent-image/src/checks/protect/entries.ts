@@ -1,3 +1,4 @@
+// agent-image, checks/protect: files that the commands of checks name. May import protocol, kube and the keeper's client.
 import { baseName, commandsOf, shellCommands, type SimpleCommand } from './commands.ts';
 import type { CheckCommand, ReadFile } from './types.ts';
 

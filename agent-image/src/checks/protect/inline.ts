@@ -1,3 +1,5 @@
+// agent-image, checks/protect: Rust tests inside files of code. May import protocol, kube and the keeper's client.
+
 /** Tests of Rust stand in the files of the code: `#[test]`, `#[tokio::test]`, `#[test_case(1, 2)]`. */
 const attribute = /^([ \t]*)#\[(?:\w+::)*\w*test\w*\b(?!::)[^\n]*$/;
 const attributes = /^[ \t]*(?:#\[|\/\/|$)/;

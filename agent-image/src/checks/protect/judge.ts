@@ -1,3 +1,4 @@
+// agent-image, checks/protect: judgement of an attempt's changes to files. May import protocol, kube and the keeper's client.
 import { normal } from './entries.ts';
 import { changedTest } from './inline.ts';
 import { harmless } from './sections.ts';

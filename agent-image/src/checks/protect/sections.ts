@@ -1,3 +1,4 @@
+// agent-image, checks/protect: parts of settings files that may change. May import protocol, kube and the keeper's client.
 import { baseName } from './commands.ts';
 
 /**

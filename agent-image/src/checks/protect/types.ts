@@ -1,3 +1,5 @@
+// agent-image, checks/protect: types of changes, protection and violations. May import protocol, kube and the keeper's client.
+
 /** A check, reduced to what protection needs. */
 export interface CheckCommand {
   readonly name: string;

@@ -1,3 +1,4 @@
+// agent-image, coverage/node: executed lines of workspace files. Runs in the sandbox: imports this folder and Node only.
 import { readFileSync } from 'node:fs';
 import type { Profiler } from 'node:inspector';
 import { fileURLToPath } from 'node:url';

@@ -1,3 +1,4 @@
+// agent-image, coverage/node: lines of a source that V8 ranges cover. Runs in the sandbox: imports this folder and Node only.
 import type { Profiler } from 'node:inspector';
 
 /** Lines without code: blank, brackets alone, or a comment. */

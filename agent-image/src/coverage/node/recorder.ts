@@ -1,3 +1,4 @@
+// agent-image, coverage/node: recorder of the lines that each test runs. Runs in the sandbox: imports this folder and Node only.
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Session, type Profiler } from 'node:inspector';
 import { Files, type Lines } from './files.ts';

@@ -1,3 +1,4 @@
+// agent-image, delivery/forges: GitHub's API of pull requests. May import layers below delivery; protocol, kube, keeper's client.
 import { fieldOf } from './call.ts';
 import { partsOf, pullsOf, type ForgeKind } from './forge.ts';
 

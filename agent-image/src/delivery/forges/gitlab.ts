@@ -1,3 +1,4 @@
+// agent-image, delivery/forges: GitLab's API of merge requests. May import layers below delivery; protocol, kube, keeper's client.
 import { fieldOf } from './call.ts';
 import { pathOf, type ForgeKind } from './forge.ts';
 

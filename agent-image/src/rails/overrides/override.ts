@@ -1,3 +1,5 @@
+// agent-image, rails/overrides: type of an override that decides an assertion. May import rails/syntax and rails/verdict.
+
 /** A place in a source file that decides by itself how an assertion about its objects ends. */
 export interface Override {
   /** Place that it is in: `Money.__eq__`, `Proxy`. */

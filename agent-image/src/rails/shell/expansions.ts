@@ -1,3 +1,4 @@
+// agent-image, rails/shell: parameter and brace expansion of shell words. May import rails/verdict and rails/syntax, no rail.
 import { dynamic, fixed, spaced, type Value } from './command.ts';
 import { globPattern, hasHole, markGlobs, close, comma, open } from './marks.ts';
 import type { Alternatives, Run, Site } from './run.ts';

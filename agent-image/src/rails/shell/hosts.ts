@@ -1,3 +1,4 @@
+// agent-image, rails/shell: network hosts that a command names. May import rails/verdict and rails/syntax, no rail.
 import { args, operands, type Command } from './command.ts';
 import { hasHole, hole, plain } from './marks.ts';
 

@@ -1,3 +1,5 @@
+// agent-image, rails/shell: marks for unknown text and globs in shell words. May import rails/verdict and rails/syntax, no rail.
+
 /**
  * A shell word after expansion is a string in which private-use characters stand for what is not
  * plain text: a hole for what only the run would show, and the glob and brace characters that were

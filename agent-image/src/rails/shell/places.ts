@@ -1,3 +1,4 @@
+// agent-image, rails/shell: relation of a path to workspace, home and system. May import rails/verdict and rails/syntax, no rail.
 import { hasGlob, hole, question, star, hasHole } from './marks.ts';
 import { posix } from 'node:path';
 

@@ -1,3 +1,4 @@
+// agent-image, rails/shell: programs that run the rest of their arguments. May import rails/verdict and rails/syntax, no rail.
 import { concat, fixed, spaced, type Command, type Value } from './command.ts';
 import { plain } from './marks.ts';
 import type { Inner, Unwrapper } from './run.ts';

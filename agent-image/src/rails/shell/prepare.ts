@@ -1,3 +1,5 @@
+// agent-image, rails/shell: preparation of a command line for the grammar. May import rails/verdict and rails/syntax, no rail.
+
 /**
  * Makes a command line ready for the grammar, which does not know line continuations inside words,
  * mistakes many here-documents and words that start with a brace. Here-documents are taken out and

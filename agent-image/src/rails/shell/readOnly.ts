@@ -1,3 +1,4 @@
+// agent-image, rails/shell: commands that change nothing. May import rails/verdict and rails/syntax, no rail.
 import { args, hasFlag, type Command } from './command.ts';
 
 const programs = new Set(

@@ -1,3 +1,4 @@
+// agent-image, rails/shell: commands that find, git, ssh and others run. May import rails/verdict and rails/syntax, no rail.
 import { args, dynamic, fixed, isFixed, spaced, type Command, type Value } from './command.ts';
 import { absolute } from './places.ts';
 import { rest, shell, stringOption } from './prefixes.ts';

@@ -1,3 +1,4 @@
+// agent-image, rails/shell: files that a command reads and writes. May import rails/verdict and rails/syntax, no rail.
 import { args, hasFlag, operands, type Command } from './command.ts';
 
 /** Commands whose operands are all written or removed. */

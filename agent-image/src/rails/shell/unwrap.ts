@@ -1,3 +1,4 @@
+// agent-image, rails/shell: commands and programs inside other commands. May import rails/verdict and rails/syntax, no rail.
 import { type Command, type Language, concat, dynamic, fixed, isFixed, type Value } from './command.ts';
 import { absolute } from './places.ts';
 import type { Inner, Run, Site, Unwrapper } from './run.ts';

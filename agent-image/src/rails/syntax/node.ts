@@ -1,3 +1,4 @@
+// agent-image, rails/syntax: syntax trees by tree-sitter, as plain data. Imports tree-sitter, no other folder of the worker.
 import { type TreeCursor, Language, Parser } from 'web-tree-sitter';
 import { readFile } from 'node:fs/promises';
 import { createRequire, stripTypeScriptTypes } from 'node:module';

@@ -1,3 +1,4 @@
+// dashboard/client, parts: files and lines of a unified diff. May import base, never screens.
 import parser, { type File } from 'gitdiff-parser';
 
 export type FileDiff = File;

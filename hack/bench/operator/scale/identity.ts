@@ -1,3 +1,4 @@
+// hack, bench/operator/scale: certificate and token of a fake API server. May import any package.
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

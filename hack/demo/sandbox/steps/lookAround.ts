@@ -1,3 +1,4 @@
+// hack, demo/sandbox/steps: chapter 1 of the demo, the isolation of a sandbox. May import any package.
 import type { Story } from './story.ts';
 
 /** A program that tries to connect and prints the outcome. */

@@ -1,3 +1,4 @@
+// hack, demo/sandbox/steps: chapter 4 of the demo, the revert script. May import any package.
 import { buffer } from 'node:stream/consumers';
 import type { Story } from './story.ts';
 import type { Repaired } from './repair.ts';

@@ -1,3 +1,4 @@
+// inference-image, gateway/providers: state of the Messages API. Of the project imports protocol only.
 import type { ContentBlockParam } from '@anthropic-ai/sdk/resources/messages';
 
 /** The blocks of a message of the Messages API: signed thinking among them, which the API takes back unchanged only. */

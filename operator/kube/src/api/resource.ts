@@ -1,3 +1,5 @@
+// operator/kube, api: Kubernetes objects, their metadata, keys, paths and versions. Imports nothing of other folders.
+
 /** `metav1.OwnerReference`. */
 export interface OwnerReference {
   readonly apiVersion: string;

@@ -1,3 +1,4 @@
+// operator/kube, api: label selectors and the test of labels against them. Imports nothing of other folders.
 import type { KubeObject } from './resource.ts';
 
 /** `metav1.LabelSelectorRequirement`. */

@@ -1,3 +1,5 @@
+// operator/kube, runtime: clock, timers, deadlines, backoff and slices of long work. Imports nothing of other folders.
+
 /** A timer that has been set. */
 export interface Timer {
   /** Idempotent; after it the function is never called. */

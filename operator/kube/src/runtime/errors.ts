@@ -1,3 +1,5 @@
+// operator/kube, runtime: error codes of the package and the error class that carries them. Imports nothing of other folders.
+
 /** Codes of this package. One code names one cause; callers match on it, never on the words. */
 export type KubeErrorCode =
   /** A write was refused because this process may have lost its lease. */

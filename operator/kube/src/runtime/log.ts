@@ -1,3 +1,5 @@
+// operator/kube, runtime: interface of the structured log, a silent one, and bound fields. Imports nothing of other folders.
+
 /** Structured log; fields are small and hold no secrets. pino's loggers fit after binding. */
 export interface Log {
   debug(message: string, fields?: Readonly<Record<string, unknown>>): void;

@@ -1,3 +1,4 @@
+// operator/kube, runtime: counters, gauges and histograms that several parts share by name. Imports nothing of other folders.
 import { Counter, Gauge, Histogram, type CounterConfiguration, type GaugeConfiguration, type HistogramConfiguration } from 'prom-client';
 import type { Registry } from 'prom-client';
 

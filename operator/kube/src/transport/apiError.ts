@@ -1,3 +1,5 @@
+// operator/kube, transport: errors that the API server answers, and tests of their kind. May import api and runtime alone.
+
 /** `metav1.Status` of a failure, the parts that we read. */
 export interface StatusBody {
   readonly kind?: string;

@@ -1,3 +1,4 @@
+// operator/kube, transport: choice of the HTTP proxy to a server from the environment. May import api and runtime alone.
 import { BlockList, isIP } from 'node:net';
 
 interface Target {

@@ -1,3 +1,4 @@
+// operator/kube, transport: types of requests, streams, transports, fences and credentials. May import api and runtime alone.
 import type { Reachability } from './reachability.ts';
 
 /** Whether writes may start now. A number of ms for which they may run, or ≤ 0 when they must not. */

@@ -1,3 +1,4 @@
+// operator, placement/inventory: GPUs and MIG slices that a driver publishes in ResourceSlices. May import protocol and kube.
 import {
   bytesOf,
   type Device,

@@ -1,3 +1,4 @@
+// operator, placement/inventory: logical names of GPUs, their bindings to uuids, and slot states. May import protocol and kube.
 import type { Gpu } from './resourceSlice.ts';
 
 /** The GPU that a logical name stands for. It is set once, and changes only when a person asks for it. */

@@ -1,3 +1,5 @@
+// operator, placement/inventory: fields of ResourceSlices that are read, and the type of a GPU. May import protocol and kube.
+
 /** Fields that are read of a ResourceSlice of `resource.k8s.io/v1`. */
 export interface ResourceSlice {
   readonly metadata?: { readonly name?: string };

@@ -1,3 +1,4 @@
+// operator, placement/inventory: assignment of names to GPUs, closed nodes, GPUs of device plugins. May import protocol and kube.
 import {
   bindKind,
   type InventorySlot,

@@ -1,6 +1,6 @@
 // Memory that an engine needs on a GPU: from the headers of its files, before it starts, and from what it takes when
 // it runs. Pure; the readers of headers are the protocol's.
-// Part of `placement`: may import protocol and kube.
+// Part of `placement`: may import protocol.
 export {
   compareMemory,
   driftTolerance,

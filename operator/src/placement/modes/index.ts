@@ -1,5 +1,5 @@
 // Ways in which pods get at the GPUs of their slots: claims of the scheduler, reserved GPUs, whole GPUs. Pure.
-// Part of `placement`: may import protocol and kube.
+// Part of `placement`: may import `inventory` and protocol.
 export {
   chooseMode,
   modes,

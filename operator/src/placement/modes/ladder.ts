@@ -1,3 +1,4 @@
+// operator, placement/modes: choice of the mode of GPU access, and pod fields by mode. May import inventory, protocol and kube.
 import { slotClaimName, slotRequest } from './slotClaim.ts';
 
 /** Modes in which engines get at their GPUs, the best first. */

@@ -1,3 +1,4 @@
+// operator, placement/solver: cost terms of a placement and the occupancy of slots. Imports nothing of other folders.
 import type { Model, ModelItem, Score, Obstacle } from './problem.ts';
 
 /** Cost of a unit of each term. */

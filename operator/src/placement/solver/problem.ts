@@ -1,3 +1,5 @@
+// operator, placement/solver: types of problem and solution, and the indexed model of a problem. Imports nothing of other folders.
+
 /** A GPU by its logical name `<node>/gpu<n>`. */
 export interface Slot {
   readonly name: string;

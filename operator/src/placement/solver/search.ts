@@ -1,3 +1,4 @@
+// operator, placement/solver: exact branch-and-bound search over placements. Imports nothing of other folders.
 import { addedCost, holeOf, imbalanceOf, scoreOf, weights, Occupancy, sameSlots, addedTerms } from './cost.ts';
 import type { Model, ModelItem, LatencyClass } from './problem.ts';
 

@@ -1,3 +1,4 @@
+// operator, placement/solver: entry point of the solver, with reasons and alternatives. Imports nothing of other folders.
 import { scoreOf, Occupancy } from './cost.ts';
 import {
   modelOf,

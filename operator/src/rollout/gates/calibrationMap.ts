@@ -1,3 +1,4 @@
+// operator, rollout/gates: gate on the calibration map of a canary verifier. May import statistics, routing and protocol.
 import type { CalibrationMaps, Finding, HeadMap } from './gate.ts';
 
 interface MapGate {

@@ -1,3 +1,4 @@
+// operator, rollout/gates: gates on AUC, ECE and Brier score of canary and stable verifier. May import statistics, routing and protocol.
 import type { Finding, HeldOut, HeldOutHead } from './gate.ts';
 
 /** A bound of one figure: `holds` for those that may pass, `slack` the smaller the worse. */

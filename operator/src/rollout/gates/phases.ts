@@ -1,3 +1,4 @@
+// operator, rollout/gates: table of the rollout phases in which each gate counts. May import statistics, routing and protocol.
 import type { Gate } from './gate.ts';
 
 /** Source of the evidence of a gate, which decides in which phase it counts. */

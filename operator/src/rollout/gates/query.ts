@@ -1,3 +1,4 @@
+// operator, rollout/gates: gate on the answer of a Prometheus query. May import statistics, routing and protocol.
 import type { Finding, QueryAnswer } from './gate.ts';
 
 interface QueryGate {

@@ -1,3 +1,4 @@
+// operator, rollout/statistics: group-sequential test design: looks and boundaries. Imports protocol/stats alone.
 import { normalCdf, normalDensity, normalQuantile } from './distributions.ts';
 
 /** Limits that a rollout promises for its own errors. */

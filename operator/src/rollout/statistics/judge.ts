@@ -1,3 +1,4 @@
+// operator, rollout/statistics: judgement of a canary at the looks of its test design. Imports protocol/stats alone.
 import type { Design } from './design.ts';
 import { differenceLimit, effectiveSamples, normalQuantile, type Tally } from './distributions.ts';
 

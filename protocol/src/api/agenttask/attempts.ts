@@ -1,3 +1,4 @@
+// protocol, api/agenttask: action and backoff after a failed attempt. May import the rest of api and the layers below it.
 import type { Attempts } from './limits.ts';
 import type { FailureClass } from './phases.ts';
 

@@ -1,4 +1,4 @@
-/** AgentTask: work that must become true, or be undone. Imports the vocabulary and the keeper's enumerations. */
+/** AgentTask: work that must become true, or be undone. May import the rest of `api` and the layers below it. */
 import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/definition.ts';
 import type { Resource } from '../base/meta.ts';
 import { AgentTaskSpec } from './spec.ts';

@@ -1,3 +1,5 @@
+// protocol, api/base: API group, version and field managers. May import api/schema and the layers below api.
+
 /** API group of all custom resources. */
 export const group = 'agentfleet.dev';
 

@@ -1,3 +1,4 @@
+// protocol, api/policies: admission policy for the requester of an AgentTaskOrder. May import agenttask, base, crd and schema of api alone.
 import type { AdmissionPolicy } from './policy.ts';
 
 /** Orders carry the name of who gave them, and no user can give one in another's name. */

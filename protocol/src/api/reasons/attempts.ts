@@ -1,3 +1,4 @@
+// protocol, api/reasons: catalogue of outcomes of attempts, with cures. Imports nothing of other folders.
 import type { ReasonEntry } from './entry.ts';
 
 /** Reasons of attempts: what the worker reports as `status.run.outcome`. */

@@ -1,3 +1,4 @@
+// protocol, api/reasons: catalogue of reasons about checks and changed paths, with cures. Imports nothing of other folders.
 import type { ReasonEntry } from './entry.ts';
 
 /** Reasons of attempts that the judgement of checks and of changed paths gives. */

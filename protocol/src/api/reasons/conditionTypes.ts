@@ -1,3 +1,5 @@
+// protocol, api/reasons: condition types of each kind, with meanings. Imports nothing of other folders.
+
 const whole = {
   Ready: 'Whether all that is asked for is there; for a task and an order, whether it succeeded.',
   Reconciling: 'Present while work on the object goes on.',

@@ -1,3 +1,4 @@
+// protocol, api/reasons: catalogue of reasons about placement on GPUs, with cures. Imports nothing of other folders.
 import type { ReasonEntry } from './entry.ts';
 
 /** Reasons of PlacementFeasible, PlacementConflict and PlacementSharing. */

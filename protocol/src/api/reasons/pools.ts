@@ -1,3 +1,4 @@
+// protocol, api/reasons: catalogue of reasons about pools and energy models, with cures. Imports nothing of other folders.
 import type { ReasonEntry } from './entry.ts';
 
 /** Reasons in conditions and events of pools and energy models, but for rollouts and placement. */

@@ -1,3 +1,4 @@
+// protocol, api/reasons: catalogue of reasons about rollouts and shadow revisions, with cures. Imports nothing of other folders.
 import type { ReasonEntry } from './entry.ts';
 
 /** Reasons of rollouts and of revisions in shadow: `status.rollout`, RolloutHealthy and ShadowHealthy. */

@@ -1,3 +1,4 @@
+// protocol, api/reasons: catalogue of reasons about tasks and orders, with cures. Imports nothing of other folders.
 import type { ReasonEntry } from './entry.ts';
 
 /** Reasons that the operator gives in conditions and events of tasks and orders, and as the end of attempts. */

@@ -1,3 +1,4 @@
+// protocol, api/schema: marks and CEL rules for changes of fields after creation. Imports TypeBox alone.
 import { IsOptional, Type, type TInteger, type TObject, type TProperties, type TSchema, type TString } from 'typebox';
 import { extend, mutabilityKey, rule, rulesKey, rulesOf, withRules, type Mutability, type Rule } from './rule.ts';
 import { type StructOptions, struct } from './scalars.ts';

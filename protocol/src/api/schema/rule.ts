@@ -1,3 +1,5 @@
+// protocol, api/schema: CEL validation rules, and schemas that carry them. Imports TypeBox alone.
+
 /** One entry of `x-kubernetes-validations`: a CEL expression over `self` (and `oldSelf`, which makes it a transition rule). */
 export interface Rule {
   readonly rule: string;

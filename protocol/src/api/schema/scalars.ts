@@ -1,3 +1,4 @@
+// protocol, api/schema: scalar and object schemas of custom resources, with bounds. Imports TypeBox alone.
 import {
   Type,
   type TBoolean,

@@ -1,3 +1,4 @@
+// sandbox-image/keeper, base: clock of the keeper and RFC 3339 timestamps. May import protocol alone.
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Time as the keeper sees it. Injected, so that tests own it. */

@@ -1,3 +1,4 @@
+// sandbox-image/keeper, base: lock with modes for access to the sandbox's roots. May import protocol alone.
 import { timestamp, type Clock } from './clock.ts';
 import { KeeperError } from './failure.ts';
 

@@ -1,3 +1,4 @@
+// sandbox-image/keeper, base: stream of the lines of a file, with offsets. May import protocol alone.
 import { open, type FileHandle } from 'node:fs/promises';
 
 /** A line of a file without its newline, and where it starts. */

@@ -1,3 +1,4 @@
+// sandbox-image/keeper, base: durable replacement of files. May import protocol alone.
 import { constants } from 'node:fs';
 import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';

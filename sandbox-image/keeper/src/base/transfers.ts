@@ -1,3 +1,4 @@
+// sandbox-image/keeper, base: network transfers that hold the gate, cut off by epoch. May import protocol alone.
 import type { Release } from './gate.ts';
 
 /** A body on its way. */

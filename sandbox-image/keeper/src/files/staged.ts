@@ -1,3 +1,4 @@
+// sandbox-image/keeper, files: temporary files beside their targets. May import snapshot, base and protocol; not exec.
 import { mkdir, readdir, readlink, rm, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 

@@ -1,3 +1,5 @@
+// sandbox-image/keeper, link: frame format of the link to the runner. May import base, client, snapshot and protocol.
+
 /** A frame of the link: a JSON object with a member `t`, and raw bytes. */
 export interface Frame {
   readonly header: FrameHeader;

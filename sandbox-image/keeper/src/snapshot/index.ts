@@ -1,6 +1,6 @@
 /**
  * Snapshots of the sandbox's volumes. Outside code imports only this file; the folder itself
- * imports Node, `diff` and `tar-stream`, and nothing else of the keeper.
+ * imports Node, `diff`, `tar-stream` and types of `protocol`, and nothing else of the keeper.
  */
 export { type Adoption, type SnapshotEngine } from './records/engine.ts';
 export { type SetMeta } from './base/xattrs.ts';

@@ -1,3 +1,4 @@
+// sandbox-image/keeper, snapshot: benchmark of the CAS engine against git. May import the folders of snapshot, and protocol.
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';

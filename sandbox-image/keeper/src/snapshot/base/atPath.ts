@@ -1,3 +1,4 @@
+// sandbox-image/keeper, snapshot/base: file access by path without following links. May import protocol alone.
 import fs from 'node:fs';
 import { SnapshotError } from './errors.ts';
 import { displayPath, sysPath, type BytePath } from './pathBytes.ts';

@@ -1,3 +1,5 @@
+// sandbox-image/keeper, snapshot/base: error codes of snapshots, with cures. May import protocol alone.
+
 /** Codes of snapshot errors. A message names the fault and the place; the cure is separate. */
 type SnapshotErrorCode =
   | 'AF_SNAPSHOT_CONFIG'

@@ -1,3 +1,4 @@
+// sandbox-image/keeper, snapshot/base: paths as raw bytes, their encoding and order. May import protocol alone.
 import { isUtf8 } from 'node:buffer';
 
 /**

@@ -1,3 +1,4 @@
+// sandbox-image/keeper, snapshot/base: calls of the runner program, one process each or shared. May import protocol alone.
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 

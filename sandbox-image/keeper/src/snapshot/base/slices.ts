@@ -1,3 +1,4 @@
+// sandbox-image/keeper, snapshot/base: time slices of long loops, and jobs in series. May import protocol alone.
 import { setImmediate } from 'node:timers/promises';
 
 /** Milliseconds that synchronous work may hold the event loop. */

@@ -1,3 +1,4 @@
+// sandbox-image/keeper, snapshot/base: file stats of a whole tree by `runner stat`. May import protocol alone.
 import { processEach, type Program } from './program.ts';
 
 /** Stats of all names below a root at once, by more threads than Node has for it. */

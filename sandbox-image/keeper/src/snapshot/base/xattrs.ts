@@ -1,3 +1,4 @@
+// sandbox-image/keeper, snapshot/base: extended attributes and times of files, by the runner. May import protocol alone.
 import { decodePath, encodePath, type BytePath } from './pathBytes.ts';
 import { processEach, runToEnd, throwUnlessZero, type Program, type Run } from './program.ts';
 

@@ -1,3 +1,4 @@
+// sandbox-image/keeper, snapshot/objects: sparse writes that leave out blocks of zeros. May import the rest of snapshot, and protocol.
 import fs from 'node:fs';
 
 /** Smallest allocation unit of file systems. */

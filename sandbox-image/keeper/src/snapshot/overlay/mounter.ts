@@ -1,3 +1,5 @@
+// sandbox-image/keeper, snapshot/overlay: interface of the process that mounts layers. May import the rest of snapshot, and protocol.
+
 /** One root for the mounter. */
 export interface LayeredRoot {
   readonly target: string;

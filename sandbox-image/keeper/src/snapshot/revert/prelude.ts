@@ -1,3 +1,5 @@
+// sandbox-image/keeper, snapshot/revert: fixed shell text of `revert.sh` and `redo.sh`. May import the rest of snapshot, and protocol.
+
 /** `${` would be TypeScript's: the text below writes `@{`. */
 function parameters(text: string): string {
   return text.replaceAll('@{', '${');
