@@ -144,8 +144,8 @@ describe('values of labels', () => {
   };
 
   it('are those that are exported', async () => {
-    const sources = ['expertpool/conditions.ts', 'energymodel/decide.ts', 'placement/conditions.ts'].map((path) =>
-      readFile(`${controllers}${path}`, 'utf8'),
+    const sources = ['expertpool/conditions.ts', 'energymodel/decide.ts', 'placement/conditions.ts', '../operands/conditions.ts'].map(
+      (path) => readFile(`${controllers}${path}`, 'utf8'),
     );
     const types = [...(await Promise.all(sources)).join('\n').matchAll(/^ +\['([A-Z][A-Za-z]+)', /gm)].map(([, type = '']) => type);
     expect(types.length).toBeGreaterThan(12);
