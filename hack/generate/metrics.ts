@@ -5,7 +5,7 @@ const parts = {
   operator: ['The operator', 'Job `…/agentfleet-operator`. Counters and histograms are those of the leader.'],
   worker: ['Workers', 'With the label `pool`.'],
   inference: ['Experts and verifiers', 'With the labels `pool`, `expert` and `revision`, or `model` and `revision`.'],
-  gateway: ['Model gateways', 'With the label `pool`; `model` is the name of the model in `spec.models` of the pool.'],
+  gateway: ['Model gateways', 'With the label `pool`; `model` is the name of the expert in `spec.experts` of the pool.'],
   keeper: [
     'Keepers of sandboxes',
     'Port 7070 of the pod of a sandbox; no PodMonitor of the chart scrapes them, as each lives for one task.',
