@@ -38,7 +38,6 @@ export interface PlacementSnapshot {
 /** The part of a status that placement writes. */
 export interface PlacementStatus {
   readonly plan?: PlanStatus;
-  /** Of a dry run: items and their slots. */
   readonly conditions?: readonly Condition[];
 }
 

@@ -25,7 +25,7 @@ export interface Link {
 export type LatencyClass = 'Decode' | 'Score' | 'Tiny';
 
 /** Order of preemption when a slot is lost; the later in this list, the longer an engine stays. Held: of others, not to be moved. */
-export const ranks = ['Canary', 'Shadow', 'Specialist', 'Draft', 'Planner', 'Verifier', 'Core', 'Held'] as const;
+export const ranks = ['Canary', 'Specialist', 'Draft', 'Planner', 'Verifier', 'Core', 'Held'] as const;
 export type Rank = (typeof ranks)[number];
 
 /** An engine that needs GPU memory. */

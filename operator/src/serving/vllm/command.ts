@@ -148,7 +148,7 @@ export function servedNames({ pool, expert, digest }: Pick<VllmDemand, 'pool' | 
   return [name, `${name}@${digest}`];
 }
 
-/** Environment of the engine's container, apart from its key and its GPUs. */
+/** Environment of the engine's container, apart from its GPUs. */
 export function vllmEnvironment({
   sleep,
   adapters,
