@@ -1,4 +1,4 @@
-/** Evaluation: packs, runs of packs, reports. Pools of this machine are in `@agentfleet/eval/local`. */
+/** Evaluation: packs, runs of packs, reports. Pools of this machine are in `@agentfleet/eval/local`. May import every folder of eval but `local`. */
 export { EvalError } from './run/failure.ts';
 export * from './cluster/index.ts';
 export * from './format/index.ts';

@@ -1,4 +1,4 @@
-/** Generated files, most of them from the protocol: their list, writing them, and finding stale ones. */
+/** Generated files, most of them from the protocol: their list, writing them, and finding stale ones. May import any package. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { chartFiles } from './chart.ts';

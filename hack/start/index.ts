@@ -1,6 +1,7 @@
 /**
  * Parts of docs/start.md besides the fleet, on a local cluster: a Gitea with a repository, and an endpoint with a key
- * and recorded answers. Imports `environment`, `install`, `sandbox`, the bundler and the server of recorded answers.
+ * and recorded answers. Imports `install`, `sandbox`, ports of `cluster`, the installer of `fleet`, the bundler,
+ * and the servers of Git and of recorded answers that tests have.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * The commands of `fleet`, one a file, which `wiring` loads when one is asked for. May import every folder of the CLI but `wiring`,
- * `eval`, `kube`, `protocol` and readers of the worker.
+ * The commands of `fleet`, one a file, which `wiring` loads when one is asked for. May import every other folder of the CLI but `wiring`,
+ * and of the project `protocol`, `kube`, `client`, `dashboard`, `eval` (of `eval/local` types) and `@agentfleet/agent/trace`.
  */
 export type { CommandContext, LocalContext, Screen } from './command.ts';
 export type { EvalRunFlags } from './evalRun.ts';

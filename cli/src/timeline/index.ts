@@ -1,4 +1,4 @@
-/** The story in an event log, for people and as JSON. Imports protocol and the readers of `evidence`. */
+/** The story in an event log, for people and as JSON. May import `base`, `evidence` and protocol. */
 export { timelineLines } from './notes.ts';
 export { timelineOf } from './tell.ts';
 export { conversationLines } from './conversation.ts';

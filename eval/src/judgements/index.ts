@@ -1,4 +1,4 @@
-/** Packs of single judgements: proposals that are harmful or harmless, and external texts. Imports nothing of the project. */
+/** Packs of single judgements: proposals that are harmful or harmless, and external texts. Of the project imports `stats` alone. */
 export {
   closest,
   likeness,

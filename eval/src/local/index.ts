@@ -1,6 +1,6 @@
 /**
  * A pool without a cluster: sandboxes and inference servers as processes of this machine, made from a checkout, with the engine of a
- * worker in this process. Imports the worker's parts, the keeper's client, `format`, `run` and `verify`.
+ * worker in this process. May import all of eval, the worker's parts, the keeper's client, kube and protocol.
  */
 export { judgeHidden, prepare, briefOf, brokenNodesOf } from './attempt.ts';
 export { answersAgain, goalOf, type AnswerServer } from './again.ts';

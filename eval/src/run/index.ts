@@ -1,4 +1,4 @@
-/** Runs packs under variants, in any pool, into a file of results. Imports `format` and `stats`. */
+/** Runs packs under variants, in any pool, into a file of results. Imports `format`, `stats` and protocol. */
 export {
   defaultBudget,
   type AttemptBudget,

@@ -1,6 +1,6 @@
 /**
  * A controller runtime for Kubernetes on plain JSON: no domain words in here, and nothing of the project is imported.
- * Rooms, each importing only those before it: runtime, api · transport · client, watch · cache · queue · controller,
+ * Folders, each importing only those before it: runtime, api · transport · client, watch · cache · queue · controller,
  * apply, conditions, consistency, events, leader · manager. `testing` has an API server for tests.
  */
 export { type LabelSelector, labelMatcher } from './api/selector.ts';

@@ -15,8 +15,7 @@
  * | `GET /metrics` | for Prometheus | all |
  * | `GET /healthz`, `/readyz` | for the kubelet | all |
  *
- * Imports nothing of the project.
- * May import `environment`.
+ * May import `environment`, and nothing else of the project.
  */
 export { requestSecondsBuckets } from './buckets.ts';
 export * from './calibration.ts';

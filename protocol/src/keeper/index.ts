@@ -41,14 +41,14 @@
  * | `GET /v1/revert?from=&to=` | tar: `revert.sh`, `redo.sh`, `description.json`, `objects/` |
  * | `GET /v1/events?from=SEQ` | NDJSON of {@link AuditRecord} |
  * | `GET /v1/audit` | {@link AuditReport} |
+ * | `GET /v1/spans` | spans of traces, each once: the keeper itself may reach no receiver |
  * | `POST /v1/tools/restart` | 202; the kubelet starts a fresh tools container |
  * | `POST /mcp` | the Model Context Protocol, see {@link mcpTools} |
  * | `POST /v1/egress`, upgraded | 101; a tunnel for one connection out of the sandbox, see {@link egressUpgrade} |
  *
  * What is read by a model is read without secrets: `redaction` in a request, see {@link Redaction}.
  *
- * Imports nothing of the project.
- * May import `environment`.
+ * May import `environment`, and nothing else of the project.
  */
 export * from './audit.ts';
 export * from './durable.ts';

@@ -1,6 +1,6 @@
 /**
  * Data that the operator gives the workers of a pool: one ConfigMap in the pool's namespace, which the workers watch.
- * Imports the keeper's enumerations and the engine-independent names only.
+ * May import the layers right of `pool` in docs/architecture.md.
  */
 export * from './ablations.ts';
 export {

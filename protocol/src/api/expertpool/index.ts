@@ -1,4 +1,4 @@
-/** ExpertPool: who does the work, where it may come from and what it may use. May import `api/base`, `api/agenttask`, `api/rollout` and schemas. */
+/** ExpertPool: who does the work, where it may come from and what it may use. May import the rest of `api` and the layers below it. */
 import type { Static } from 'typebox';
 import { containerResources, sandboxTemplate } from '../agenttask/sandbox.ts';
 import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/definition.ts';

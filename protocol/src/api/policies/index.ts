@@ -1,4 +1,4 @@
-/** Admission policies: who writes, and the rules of AgentTask.spec. Imports the group's name, the kind and the vocabulary. */
+/** Admission policies: who writes, and the rules of AgentTask.spec. May import `api/base`, `api/crd`, `api/schema` and `api/agenttask`. */
 import { agentTask } from '../agenttask/index.ts';
 import { orderIdentity } from './orderIdentity.ts';
 import type { AdmissionPolicy } from './policy.ts';

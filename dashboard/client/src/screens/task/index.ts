@@ -1,2 +1,5 @@
-/** The screen of one task, a file for each part of it, and its dialogs. Imports parts and base; of other screens nothing. */
+/**
+ * The screen of one task, a file for each part of it, and its dialogs. Imports parts, base and types of protocol and of the service; of
+ * other screens nothing.
+ */
 export { TaskScreen } from './task.tsx';
