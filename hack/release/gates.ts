@@ -37,7 +37,7 @@ export async function readAllowed(): Promise<Allowed> {
   return JSON.parse(await readFile(join(import.meta.dirname, 'allowed.json'), 'utf8')) as Allowed;
 }
 
-/** Vulnerabilities against the exemptions of a day, `YYYY-MM-DD`; one that exempts nothing any more fails too. Pure. */
+/** Judges vulnerabilities by the exemptions of a day, `YYYY-MM-DD`; one under an exemption that has ended fails. Pure. */
 export function judgeFindings(gate: string, findings: readonly Finding[], exemptions: readonly Exemption[], today: string): GateResult {
   const lines = findings.flatMap(({ id, where, title }) => {
     const exemption = exemptions.find((known) => known.id === id);

@@ -21,7 +21,7 @@ const usage = `usage:
   runner stat ROOT MAX -  stat all names below ROOT, at most MAX
   runner setmeta ROOT   set modification times from records on standard input
   runner setxattrs ROOT set extended attributes from records on standard input
-  runner xattrs ROOT    tell extended attributes of paths on standard input
+  runner xattrs ROOT    print extended attributes of paths on standard input
   runner files          do the four verbs above as often as standard input asks
   runner mount PROGRAM… mount layers for the keeper, which it starts, and for the runner at $AGENTFLEET_MOUNTS
   runner version

@@ -63,7 +63,7 @@ export function createGatewayApp(options: AppOptions): FastifyInstance {
 const nowhere: SpanSink = { now: () => 0, record: () => {} };
 
 /** For the kubelet, which has no token. */
-const probes: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
+const probes: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 async function admit(gate: Gate, { method, headers, routeOptions }: FastifyRequest): Promise<void> {
   const route = routeOptions.url ?? '';

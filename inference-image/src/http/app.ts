@@ -9,8 +9,8 @@ import { errorFields } from '@agentfleet/protocol/log';
 import { traceRequests } from '../base/traced.ts';
 
 /** For the kubelet, which has no token; they only report success or failure. */
-const probes: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
-const reads: ReadonlySet<string> = new Set(['/metrics', '/v1/info', '/v1/children', '/v1/members']);
+const probes: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
+const reads: ReadonlySet<string> = new Set(['/metrics', '/v1/info']);
 
 /** Returns the required token for a request; null: none. An unknown path requires one too. */
 function kindOf(method: string, route: string | undefined): AccessKind | null {

@@ -1,2 +1,2 @@
-/** The way out of the pod: a local port, and tunnels of workers that its connections are handed to. Imports log and failure. */
+/** The way out of the pod: a local port, and tunnels of workers that its connections are handed to. Imports `base`. */
 export { EgressJournal, EgressTunnels } from './tunnels.ts';

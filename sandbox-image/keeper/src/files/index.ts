@@ -1,4 +1,7 @@
-/** Files and trees of the roots, read and replaced while no process of the user runs. May import `snapshot`, `base` and `protocol`; not `exec`. */
+/**
+ * Files and trees of the roots, read and replaced while no process of the user runs. May import `snapshot`, `log`, `base` and
+ * `protocol`; not `exec`.
+ */
 export { astEditFile, readLines, replaceInFile } from './replace.ts';
 export { listFiles, openFile, type OpenedFile } from './tree/look.ts';
 export { measureTree, packTree } from './pack.ts';
