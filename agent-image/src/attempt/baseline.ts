@@ -255,7 +255,7 @@ function unprovable(checks: readonly JudgedCheck[]): AttemptFailure {
     return new AttemptFailure('InvalidInput', 'OnlyFlaky', message);
   }
   const seen = checks.length === 0 ? 'there is none but a review' : seenAtBaseline(checks);
-  const message = `all checks pass at snapshot 0 already (${seen}), so that passing would prove no change; add a check that fails until the goal is reached, or use a pool with a chat model; spec.whenAlreadyTrue: Succeed would end it with nothing done`;
+  const message = `all checks pass at snapshot 0 already (${seen}), so that passing would prove no change; add a check that fails until the goal is reached, or use a pool with a chat model or an agent program; spec.whenAlreadyTrue: Succeed would end it with nothing done`;
   return new AttemptFailure('InvalidInput', 'NothingToProve', message);
 }
 

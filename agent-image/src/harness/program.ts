@@ -152,7 +152,7 @@ function throughTheEndpoint(endpoint: ModelEndpoint | null): Readonly<Record<str
   return Object.fromEntries(names.map((name) => [name, endpoint.url]));
 }
 
-/** Writes the goal where the program finds it, and makes it an empty home. */
+/** Writes the goal where the program finds it, and makes its home; later rounds find there what earlier ones left. */
 async function makePlaces({ session }: Scope, { goal }: Filled): Promise<void> {
   const command = `mkdir -p ${places.home} && cat > ${places.goal}`;
   const { end, stderr } = await session.ask({ command, stdin: goal, timeoutSeconds: 60 });

@@ -3,7 +3,7 @@ import type { ModelProposal } from '../models/models.ts';
 /** A proposal, and what is known of its first call before it is done. */
 export interface ConsideredProposal {
   readonly proposal: ModelProposal;
-  /** Gate 1 would refuse it. */
+  /** One of the gates would refuse it. */
   readonly refused: boolean;
   /** Rule that would refuse it, and the reason. */
   readonly why?: string;

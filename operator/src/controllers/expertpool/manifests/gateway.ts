@@ -136,7 +136,7 @@ export function gatewayDeployment(gateway: Gateway, { access }: GatewaySite): Ma
 
 /**
  * Returns the rules that open the models of a gateway, and nothing else: the proxy instead of the host where there is one. A NetworkPolicy
- * knows no names, so for a name any address is open at its port, but for those of the cluster; for a literal address this one.
+ * knows no names, so for a name any address is open at its port, also of the cluster; for a literal address this one.
  */
 function egressRules(gateway: Gateway, egress: EgressBrief): readonly object[] {
   const { pool, models } = gateway;
