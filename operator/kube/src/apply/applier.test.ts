@@ -53,18 +53,6 @@ describe('Applier', () => {
     expect(stage.writes()).toBe(1);
   });
 
-  it('writes each time when nothing is to be remembered', async () => {
-    await using bed = await testBed();
-    await using stage = await scene(bed);
-    const { client } = stage;
-    const view = { lister: { get: () => undefined }, hasSeen: () => false };
-    const forgetful = new Applier({ client, view, fieldManager: 'test', remember: false });
-    for (const round of [1, 2]) {
-      expect((await forgetful.apply({ metadata, spec: { size: 1 } })).written).toBe(true);
-      expect(stage.writes()).toBe(round);
-    }
-  });
-
   it('writes when the declaration changes, also when it only drops a field', async () => {
     await using bed = await testBed();
     await using stage = await scene(bed);

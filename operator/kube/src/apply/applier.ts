@@ -50,8 +50,6 @@ export interface ApplierOptions<T extends KubeObject> {
   readonly force?: boolean;
   /** `status` to apply that subresource. */
   readonly subresource?: string;
-  /** False: every call writes, for callers that compare with the cache themselves; then nothing is hashed or kept. Default true. */
-  readonly remember?: boolean;
 }
 
 export interface ApplyResult<T> {
@@ -87,8 +85,8 @@ export class Applier<T extends KubeObject> {
    */
   async apply(declaration: Declaration, signal?: AbortSignal, onWrite?: (object: T) => void, onVersion?: string): Promise<ApplyResult<T>> {
     const key = keyOf(declaration);
-    const { client, fieldManager, force = true, subresource, remember = true } = this.#options;
-    const hash = remember ? contentHash(declaration) : '';
+    const { client, fieldManager, force = true, subresource } = this.#options;
+    const hash = contentHash(declaration);
     const cached = this.#options.view.lister.get(key);
     if (this.#inPlace(this.#last.get(key), key, hash, cached, declaration)) return { written: false, object: cached };
     // Forgotten first: when the answer is lost, we do not know what is in place.
@@ -104,7 +102,7 @@ export class Applier<T extends KubeObject> {
         ...(subresource === undefined ? {} : { subresource }),
       },
     );
-    if (remember) this.#last.set(key, { hash, uid: object.metadata.uid, version: object.metadata.resourceVersion });
+    this.#last.set(key, { hash, uid: object.metadata.uid, version: object.metadata.resourceVersion });
     onWrite?.(object);
     return { written: true, object };
   }
