@@ -85,6 +85,8 @@ describe.runIf(enabled)('Prometheus', () => {
     operator.kill('SIGKILL');
     await prometheus.stop();
     await release();
+    // A killed operator leaves its Lease, which other files would take for one that runs.
+    await server.ask('DELETE', `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/agentfleet-operator`);
     await server.ask('DELETE', `/api/v1/namespaces/${namespace}`);
     await rm(folder, { recursive: true });
   });
