@@ -1,7 +1,7 @@
 import { type Entries, entriesOf, parentsOf, normal } from './entries.ts';
 import picomatch from 'picomatch';
 import type { Protect } from '@agentfleet/protocol/api';
-import { conventions, derivedGlobs, installConvention, testModules, toolConventions, type Convention } from './conventions.ts';
+import { conventions, derivedGlobs, homeCache, installConvention, testModules, toolConventions, type Convention } from './conventions.ts';
 import type { CheckCommand, ProtectedSet, Protection, ReadFile } from './types.ts';
 
 /** Modules that Python test runners import; a file of that name in an import root comes first. */
@@ -159,5 +159,5 @@ function ruleOf({ globs, protection, caseSensitive }: Convention): Rule {
 
 function derivedMatcher({ reports }: Entries): Matcher {
   const matches = picomatch([...derivedGlobs], { dot: true });
-  return (path) => matches(path) || reports.has(path);
+  return (path) => (path.startsWith('../') ? homeCache.test(path) : matches(path) || reports.has(path));
 }
