@@ -79,57 +79,6 @@ describe('the tool loop', () => {
     expect(run.reported.usage).toMatchObject({ tokensIn: 3006, tokensOut: 150 });
   });
 
-  describe('caches that tools keep in the home folder', () => {
-    const tool = `import os, sys
-for name in sys.argv[1:]:
-    path = os.path.join(os.environ['HOME'], name)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    open(path, 'a').write('x')
-`;
-    const files = { ...wrongSign.files, 'tool.py': tool };
-
-    test('are no act, and not in what a command is said to have changed', async () => {
-      const names = '.cache/tool/deep/er/state .config/go/telemetry/local/go.count .gradle/caches/x.lock .bash_history';
-      const look: Reply = {
-        text: 'I look first.',
-        calls: [['bash', { command: `cat calc.py; echo looked >> seen.txt; python3 tool.py ${names}` }]],
-      };
-      const models = new ScriptedModels((request, n) => (n === 1 ? look : repair(request, n)));
-      const run = bed.begin(taskFor(files, wrongSign.command), models);
-      expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
-      expect(said(models.requests.at(-1)?.messages ?? []).slice(2)).toEqual(conversation);
-    });
-
-    test('are away when the result is proved: one that a check trusts proves nothing', async () => {
-      const check = ['sh', '-c', 'test -e ~/.cache/tool/state || python3 -c "import calc; assert calc.add(2, 3) == 5"'];
-      const poison = steps(
-        { text: 'I fill the cache.', calls: [['bash', { command: 'python3 tool.py .cache/tool/state' }]] },
-        { text: 'Done.', calls: [['submit', { answer: 'It holds.' }]] },
-        { text: 'No.', calls: [['submit', { answer: 'no', unreachable: true }]] },
-      );
-      const models = new ScriptedModels(poison);
-      const run = bed.begin(taskFor(files, check), models);
-      expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', reason: 'GoalUnreachable' });
-      expect(said(models.requests[2]?.messages ?? []).at(-1)).toContain('in a fresh container, check unit: ');
-    });
-
-    test.each(['.bashrc', '.gradle/init.d/a.gradle', '.cargo/config.toml', '.local/bin/python3', '.config/git/config'])(
-      'have no settings and nothing that shells run: %s',
-      async (name) => {
-        const models = new ScriptedModels(
-          steps(
-            { calls: [['bash', { command: `python3 tool.py ${name}` }]] },
-            { calls: [['submit', { answer: 'no', unreachable: true }]] },
-          ),
-        );
-        await bed.engine.run(bed.begin(taskFor(files, wrongSign.command), models).context);
-        const [, , , last] = said(models.requests.at(-1)?.messages ?? []);
-        expect(last).toContain('refused and undone');
-        expect(last).toContain(`${name} was added: it is outside of the workspace`);
-      },
-    );
-  });
-
   test('asks for more proposals where risk is high and a gate would refuse the first one, and for no more of others', async () => {
     const forbidden: Reply = { calls: [['edit_file', { path: 'test_calc.py', old_text: '5', new_text: '-1' }]] };
     const models = new ScriptedModels((request, n) => (n === 2 ? forbidden : repair(request, n)));
