@@ -26,14 +26,14 @@ for name in sys.argv[1:]:
     const names = '.cache/tool/deep/er/state .config/go/telemetry/local/go.count .gradle/caches/x.lock .bash_history';
     const models = new ScriptedModels(
       steps(
-        { calls: [['bash', { command: `echo looked >> seen.txt; python3 tool.py ${names}` }]] },
+        { calls: [['bash', { command: `echo looked >> seen.txt; echo "$GOCACHE $GIT_OPTIONAL_LOCKS"; python3 tool.py ${names}` }]] },
         { calls: [['edit_file', { path: 'calc.py', old_text: 'a - b', new_text: 'a + b' }]] },
         { calls: [['submit', { answer: 'The sign was wrong.' }]] },
       ),
     );
     const run = bed.begin(taskFor(files, wrongSign.command), models);
     expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
-    expect(lastOf(models.requests[1]?.messages)).toMatch(/; files: seen\.txt \(new\)\]$/);
+    expect(lastOf(models.requests[1]?.messages)).toMatch(/^\/tmp\/\.go-build 0\n.*; files: seen\.txt \(new\)\]$/);
   });
 
   test('are away when the result is proved: one that a check trusts proves nothing', async () => {
