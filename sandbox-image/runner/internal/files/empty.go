@@ -76,7 +76,7 @@ func emptyAll(top int, dir string) error {
 
 // empty removes what is in the open folder.
 func (e *emptier) empty(fd int, path string, depth int) error {
-	names, err := names(fd)
+	names, err := namesIn(fd)
 	if err != nil {
 		return &os.PathError{Op: "readdir", Path: path, Err: err}
 	}
@@ -140,17 +140,5 @@ func (e *emptier) move(parent int, name, path string) error {
 			e.moved--
 			return &os.PathError{Op: "rename", Path: path, Err: err}
 		}
-	}
-}
-
-// names are the entries of an open folder, from where its offset stands.
-func names(fd int) (all []string, err error) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := unix.ReadDirent(fd, buf)
-		if err != nil || n <= 0 {
-			return all, err
-		}
-		_, _, all = unix.ParseDirent(buf[:n], -1, all)
 	}
 }

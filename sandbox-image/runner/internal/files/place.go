@@ -1,29 +1,11 @@
 package files
 
 import (
-	"encoding/json"
 	"errors"
-	"io"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
-
-// failure is one line on standard error. PathBase64 is there when path is not UTF-8.
-type failure struct {
-	Path       string `json:"path"`
-	PathBase64 []byte `json:"pathBase64,omitempty"`
-	Error      string `json:"error"`
-}
-
-// report writes a failure as one JSON line.
-func report(errs io.Writer, path string, err error) {
-	f := failure{Path: path, Error: err.Error()}
-	if strings.ToValidUTF8(path, "") != path {
-		f.PathBase64 = []byte(path)
-	}
-	_ = json.NewEncoder(errs).Encode(f)
-}
 
 // places resolves names under a root and keeps the last directory open: records of one folder are
 // adjacent. No component may be a link: a tree under restore could lead out of itself.

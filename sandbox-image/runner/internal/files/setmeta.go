@@ -16,7 +16,7 @@ const maxDigits = 29
 
 // SetMeta sets modification times under root from records "ns NUL path NUL", ns since 1970.
 // No component may be a link: a tree under restore could lead out of itself. It returns the
-// exit status; failures are JSON lines on errs.
+// exit status; failures are lines on errs.
 func SetMeta(root string, in io.Reader, errs io.Writer) int {
 	at, err := openPlaces(root)
 	if err != nil {
@@ -32,12 +32,12 @@ func SetMeta(root string, in io.Reader, errs io.Writer) int {
 			return code
 		}
 		if err != nil {
-			report(errs, "", err)
+			fmt.Fprintln(errs, err)
 			return 1
 		}
 		if err := at.setTime(when, path); err != nil {
 			code = 1
-			report(errs, path, err)
+			fmt.Fprintf(errs, "%q: %v\n", path, err)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func Xattrs(root string, in io.Reader, out, errs io.Writer) int {
 		}
 		if err != nil {
 			code = 1
-			report(errs, path, err)
+			fmt.Fprintf(errs, "%q: %v\n", path, err)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -131,7 +131,7 @@ func (r *reader) read(dir int, name string) (note string, found []attribute, err
 // NUL", then for each "name NUL length NUL bytes". A file or folder whose mode forbids writing is
 // opened temporarily. A path with more attributes than the kernel lists is left as it is, and
 // reported on out as "path NUL": only a new file gets rid of them. It returns the exit status;
-// failures are JSON lines on errs.
+// failures are lines on errs.
 func SetXattrs(root string, in io.Reader, out, errs io.Writer) int {
 	at, err := openPlaces(root)
 	if err != nil {
@@ -148,14 +148,14 @@ func SetXattrs(root string, in io.Reader, out, errs io.Writer) int {
 			return code
 		}
 		if err != nil {
-			report(errs, path, err)
+			fmt.Fprintf(errs, "%q: %v\n", path, err)
 			return 1
 		}
 		if err := r.set(path, wanted); errors.Is(err, unix.E2BIG) {
 			fmt.Fprintf(out, "%s\x00", path)
 		} else if err != nil {
 			code = 1
-			report(errs, path, err)
+			fmt.Fprintf(errs, "%q: %v\n", path, err)
 		}
 	}
 }

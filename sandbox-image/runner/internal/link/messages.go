@@ -187,11 +187,6 @@ type Error struct {
 type Info struct {
 	T             string `json:"t"`
 	Version       string `json:"version"`
-	Arch          string `json:"arch"`
-	Kernel        string `json:"kernel"`
-	PID           int    `json:"pid"`
-	UID           int    `json:"uid"`
-	GID           int    `json:"gid"`
 	CapEff        string `json:"capEff"`
 	NoNewPrivs    bool   `json:"noNewPrivs"`
 	Seccomp       int    `json:"seccomp"`
@@ -203,7 +198,6 @@ type Info struct {
 	Layered bool   `json:"layered"`
 	Guest   string `json:"guest"`
 	Probe   Probe  `json:"probe"`
-	Cgroup  Cgroup `json:"cgroup"`
 }
 
 // Probe holds what a thread under the full restrictions was able to do.
@@ -214,11 +208,4 @@ type Probe struct {
 	// Powerless: without any capability.
 	Powerless bool   `json:"powerless"`
 	Error     string `json:"error,omitempty"`
-}
-
-// Cgroup is the visible part of the container's control group; Version 0 = none.
-type Cgroup struct {
-	Version          int    `json:"version"`
-	MemoryLimitBytes *int64 `json:"memoryLimitBytes,omitempty"`
-	OOMKills         *int64 `json:"oomKills,omitempty"`
 }

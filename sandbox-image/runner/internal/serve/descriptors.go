@@ -45,42 +45,30 @@ func (e *ends) fill() error {
 		return err
 	}
 	e.control, e.theirs = control, append(e.theirs, theirs)
-	if e.stdout, err = e.pipe("stdout"); err != nil {
+	if e.stdout, err = e.pipe("stdout", 0); err != nil {
 		return err
 	}
-	if e.stderr, err = e.pipe("stderr"); err != nil {
+	if e.stderr, err = e.pipe("stderr", 0); err != nil {
 		return err
 	}
-	e.stdin, err = e.inlet()
+	// Most commands close it unused.
+	e.stdin, err = e.pipe("stdin", 1)
 	return err
 }
 
-// inlet is the pipe of an open standard input; most commands close it unused.
-func (e *ends) inlet() (*os.File, error) {
+// pipe keeps the end of that index and hands the other one over.
+func (e *ends) pipe(name string, ours int) (*os.File, error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		return nil, os.NewSyscallError("pipe2", err)
 	}
-	e.theirs = append(e.theirs, fds[0])
-	if err := unix.SetNonblock(fds[1], true); err != nil {
-		unix.Close(fds[1])
-		return nil, err
-	}
-	return os.NewFile(uintptr(fds[1]), "stdin"), nil
-}
-
-func (e *ends) pipe(name string) (*os.File, error) {
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return nil, os.NewSyscallError("pipe2", err)
-	}
-	e.theirs = append(e.theirs, fds[1])
+	e.theirs = append(e.theirs, fds[1-ours])
 	// Only our end polls: a command that finds its output non-blocking would lose data.
-	if err := unix.SetNonblock(fds[0], true); err != nil {
-		unix.Close(fds[0])
+	if err := unix.SetNonblock(fds[ours], true); err != nil {
+		unix.Close(fds[ours])
 		return nil, err
 	}
-	return os.NewFile(uintptr(fds[0]), name), nil
+	return os.NewFile(uintptr(fds[ours]), name), nil
 }
 
 func (e *ends) closeTheirs() {

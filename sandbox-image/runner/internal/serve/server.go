@@ -3,12 +3,15 @@
 package serve
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 
@@ -16,6 +19,8 @@ import (
 	"agentfleet.dev/runner/internal/link"
 	"agentfleet.dev/runner/internal/overlay"
 	"agentfleet.dev/runner/internal/proc"
+	"agentfleet.dev/runner/internal/sandbox"
+	"agentfleet.dev/runner/internal/supervise"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,14 +33,6 @@ const (
 	queued        = 64
 )
 
-// job is a command that runs, alone or in a session.
-type job interface {
-	kill(reason string, grace *int64)
-	interrupt()
-	// fell notes that everybody in the container was killed.
-	fell()
-}
-
 // Server is the state of PID 1.
 type Server struct {
 	path, instance, version string
@@ -45,7 +42,7 @@ type Server struct {
 	mounts                  *overlay.Follower // nil where the roots are the volumes themselves
 
 	mu       sync.Mutex
-	commands map[string]job
+	commands map[string]*active
 	sessions map[string]*session
 	running  sync.WaitGroup
 	owner    bool // of the container and of its IPC objects
@@ -74,7 +71,7 @@ func Main(version string) int {
 	}
 	s := &Server{
 		path: path, instance: link.NewInstance(), version: version, key: []byte(key),
-		reaper: newReaper(), commands: map[string]job{}, sessions: map[string]*session{}, owner: ownsContainer(),
+		reaper: newReaper(), commands: map[string]*active{}, sessions: map[string]*session{}, owner: ownsContainer(),
 	}
 	s.seats = &seats{reaper: s.reaper}
 	if mounts != "" {
@@ -224,14 +221,15 @@ func (s *Server) session() (joined bool, err error) {
 	}
 }
 
-// forgetIPC removes the objects of the only running command; beside another one their owner is
-// unknown. Call it when no process of the command is left and before its id is free.
-func (s *Server) forgetIPC() {
+// forget takes a command of which no process is left out of the table, before its end is sent: the keeper may use its id again then. The
+// IPC objects of the only one are removed first; beside another one their owner is unknown.
+func (s *Server) forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.owner && len(s.commands) == 1 {
 		freshenIPC()
 	}
+	delete(s.commands, id)
 }
 
 // killAll ends every command and session without grace.
@@ -255,9 +253,85 @@ func (s *Server) sweepAll() {
 	}
 	s.mu.Lock()
 	for _, c := range s.commands {
-		c.fell()
+		c.swept.Store(true)
 	}
 	s.mu.Unlock()
 	_ = unix.Kill(-1, unix.SIGKILL)
 	s.seats.drop()
+}
+
+const probeTime = 2 * time.Second
+
+func (s *Server) info() link.Info {
+	status := proc.Status()
+	mode, _ := strconv.Atoi(status["Seccomp"])
+	return link.Info{
+		T: "info", Version: s.version, CapEff: status["CapEff"],
+		NoNewPrivs: status["NoNewPrivs"] == "1", Seccomp: mode, Dumpable: !proc.Hidden(),
+		UserNamespace: proc.InUserNamespace(), LandlockABI: sandbox.ABI(), Terminals: canMakeTerminals(), Layered: s.mounts != nil, Guest: proc.Guest(),
+		Probe: s.probe(),
+	}
+}
+
+// probe starts a supervisor that restricts a thread as for a command and tries operations that must
+// fail.
+func (s *Server) probe() link.Probe {
+	seat, err := s.seats.take()
+	if err != nil {
+		return link.Probe{Error: err.Error()}
+	}
+	defer seat.close()
+	stuck := time.AfterFunc(probeTime, func() { _ = unix.Kill(seat.pid, unix.SIGKILL) })
+	job := link.Exec{T: supervise.TProbe, Network: "Loopback"}
+	if err := seat.control.Send(job, nil); err != nil {
+		return link.Probe{Error: err.Error()}
+	}
+	text, err := io.ReadAll(io.LimitReader(seat.stdout, link.MaxOut))
+	stuck.Stop()
+	var p link.Probe
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil {
+		return link.Probe{Error: "probe: " + err.Error()}
+	}
+	return p
+}
+
+// mounts keeps the roots of this container those that the keeper sees, for as long as a link lives.
+type mounts struct{ session *overlay.Session }
+
+// joinMounts mounts the roots before the runner dials the keeper.
+func (s *Server) joinMounts() (mounts, error) {
+	if s.mounts == nil {
+		return mounts{}, nil
+	}
+	session, err := s.mounts.Join()
+	if err != nil {
+		return mounts{}, fmt.Errorf("mounts: %w", err)
+	}
+	return mounts{session}, nil
+}
+
+// follow ends the link when it cannot follow: no command may run on roots that the keeper does not see.
+func (m mounts) follow(s *Server, link io.Closer) {
+	if m.session == nil {
+		return
+	}
+	go func() {
+		// The waiting supervisor has its rules on the roots as they were, and an open shell its folder in them.
+		err := m.session.Follow(func() {
+			s.killAll("LayersSwitched")
+			s.seats.drop()
+			go s.seats.refill()
+		})
+		fmt.Fprintln(os.Stderr, "runner: mounts:", err)
+		link.Close()
+	}()
+}
+
+func (m mounts) close() {
+	if m.session != nil {
+		m.session.Close()
+	}
 }

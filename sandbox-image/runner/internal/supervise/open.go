@@ -1,8 +1,9 @@
 package supervise
 
 import (
-	"errors"
+	_ "embed"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,14 +16,31 @@ import (
 // opening is how long a shell may take until it waits for its first command.
 const opening = 10 * time.Second
 
+// The shell of a session runs one of these loops. It reads a run's number, how many lines the
+// command has, and the command from descriptor 3; it reports the result on descriptor 4. Both are
+// closed to its children. Run 0 restores the variables of an earlier shell.
+//
+// Signal URG, which a shell ignores by default, ends the command: bash unwinds its functions and
+// stays; other shells cannot, so they report their state and end.
+var (
+	//go:embed driver.bash
+	bashDriver string
+	//go:embed driver.sh
+	shDriver string
+)
+
+// driver is the program for a shell of this name.
+func driver(shell string) string {
+	if filepath.Base(shell) == "bash" {
+		return bashDriver
+	}
+	return shDriver
+}
+
 // main opens the session and serves it to its end.
 func (s *session) main(saved []byte, score *proc.OOMScore, p *sandbox.Prepared, children <-chan os.Signal) int {
 	if err := s.open(score, p); err != nil {
-		var r *refusal
-		if !errors.As(err, &r) {
-			r = refuse(notExecutable, err, err.Error())
-		}
-		s.fault = &r.fault
+		s.fault = &refusalOf(err).fault
 		return s.over()
 	}
 	// The first run restores the state of an earlier shell; like each run it ends with the shell

@@ -38,6 +38,15 @@ func refuse(exit int, err error, message string) *refusal {
 	return &refusal{exit, link.Fault{Code: code, Message: message}}
 }
 
+// refusalOf is an error as a reason.
+func refusalOf(err error) *refusal {
+	var r *refusal
+	if !errors.As(err, &r) {
+		r = refuse(notExecutable, err, err.Error())
+	}
+	return r
+}
+
 // checkCwd makes sure that a missing directory is not mistaken for a missing command.
 func checkCwd(cwd string) error {
 	if !filepath.IsAbs(cwd) {

@@ -34,10 +34,8 @@ type session struct {
 	asked     bool // the run was asked to end
 	forced    bool // and its processes are killed
 	outcome   *record
-	frozen    bool
 	settling  time.Time // zero = not yet
 	quiet     int       // scans in a row that found the shell only
-	signal    unix.Signal
 	exports   string
 	cwd       string
 	cpu       int64 // that of the tree when the run began, in ms
@@ -86,35 +84,6 @@ func (s *session) current() *link.Run {
 		return &link.Run{}
 	}
 	return s.run
-}
-
-// reap collects ended children, and records that the shell stopped.
-func (s *session) reap() {
-	for range reapMost {
-		var ws unix.WaitStatus
-		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG|unix.WALL, nil)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err == unix.ECHILD:
-			s.empty = true
-			return
-		case err != nil || pid <= 0:
-			return
-		}
-		if pid != s.root {
-			continue
-		}
-		if ws.Stopped() {
-			s.frozen, s.signal = true, pendingSignal(ws)
-		} else if !s.rootDone {
-			s.rootDone, s.status = true, ws
-		}
-	}
-	select {
-	case s.more <- struct{}{}:
-	default:
-	}
 }
 
 func (s *session) obey(f link.Frame, ok bool) {

@@ -39,6 +39,8 @@ type task struct {
 	rootDone bool
 	empty    bool // the kernel returned ECHILD: no process of the tree is left
 	status   unix.WaitStatus
+	frozen   bool        // the shell of a session is stopped
+	signal   unix.Signal // that it gets at thaw
 
 	reason   *string
 	timedOut bool
@@ -116,7 +118,11 @@ func (t *task) reap() {
 		case err != nil || pid <= 0:
 			return
 		}
-		if pid == t.root && !t.rootDone {
+		switch {
+		case pid != t.root:
+		case ws.Stopped():
+			t.frozen, t.signal = true, pendingSignal(ws)
+		case !t.rootDone:
 			t.rootDone, t.status = true, ws
 		}
 	}
