@@ -1,19 +1,17 @@
-import type { Server, IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { BlockList, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { epochHeader } from '@agentfleet/protocol/keeper';
-import { asKeeperError, KeeperError } from '../base/failure.ts';
+import { KeeperError, asKeeperError } from '../base/failure.ts';
 import type { Keeper, KeeperParts } from '../keeper/keeper.ts';
 import { errorFields } from '@agentfleet/protocol/log';
 import { ServedRequest } from '@agentfleet/protocol/tracing';
 import { durableRoutes, snapshotRoutes } from '../http/routes-snapshots.ts';
 import { editRoutes, fileRoutes, lookRoutes, treeRoutes } from '../http/routes-files.ts';
-import { egressUpgrades, execRoutes, liveRoutes } from '../http/routes-exec.ts';
+import { egressUpgrades, execRoutes, liveRoutes, sessionRoutes } from '../http/routes-exec.ts';
 import { mcpRoutes } from '../mcp/routes.ts';
-import { noteRoutes, openRoutes, stateRoutes } from '../http/routes-state.ts';
-import { secretRoutes } from '../http/routes-secrets.ts';
-import { sessionRoutes } from '../http/routes-sessions.ts';
+import { noteRoutes, openRoutes, secretRoutes, stateRoutes } from '../http/routes-state.ts';
 import { compileValidators } from '../http/validation.ts';
 
 const maxFromInside = 32;
@@ -176,7 +174,6 @@ function answer(reply: FastifyReply, error: unknown, { logger, redaction }: Keep
   void reply.code(failure.status).type('application/json').send(redaction.open().value(failure.body));
 }
 
-/** Maps the framework's refusals (size, syntax, media type) to a KeeperError. */
 function fromFastify(error: unknown): KeeperError | null {
   if (!(error instanceof Error) || !('statusCode' in error) || typeof error.statusCode !== 'number') return null;
   if (error.statusCode >= 500) return null;

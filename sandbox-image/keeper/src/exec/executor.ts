@@ -40,7 +40,6 @@ export interface ExecutorOptions {
   readonly onEnded: (facts: EndFacts) => void;
 }
 
-/** Session data of a command, besides its plan. */
 interface InSession {
   /** Sees to it that the shell is there. A rejection ends the command. */
   readonly prepare: () => Promise<void>;
@@ -79,7 +78,6 @@ export class Executor {
     return this.startPlan(planExec(request, this.#options.defaults), epoch);
   }
 
-  /** Like {@link start}, for an existing plan. */
   async startPlan(plan: ExecPlan, epoch: number, session?: InSession): Promise<FollowSource> {
     const known = await this.knownPlan(plan);
     if (known !== null) return known;
@@ -132,13 +130,11 @@ export class Executor {
     await Promise.all(older.map((running) => this.#end(running, 'Cancelled')));
   }
 
-  /** Ends whatever runs and waits until it is gone. */
   async shutdown(): Promise<void> {
     this.#stopping = true;
     await Promise.all(Array.from(this.#running.values(), (running) => this.#end(running, 'Shutdown')));
   }
 
-  /** Handles a message of the link about a command. */
   receive(message: CommandMessage): Promise<void> | undefined {
     const command = this.#running.get(message.id ?? '')?.command;
     if (command !== undefined) return command.receive(message);
@@ -146,7 +142,6 @@ export class Executor {
     return undefined;
   }
 
-  /** Handles the loss of the tools container, reported by the link. */
   toolsLost(): void {
     for (const { command } of this.#running.values()) command.lost();
   }
@@ -241,7 +236,6 @@ export class Executor {
     await this.#record(command, journal, await this.#watch(command, journal));
   }
 
-  /** Runs it to its end under the eye of the quota. */
   async #watch(command: Command, journal: Journal): Promise<EndFacts> {
     const watching = new AbortController();
     command.start(journal, this.#options.room.spill(command.id, command.plan.spillBytes));

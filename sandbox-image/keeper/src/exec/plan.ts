@@ -27,7 +27,6 @@ export interface ExecPlan {
   readonly stdin: Buffer;
   /** Output over the limit of the events that files may hold. */
   readonly spillBytes: number;
-  /** Silence that is reported; null = none. */
   readonly quietMs: number | null;
   /** The caller gets exact bytes; the intent records this. */
   readonly raw: boolean;

@@ -85,7 +85,6 @@ export class SpillStore {
     for (const { id } of others.slice(keptCommands - 1)) await this.#remove(id);
   }
 
-  /** Lists the files, the newest first. */
   async #byAge(): Promise<readonly { readonly id: string; readonly at: number; readonly bytes: number }[]> {
     const found = new Map<string, { id: string; at: number; bytes: number }>();
     for (const name of await readdir(this.#folder)) {

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import {
-  rollbackLabel,
   type RangeQuery,
   type RestoreReport,
   type SnapshotRecord,
@@ -8,18 +7,18 @@ import {
   maxLogBytes,
   maxManifestBytes,
   maxPartsBytes,
+  rollbackLabel,
 } from '@agentfleet/protocol/keeper';
 import { externalEffects } from '../durable/snapshots.ts';
-import { asKeeperError, messageOf, KeeperError } from '../base/failure.ts';
+import { KeeperError, asKeeperError, messageOf } from '../base/failure.ts';
 import type { Holder, Release } from '../base/gate.ts';
 import type { Keeper } from '../keeper/keeper.ts';
 import { errorFields } from '@agentfleet/protocol/log';
 import { hideKeyLines } from '@agentfleet/protocol/redact';
 import { CURRENT, manifestText } from '../snapshot/index.ts';
-import { noteRaw, redacted } from './redacted.ts';
+import { holdUntilRead, noteRaw, redacted, streamOf, wholeOf } from './bodies.ts';
 import type { Validators } from './validation.ts';
 import { exportParts } from '../durable/index.ts';
-import { holdUntilRead, streamOf, wholeOf } from './body.ts';
 
 interface ById {
   readonly Params: { readonly id: string };

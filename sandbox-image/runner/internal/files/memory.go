@@ -31,7 +31,6 @@ type Memory struct {
 	now func() time.Time
 }
 
-// tree is the memory of one root.
 type tree struct {
 	mu sync.Mutex
 	// answered is the token of the last answer; zero: none.

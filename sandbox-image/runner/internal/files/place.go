@@ -46,7 +46,6 @@ func (p *places) find(path string) (dir int, name string, err error) {
 	return p.dir, name, nil
 }
 
-// enter opens the directory component by component.
 func (p *places) enter(dir string) error {
 	if p.dir >= 0 && p.dirName == dir {
 		return nil

@@ -39,7 +39,6 @@ func seenIn(st *unix.Stat_t) seen {
 
 func (s *seen) isFolder() bool { return s.mode&unix.S_IFMT == unix.S_IFDIR }
 
-// entry is one name of a folder.
 type entry struct {
 	name string
 	seen seen
@@ -62,7 +61,6 @@ type folder struct {
 	dirty bool
 }
 
-// walker stats a whole tree with several threads.
 type walker struct {
 	root  int
 	limit int64

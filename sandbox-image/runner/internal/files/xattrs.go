@@ -24,7 +24,6 @@ const (
 	many = "many"
 )
 
-// attribute is one extended attribute of the user's namespace.
 type attribute struct{ name, value string }
 
 // reader holds the buffers of the two calls.

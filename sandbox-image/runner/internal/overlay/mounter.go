@@ -18,7 +18,6 @@ const (
 	maxStrangers = 8
 )
 
-// request is a request of the keeper, in frames of LINK.md.
 type request struct {
 	ID    int64  `json:"id"`
 	Roots []Root `json:"roots"`
@@ -71,7 +70,6 @@ func (m *mounter) switchTo(roots []Root) (err, fatal error) {
 	return nil, nil
 }
 
-// createAll makes the file systems of all roots at the same time.
 func createAll(roots []Root) ([]int, error) {
 	fds, errs := make([]int, len(roots)), make([]error, len(roots))
 	var all sync.WaitGroup
@@ -175,7 +173,6 @@ func (m *mounter) admit(p *peer) {
 	m.share()
 }
 
-// obey serves the keeper until its end of the control is closed.
 func (m *mounter) obey(control *link.Conn) error {
 	for {
 		f, err := control.Receive()

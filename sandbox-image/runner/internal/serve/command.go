@@ -57,7 +57,6 @@ func (a *active) kill(reason string, grace *int64) {
 	a.order(link.Kill{T: "kill", Reason: reason, GraceMs: grace}, nil)
 }
 
-// interrupt sends SIGINT to the tree, as a terminal would to its foreground.
 func (a *active) interrupt() { a.order(link.ByID{T: "interrupt"}, nil) }
 
 // killer is why a command ended whose supervisor did not report it.
@@ -79,7 +78,6 @@ func (a *active) complete(end *link.End) {
 	end.Dropped = link.Streams{Stdout: a.stdout.dropped, Stderr: a.stderr.dropped}
 }
 
-// command is one exec.
 type command struct {
 	*active
 	job     *link.Exec

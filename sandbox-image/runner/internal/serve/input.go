@@ -130,7 +130,6 @@ func errnoName(err error) string {
 	return "EIO"
 }
 
-// canMakeTerminals tries.
 func canMakeTerminals() bool {
 	read, write, err := terminal(&link.Pty{Rows: 24, Columns: 80})
 	if err != nil {

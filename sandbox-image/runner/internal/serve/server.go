@@ -232,7 +232,6 @@ func (s *Server) forget(id string) {
 	delete(s.commands, id)
 }
 
-// killAll ends every command and session without grace.
 func (s *Server) killAll(reason string) {
 	zero := int64(0)
 	s.mu.Lock()

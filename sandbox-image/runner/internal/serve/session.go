@@ -37,7 +37,6 @@ func (s *Server) openSession(job *link.Exec, saved []byte, conn *link.Conn) any 
 	return nil
 }
 
-// live follows the supervisor to its end.
 func (x *session) live(s *Server, job *link.Exec, saved []byte) {
 	spec := *job
 	spec.T = supervise.TSession
@@ -100,7 +99,6 @@ func (x *session) begin(spec *link.Run, command []byte) *active {
 	return r
 }
 
-// finish ends the run.
 func (x *session) finish(s *Server, end *link.End, exports []byte) {
 	x.mu.Lock()
 	r := x.run
@@ -115,7 +113,6 @@ func (x *session) finish(s *Server, end *link.End, exports []byte) {
 	_ = x.link.Send(end, exports)
 }
 
-// endRun ends a run whose supervisor did not.
 func (x *session) endRun(s *Server) {
 	x.mu.Lock()
 	r := x.run

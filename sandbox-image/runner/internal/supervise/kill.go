@@ -66,7 +66,6 @@ func (t *task) killRound() {
 	t.round.Reset(roundPause)
 }
 
-// refused reports a command that did not start.
 func (t *task) refused(err error) int {
 	r := refusalOf(err)
 	end := link.End{T: "end", ID: t.job.ID, ExitCode: &r.exit, Error: &r.fault}

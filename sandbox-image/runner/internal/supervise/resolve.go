@@ -21,7 +21,6 @@ const (
 	notFound      = 127
 )
 
-// refusal is the reason why a command did not start.
 type refusal struct {
 	exit  int
 	fault link.Fault
@@ -38,7 +37,6 @@ func refuse(exit int, err error, message string) *refusal {
 	return &refusal{exit, link.Fault{Code: code, Message: message}}
 }
 
-// refusalOf is an error as a reason.
 func refusalOf(err error) *refusal {
 	var r *refusal
 	if !errors.As(err, &r) {

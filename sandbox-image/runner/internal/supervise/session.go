@@ -187,7 +187,6 @@ func (s *session) force() {
 	s.nextRound()
 }
 
-// giveUp ends a shell that does not return.
 func (s *session) giveUp() {
 	if s.run != nil && s.settling.IsZero() {
 		s.beginKilling()

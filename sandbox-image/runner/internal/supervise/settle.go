@@ -61,7 +61,6 @@ func (s *session) settle() {
 	s.finish(true)
 }
 
-// finish reports the run.
 func (s *session) finish(alive bool) {
 	s.timeout.Stop()
 	s.grace.Stop()
@@ -95,7 +94,6 @@ func (s *session) cpuNow() int64 {
 	return (use.Utime.Nano()+use.Stime.Nano())/int64(time.Millisecond) + proc.CPUMillis(s.root)
 }
 
-// over reports that nothing is left.
 func (s *session) over() int {
 	if !s.opened && s.fault == nil {
 		s.fault = &link.Fault{Code: "EIO", Message: fmt.Sprintf("the shell %q ended before it took a command", s.shell)}
@@ -133,7 +131,6 @@ func pendingSignal(ws unix.WaitStatus) unix.Signal {
 	return ws.StopSignal()
 }
 
-// thaw lets it go on, untraced.
 func thaw(pid int, signal unix.Signal) error {
 	return ptrace(unix.PTRACE_DETACH, pid, uintptr(signal))
 }

@@ -89,7 +89,6 @@ func watchChildren() <-chan os.Signal {
 	return children
 }
 
-// run is the life of one command.
 func (t *task) run(body []byte, score *proc.OOMScore, p *sandbox.Prepared, children <-chan os.Signal) int {
 	io, err := t.streams(body)
 	if err == nil {
@@ -108,7 +107,6 @@ func (t *task) run(body []byte, score *proc.OOMScore, p *sandbox.Prepared, child
 	return t.report()
 }
 
-// streams are the descriptors 0, 1, 2 of the command.
 func (t *task) streams(body []byte) (streams, error) {
 	if t.job.Pty != nil {
 		// PID 1 holds the master; opening it here does not make it our own terminal.
@@ -170,7 +168,6 @@ func kills(control *link.Conn) <-chan link.Kill {
 	return ch
 }
 
-// newTask starts the clock.
 func newTask(job *link.Exec, control *link.Conn) *task {
 	limit := defaultProcesses
 	if job.Limits.Processes != nil {

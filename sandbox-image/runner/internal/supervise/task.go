@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultProcesses is the largest tree when the frame does not say.
 const defaultProcesses = 256
 
 const (
@@ -182,7 +181,6 @@ func (t *task) count() {
 	}
 }
 
-// tree lists the living descendants.
 func (t *task) tree() []proc.Process {
 	all, err := t.reader.Scan()
 	if err != nil {

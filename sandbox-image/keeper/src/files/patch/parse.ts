@@ -2,7 +2,6 @@ import { KeeperError } from '../../base/failure.ts';
 import type { BytePath } from '../../snapshot/index.ts';
 import { patchBounds } from '@agentfleet/protocol/keeper';
 
-/** The lines of a diff, with their numbers from 1. */
 class DiffLines {
   readonly #lines: readonly string[];
   #at = 0;
@@ -13,7 +12,6 @@ class DiffLines {
     this.#lines = lines;
   }
 
-  /** Number of the next line. */
   get number(): number {
     return this.#at + 1;
   }
@@ -52,7 +50,6 @@ export interface Section {
   readonly hunks: readonly Hunk[];
 }
 
-/** A refusal of the diff itself. */
 function badDiff(line: number, why: string): KeeperError {
   return new KeeperError('AF_PATCH_INVALID', `line ${line} of the diff: ${why}`);
 }
