@@ -67,6 +67,7 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
     { roots: config.roots.map((root) => root.path), scratch: config.scratch },
     { bytes: config.quotaBytes ?? Number.POSITIVE_INFINITY, entries: config.quotaEntries },
     clock,
+    options.logger,
   );
   const network = new NetworkProbe({
     targets: config.network.targets,

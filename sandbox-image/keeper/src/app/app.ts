@@ -1,8 +1,8 @@
+import { epochOf } from '../http/bodies.ts';
 import type { IncomingMessage, Server } from 'node:http';
 import { BlockList, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
-import { epochHeader } from '@agentfleet/protocol/keeper';
+import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import { KeeperError, asKeeperError } from '../base/failure.ts';
 import type { Keeper, KeeperParts } from '../keeper/keeper.ts';
 import { errorFields } from '@agentfleet/protocol/log';
@@ -123,7 +123,7 @@ function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
   // Before the body is read: unauthenticated callers get no memory.
   api.addHook('onRequest', async (request) => {
     await keeper.authenticate(request.headers.authorization);
-    const epoch = headerOf(request, epochHeader);
+    const epoch = epochOf(request);
     request.epoch = request.method === 'GET' ? keeper.parts.fence.check(epoch) : await keeper.admit(epoch);
   });
   traced(api, keeper);
@@ -160,11 +160,6 @@ function traced(api: FastifyInstance, { parts: { clock, spans } }: Keeper): void
     if (span !== undefined) spans.record(span);
     done();
   });
-}
-
-function headerOf(request: FastifyRequest, name: string): string | undefined {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value[0] : value;
 }
 
 /** Refusals quote lines of files: they are answers, too. */

@@ -72,7 +72,6 @@ interface AdoptionsOptions {
   readonly storeDir: string;
   readonly log: EventLog;
   readonly snapshots: Snapshots;
-  /** Bytes that the store may grow by. */
   readonly freeBytes: () => Promise<number>;
 }
 

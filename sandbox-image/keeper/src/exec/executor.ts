@@ -15,7 +15,6 @@ import { planExec, type ExecDefaults, type ExecPlan } from './plan.ts';
 import type { OutputRoom, StoreReserve } from './outputRoom.ts';
 import type { Quota } from './quota.ts';
 
-/** A command that runs, before and after its journal exists. */
 interface Running {
   readonly command: Command;
   readonly journal: Promise<Journal>;
@@ -240,7 +239,8 @@ export class Executor {
     const watching = new AbortController();
     command.start(journal, this.#options.room.spill(command.id, command.plan.spillBytes));
     const over = (): void => command.kill('QuotaExceeded');
-    const watch = command.plan.access === 'Read' ? null : this.#options.quota.watch(over, watching.signal).catch(this.#unmeasured);
+    const watch =
+      command.plan.access === 'Read' ? null : this.#options.quota.watch(over, watching.signal).catch(this.#options.quota.unmeasured);
     const facts = await command.ended;
     watching.abort();
     if (facts.interrupted !== undefined) await this.#quiesce();
@@ -260,12 +260,8 @@ export class Executor {
     log.append('ExecEnded', { execId: command.id, ...reported, ...lostEvents, ...kept });
     room.ended(command.id, summary.bytes);
     this.#options.onEnded(facts);
-    if (command.plan.access === 'Write') quota.measureSoon(this.#unmeasured);
+    if (command.plan.access === 'Write') quota.measureSoon();
   }
-
-  readonly #unmeasured = (error: unknown): void => {
-    this.#options.logger.error('the roots could not be measured', errorFields(error));
-  };
 
   /**
    * A runner that lost the link kills its commands at once. Followers get the end soon; the gate stays shut until a

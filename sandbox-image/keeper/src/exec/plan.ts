@@ -20,9 +20,7 @@ export interface ExecDefaults {
 /** A request with all defaults filled in: it is sent, recorded and compared. */
 export interface ExecPlan {
   readonly frame: ExecFrame | RunFrame;
-  /** The access of the command; at most one with `Write` runs at a time. */
   readonly access: 'Write' | 'Read' | 'Scratch';
-  /** Whether its input stays open while it runs. */
   readonly interactive: boolean;
   readonly stdin: Buffer;
   /** Output over the limit of the events that files may hold. */

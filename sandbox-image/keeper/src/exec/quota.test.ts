@@ -1,3 +1,4 @@
+import { createLog } from '@agentfleet/protocol/log';
 import { link, mkdir, mkdtemp, open, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
@@ -50,7 +51,8 @@ describe('the measured usage', () => {
 
 describe('the quota', () => {
   const refusal = (entries = 100): Promise<unknown> => {
-    const quota = new Quota({ roots: [dir], scratch: [] }, { bytes: 8 * mebibyte, entries }, systemClock);
+    const logger = createLog('error', () => undefined, Date.now);
+    const quota = new Quota({ roots: [dir], scratch: [] }, { bytes: 8 * mebibyte, entries }, systemClock, logger);
     return quota.measure().then(() => quota.assertWithin());
   };
 

@@ -1,7 +1,8 @@
 import { lstat, opendir } from 'node:fs/promises';
+import { type Log, errorFields } from '@agentfleet/protocol/log';
 import type { Clock } from '../base/clock.ts';
-import { errnoOf, KeeperError } from '../base/failure.ts';
-import { bytesOf, sysPath, weightOf, type BytePath } from '../snapshot/index.ts';
+import { KeeperError, errnoOf } from '../base/failure.ts';
+import { type BytePath, bytesOf, sysPath, weightOf } from '../snapshot/index.ts';
 
 export interface Usage {
   /** Bytes that a snapshot has to read: of a sparse file its length. */
@@ -101,11 +102,19 @@ export class Quota {
   readonly #scratch: readonly string[];
   readonly #limits: UsageLimits;
   readonly #clock: Clock;
+  /** Reports that the roots could not be measured. */
+  readonly unmeasured: (error: unknown) => void;
   #usage: Usage = { bytes: 0, diskBytes: 0, entries: 0 };
   #pending: Promise<void> | null = null;
 
   /** `scratch`: counted only while a command runs. No restore clears it, so the next command must be admitted to clear it. */
-  constructor(folders: { readonly roots: readonly string[]; readonly scratch: readonly string[] }, limits: UsageLimits, clock: Clock) {
+  constructor(
+    folders: { readonly roots: readonly string[]; readonly scratch: readonly string[] },
+    limits: UsageLimits,
+    clock: Clock,
+    logger: Log,
+  ) {
+    this.unmeasured = (error) => logger.error('the roots could not be measured', errorFields(error));
     this.#roots = folders.roots;
     this.#scratch = folders.scratch;
     this.#limits = limits;
@@ -126,9 +135,9 @@ export class Quota {
   }
 
   /** Measures in the background; the caller next waits for it. */
-  measureSoon(onError: (error: unknown) => void): void {
+  measureSoon(): void {
     this.#pending ??= this.measure()
-      .catch(onError)
+      .catch(this.unmeasured)
       .finally(() => {
         this.#pending = null;
       });

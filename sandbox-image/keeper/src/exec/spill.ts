@@ -13,7 +13,6 @@ const keptCommands = 8;
 interface SpillOptions {
   readonly execId: string;
   readonly maxBytes: number;
-  /** Bytes that the store has for it. */
   readonly room: () => Promise<number>;
 }
 

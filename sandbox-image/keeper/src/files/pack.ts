@@ -36,7 +36,6 @@ function headerBlocks(entry: TarEntry): Buffer {
   return Buffer.concat(blocks);
 }
 
-/** Returns the padding after a content so that the next header begins on a block. */
 function padding(size: number): Buffer {
   return Buffer.alloc((blockBytes - (size % blockBytes)) % blockBytes);
 }
@@ -178,7 +177,6 @@ async function openOrNull(path: BytePath): Promise<FileHandle | null> {
   }
 }
 
-/** Returns the bytes of an entry's content; null for an entry that is left out. */
 async function sizeOf({ path, kind }: Walked, linked: Set<string>): Promise<number | null> {
   if (kind === 'other') return null;
   if (kind !== 'file') return 0;

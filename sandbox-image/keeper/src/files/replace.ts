@@ -151,7 +151,6 @@ function cut(content: Buffer, from: number, last: number) {
 
 interface AstEditRules extends Omit<WriteOptions, 'mode'> {
   readonly parser: SyntaxParser;
-  /** Lets so many bytes in. @throws KeeperError */
   readonly admit: (bytes: number) => Promise<void>;
 }
 

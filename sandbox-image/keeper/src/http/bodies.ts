@@ -1,6 +1,7 @@
+import type { IncomingMessage } from 'node:http';
+import { type Redaction, type RedactionCounts, epochHeader, redactedHeader } from '@agentfleet/protocol/keeper';
 import { buffer } from 'node:stream/consumers';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Redaction, type RedactionCounts, redactedHeader } from '@agentfleet/protocol/keeper';
 import type { Redacting } from '@agentfleet/protocol/redact';
 import type { OpenedFile } from '../files/index.ts';
 import type { Keeper } from '../keeper/keeper.ts';
@@ -94,6 +95,12 @@ async function* untilAborted(lines: AsyncIterable<Buffer>, signal: AbortSignal):
   } catch (error) {
     if (!signal.aborted) throw error;
   }
+}
+
+/** The epoch header of a request, unparsed. */
+export function epochOf({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined {
+  const value = headers[epochHeader];
+  return Array.isArray(value) ? value[0] : value;
 }
 
 /** The body of a request as a stream. @throws KeeperError `AF_INVALID` when its media type is another */

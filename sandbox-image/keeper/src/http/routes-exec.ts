@@ -1,9 +1,9 @@
+import { epochOf, sendLines, streamOf, wholeOf } from './bodies.ts';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { follow, waitForEnd } from '../exec/index.ts';
 import type { Keeper } from '../keeper/keeper.ts';
-import { sendLines, streamOf, wholeOf } from './bodies.ts';
 import { type Validators, sequenceOf } from './validation.ts';
-import { type ExecWaited, type StdinTaken, egressUpgrade, epochHeader, execBounds } from '@agentfleet/protocol/keeper';
+import { type ExecWaited, type StdinTaken, egressUpgrade, execBounds } from '@agentfleet/protocol/keeper';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { KeeperError, asKeeperError } from '../base/failure.ts';
@@ -94,8 +94,7 @@ async function upgrade(keeper: Keeper, request: IncomingMessage, socket: Duplex,
   }
   if (request.headers.upgrade !== egressUpgrade) throw new KeeperError('AF_INVALID', `the upgrade is not ${egressUpgrade}`);
   await keeper.authenticate(request.headers.authorization);
-  const header = request.headers[epochHeader];
-  const epoch = await keeper.admit(Array.isArray(header) ? header[0] : header);
+  const epoch = await keeper.admit(epochOf(request));
   if (head.length > 0) throw new KeeperError('AF_INVALID', 'bytes came before the answer; wait for it');
   await egress.admit();
   fence.assert(epoch);

@@ -48,7 +48,6 @@ import { holdUntilRead, noteRaw, redacted, sendRedacted, streamOf } from './bodi
 import type { Validators } from './validation.ts';
 import { answered, applyPatch, parsePatch } from '../files/patch/index.ts';
 import { bytesOf, weightOf } from '../snapshot/index.ts';
-import { errorFields } from '@agentfleet/protocol/log';
 import { hideKeyLines } from '@agentfleet/protocol/redact';
 
 export function fileRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
@@ -228,12 +227,11 @@ async function getTree(keeper: Keeper, request: FastifyRequest, reply: FastifyRe
 }
 
 async function putTree(keeper: Keeper, request: FastifyRequest, validators: Validators): Promise<TreeWritten> {
-  const { gate, log, logger, metrics, quota, transfers } = keeper.parts;
+  const { gate, log, metrics, quota, transfers } = keeper.parts;
   const { path } = validators.tree(request.query);
   const tar = streamOf(request, 'application/x-tar');
   const held = gate.exclusive({ kind: 'tree import', name: path });
   const release = transfers.begin(request.epoch, held, () => tar.destroy());
-  const measure = (): void => quota.measureSoon((error) => logger.error('the roots could not be measured', errorFields(error)));
   let writer: TreeWriter | undefined;
   try {
     const folder = await resolveFolder(keeper.roots, path);
@@ -249,7 +247,7 @@ async function putTree(keeper: Keeper, request: FastifyRequest, validators: Vali
     throw withCounts(failure, writer?.counts);
   } finally {
     release();
-    measure();
+    quota.measureSoon();
   }
 }
 

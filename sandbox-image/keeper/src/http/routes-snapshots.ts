@@ -13,7 +13,6 @@ import { externalEffects } from '../durable/snapshots.ts';
 import { KeeperError, asKeeperError, messageOf } from '../base/failure.ts';
 import type { Holder, Release } from '../base/gate.ts';
 import type { Keeper } from '../keeper/keeper.ts';
-import { errorFields } from '@agentfleet/protocol/log';
 import { hideKeyLines } from '@agentfleet/protocol/redact';
 import { CURRENT, manifestText } from '../snapshot/index.ts';
 import { holdUntilRead, noteRaw, redacted, streamOf, wholeOf } from './bodies.ts';
@@ -107,7 +106,7 @@ async function takeOrFree({ parts: { reserve, room, snapshots } }: Keeper, label
 }
 
 export async function restore(keeper: Keeper, epoch: number, id: string): Promise<RestoreReport> {
-  const { fence, log, logger, metrics, quota, sessions, snapshots } = keeper.parts;
+  const { fence, log, metrics, quota, sessions, snapshots } = keeper.parts;
   const release = unchanged(keeper, { kind: 'restore', name: id });
   try {
     fence.assert(epoch);
@@ -127,7 +126,7 @@ export async function restore(keeper: Keeper, epoch: number, id: string): Promis
     throw error;
   } finally {
     release();
-    quota.measureSoon((error) => logger.error('the roots could not be measured', errorFields(error)));
+    quota.measureSoon();
   }
 }
 

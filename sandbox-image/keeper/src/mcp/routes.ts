@@ -1,4 +1,5 @@
 import type * as Library from './library.ts';
+import { epochOf } from '../http/bodies.ts';
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import {
@@ -12,7 +13,6 @@ import {
   type PatchRequest,
   type ReplaceRequest,
   type SearchQuery,
-  epochHeader,
   mcpBounds,
   mcpPath,
   mcpTools,
@@ -46,8 +46,7 @@ export function mcpRoutes(app: FastifyInstance, keeper: Keeper): void {
     url: mcpPath,
     bodyLimit,
     handler: async (request, reply) => {
-      const header = request.headers[epochHeader];
-      const epoch = Array.isArray(header) ? header[0] : header;
+      const epoch = epochOf(request);
       const mcp = await facade();
       reply.hijack();
       const { method, url } = request;
@@ -233,7 +232,6 @@ interface McpExchange {
   readonly request: IncomingMessage & { method: string; url: string };
   readonly response: ServerResponse;
   readonly body: unknown;
-  /** The epoch header, unparsed. */
   readonly epoch: string | undefined;
 }
 

@@ -2,6 +2,8 @@ package files
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +27,30 @@ func openPlaces(root string) (*places, error) {
 func (p *places) close() {
 	p.closeDir()
 	unix.Close(p.root)
+}
+
+// each does step until it returns io.EOF as end, and returns the exit status of the verb. A failure at one path is reported, and the
+// next path tried; another end is a broken input.
+func each(verb, root string, errs io.Writer, step func(*places) (path string, failed, end error)) (code int) {
+	at, err := openPlaces(root)
+	if err != nil {
+		fmt.Fprintf(errs, "runner %s: %s: %v\n", verb, root, err)
+		return 1
+	}
+	defer at.close()
+	for {
+		path, failed, end := step(at)
+		switch {
+		case errors.Is(end, io.EOF):
+			return code
+		case end != nil:
+			fmt.Fprintln(errs, end)
+			return 1
+		case failed != nil:
+			code = 1
+			fmt.Fprintf(errs, "%q: %v\n", path, failed)
+		}
+	}
 }
 
 // find opens the directory of a path and returns its descriptor with the last component. The

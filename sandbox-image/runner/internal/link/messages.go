@@ -1,5 +1,7 @@
 package link
 
+import "time"
+
 // Exec starts one command. Env is complete: nothing is inherited.
 type Exec struct {
 	T                string            `json:"t"`
@@ -102,6 +104,14 @@ type Kill struct {
 	ID      string `json:"id"`
 	Reason  string `json:"reason"`
 	GraceMs *int64 `json:"graceMs,omitempty"`
+}
+
+// Grace is how long after TERM the tree is killed; own is that of the command, in milliseconds.
+func (k Kill) Grace(own int64) time.Duration {
+	if k.GraceMs != nil {
+		own = *k.GraceMs
+	}
+	return time.Duration(own) * time.Millisecond
 }
 
 // Exit ends the whole container with Code.

@@ -49,12 +49,9 @@ func activate(seat *seat, to *link.Conn, spec link.Run, keep bool) *active {
 
 // kill asks the supervisor to end the command; nil grace is the command's own.
 func (a *active) kill(reason string, grace *int64) {
-	ms := a.spec.GraceMs
-	if grace != nil {
-		ms = *grace
-	}
-	a.late.expect(time.Duration(ms) * time.Millisecond)
-	a.order(link.Kill{T: "kill", Reason: reason, GraceMs: grace}, nil)
+	k := link.Kill{T: "kill", Reason: reason, GraceMs: grace}
+	a.late.expect(k.Grace(a.spec.GraceMs))
+	a.order(k, nil)
 }
 
 func (a *active) interrupt() { a.order(link.ByID{T: "interrupt"}, nil) }

@@ -65,12 +65,8 @@ func (i *input) close() {
 }
 
 func (i *input) shut() {
-	if !i.closed {
-		i.closed = true
-		if err := i.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-			return
-		}
-	}
+	i.closed = true
+	_ = i.file.Close()
 }
 
 // resize sets the size of a terminal. @returns an errno name, empty when it is set

@@ -30,8 +30,6 @@ func (s *seat) order(frame any, body []byte) {
 	_ = s.control.Send(frame, body)
 }
 
-func (s *seat) close() { s.closeOurs() }
-
 // connect prepares the streams for a job. A terminal takes the place of the pipes.
 func (s *seat) connect(job *link.Exec) (*input, error) {
 	if job.Pty != nil {
@@ -88,7 +86,7 @@ func (s *seats) start() (*seat, error) {
 	pid, exited, err := s.reaper.spawn(files)
 	e.closeTheirs()
 	if err != nil {
-		e.closeOurs()
+		e.close()
 		return nil, err
 	}
 	return &seat{ends: e, control: link.NewConn(e.control), pid: pid, exited: exited, given: make(chan struct{})}, nil
@@ -130,13 +128,13 @@ func open() (*ends, error) {
 	e := &ends{}
 	if err := e.fill(); err != nil {
 		e.closeTheirs()
-		e.closeOurs()
+		e.close()
 		return nil, err
 	}
 	return e, nil
 }
 
-func (e *ends) closeOurs() {
+func (e *ends) close() {
 	for _, f := range []*os.File{e.control, e.stdout, e.stderr, e.stdin} {
 		if f != nil {
 			f.Close()

@@ -174,17 +174,21 @@ func (s *Server) dialForever() {
 
 // session serves one link; joined reports whether the keeper authenticated.
 func (s *Server) session() (joined bool, err error) {
-	roots, err := s.joinMounts()
-	if err != nil {
-		return false, err
+	var roots *overlay.Session
+	if s.mounts != nil {
+		if roots, err = s.mounts.Join(); err != nil {
+			return false, fmt.Errorf("mounts: %w", err)
+		}
+		defer roots.Close()
 	}
-	defer roots.close()
 	socket, err := link.Dial(s.path)
 	if err != nil {
 		return false, err
 	}
 	defer socket.Close()
-	roots.follow(s, socket)
+	if roots != nil {
+		go s.follow(roots, socket)
+	}
 	if err := socket.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
 		return false, err
 	}
@@ -297,40 +301,14 @@ func (s *Server) probe() link.Probe {
 	return p
 }
 
-// mounts keeps the roots of this container those that the keeper sees, for as long as a link lives.
-type mounts struct{ session *overlay.Session }
-
-// joinMounts mounts the roots before the runner dials the keeper.
-func (s *Server) joinMounts() (mounts, error) {
-	if s.mounts == nil {
-		return mounts{}, nil
-	}
-	session, err := s.mounts.Join()
-	if err != nil {
-		return mounts{}, fmt.Errorf("mounts: %w", err)
-	}
-	return mounts{session}, nil
-}
-
-// follow ends the link when it cannot follow: no command may run on roots that the keeper does not see.
-func (m mounts) follow(s *Server, link io.Closer) {
-	if m.session == nil {
-		return
-	}
-	go func() {
-		// The waiting supervisor has its rules on the roots as they were, and an open shell its folder in them.
-		err := m.session.Follow(func() {
-			s.killAll("LayersSwitched")
-			s.seats.drop()
-			go s.seats.refill()
-		})
-		fmt.Fprintln(os.Stderr, "runner: mounts:", err)
-		link.Close()
-	}()
-}
-
-func (m mounts) close() {
-	if m.session != nil {
-		m.session.Close()
-	}
+// follow keeps the roots of this container those that the keeper sees, and ends the link when it cannot.
+func (s *Server) follow(roots *overlay.Session, link io.Closer) {
+	// The waiting supervisor has its rules on the roots as they were, and an open shell its folder in them.
+	err := roots.Follow(func() {
+		s.killAll("LayersSwitched")
+		s.seats.drop()
+		go s.seats.refill()
+	})
+	fmt.Fprintln(os.Stderr, "runner: mounts:", err)
+	link.Close()
 }

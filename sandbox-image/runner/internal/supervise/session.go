@@ -104,11 +104,7 @@ func (s *session) obey(f link.Frame, ok bool) {
 		if s.reason == nil && !s.timedOut {
 			s.reason = &k.Reason
 		}
-		grace := s.run.GraceMs
-		if k.GraceMs != nil {
-			grace = *k.GraceMs
-		}
-		s.ask(time.Duration(grace) * time.Millisecond)
+		s.ask(k.Grace(s.run.GraceMs))
 	case f.T == "interrupt" && s.run != nil:
 		s.interrupt()
 	}

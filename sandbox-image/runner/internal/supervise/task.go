@@ -80,11 +80,7 @@ func (t *task) loop(children <-chan os.Signal, kills <-chan link.Kill) {
 				t.signalTree(unix.SIGINT)
 				continue
 			}
-			grace := t.job.GraceMs
-			if k.GraceMs != nil {
-				grace = *k.GraceMs
-			}
-			t.kill(k.Reason, time.Duration(grace)*time.Millisecond)
+			t.kill(k.Reason, k.Grace(t.job.GraceMs))
 		case <-t.grace.C:
 			t.beginKilling()
 		case <-t.watch.C:

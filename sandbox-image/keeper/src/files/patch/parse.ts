@@ -16,12 +16,10 @@ class DiffLines {
     return this.#at + 1;
   }
 
-  /** The next line; null at the end. */
   peek(): string | null {
     return this.#lines[this.#at] ?? null;
   }
 
-  /** Takes the next line; empty at the end. */
   take(): string {
     const line = this.#lines[this.#at] ?? '';
     this.#at += 1;

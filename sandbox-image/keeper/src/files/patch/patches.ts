@@ -167,11 +167,9 @@ interface PatchRules {
   /** Lets so many bytes and new paths in. @throws KeeperError */
   readonly admit: (bytes: number, paths: readonly string[]) => Promise<void>;
   readonly checkSyntax: SyntaxCheck;
-  /** Reports whether time is left for checking one more file. */
   readonly timeIsLeft: () => boolean;
   /** Throws when the caller may not write any more. */
   readonly assertMayWrite: () => void;
-  /** Puts a phase on disk, in the event log. */
   readonly record: (body: Readonly<Record<string, unknown>>) => Promise<void>;
 }
 

@@ -6,7 +6,6 @@ import type { SyntaxParser } from './parser.ts';
 
 interface Edited {
   readonly path: string;
-  /** Null for a new file. */
   readonly before: Buffer | null;
   readonly after: Buffer;
 }

@@ -106,7 +106,6 @@ export class Staging {
     return staged;
   }
 
-  /** A free name in the staging directory of a root. */
   name(root: BytePath): BytePath {
     const fd = this.#open.get(root);
     if (fd === undefined) throw new Error(`no staging directory in ${root}`);

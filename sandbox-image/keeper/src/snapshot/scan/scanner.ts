@@ -55,7 +55,6 @@ const RACY_MS = 20;
 interface Frame {
   readonly node: TreeNode;
   next: number;
-  /** The directory's mode was widened for the visit. */
   readonly widened: boolean;
   /** Names below at which something can have changed; null: anywhere. */
   readonly below: Below | null;
