@@ -63,10 +63,7 @@ export interface Walked {
   readonly kind: 'file' | 'folder' | 'link' | 'other';
 }
 
-interface WalkCounts {
-  /** Folders that are closed to us. */
-  unreadable: number;
-}
+type WalkCounts = { unreadable: number };
 
 /**
  * Yields all entries below a real folder, folder by folder, each sorted by the bytes of its names. Entries that vanish
