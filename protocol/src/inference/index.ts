@@ -63,7 +63,7 @@ export {
   ItemId,
   RequestId,
 } from './errors.ts';
-export { actFeatures, docTestDelta } from './extract.ts';
+export { actFeatures, changedText, docTestDelta } from './extract.ts';
 export * from './features.ts';
 export * from './generate.ts';
 export * from './replay.ts';

@@ -219,7 +219,7 @@ function falls({ energies, probabilities }: Calibration): boolean {
 }
 
 /** So many points of a curve, the first and the last among them. */
-function knotsOf({ energies, probabilities }: Calibration): HeadCalibration['knots'] {
+export function knotsOf({ energies, probabilities }: Calibration): HeadCalibration['knots'] {
   const count = Math.min(maxKnots, energies.length);
   const at = Array.from({ length: count }, (_, step) => Math.round((step * (energies.length - 1)) / Math.max(1, count - 1)));
   return at.map((place) => ({ energy: energies[place] as number, probability: probabilities[place] as number }));
