@@ -68,7 +68,8 @@ export function readChange({ edits = [], files = {}, script }: ChangeFile, tree:
   return { files: changes, ...(script === undefined ? {} : { script }) };
 }
 
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+/** A word of a shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** Returns a shell script that makes a change; any content survives, because it is written in base 64. */
 export function scriptOf({ files, script }: Change): string {
