@@ -13,7 +13,7 @@ import { brokenNodesOf, openFirstGate, type FirstGate, type FirstWord } from '@a
 import { normalisedHash } from '@agentfleet/eval/stats';
 import { actFeatures, type EnergyHead, type Features, type JudgedAct } from '@agentfleet/protocol/inference';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
-import { loadPolicy, type Policy } from '../../inference-image/src/engines/policy/index.ts';
+import { loadPolicy, type Policy } from '../../inference-image/src/engines/policy/policy.ts';
 import { train as trainPolicy } from '../policy/train.ts';
 import { foldsOf, samplesOf } from '../policy/samples.ts';
 import { Random } from '../numeric/random.ts';

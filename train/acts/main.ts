@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { argv } from 'node:process';
 import { format } from 'prettier';
 import { readEnergyFile, type EnergyHeadFile } from '../../inference-image/src/models/energy/file.ts';
-import { loadEnergyModel } from '../../inference-image/src/models/energy/index.ts';
+import { loadEnergyModel } from '../../inference-image/src/models/energy/scorer.ts';
 import { manifestOf } from '../dataset/manifest.ts';
 import { refuseInvalid } from '../dataset/refuse.ts';
 import { allActs, type LabelledAct } from './data.ts';

@@ -1,4 +1,4 @@
-import type { EnergyScorer, EnergyWeights } from '../../inference-image/src/models/energy/index.ts';
+import type { EnergyScorer, EnergyWeights } from '../../inference-image/src/models/energy/scorer.ts';
 import { contentEnergy, executedEnergy } from '../../inference-image/src/models/energy/scorer.ts';
 import type { EnergyHeadFile } from '../../inference-image/src/models/energy/file.ts';
 import { auc, brier, mean, type Scored } from '@agentfleet/protocol/stats';

@@ -1,6 +1,6 @@
 import { format } from 'prettier';
 import { energyFormat, type EnergyFile, type EnergyHeadFile } from '../../inference-image/src/models/energy/file.ts';
-import { loadEnergyModel } from '../../inference-image/src/models/energy/index.ts';
+import { loadEnergyModel } from '../../inference-image/src/models/energy/scorer.ts';
 import type { DataSet } from '../data/generate.ts';
 import { fitEnergy } from './fit.ts';
 import { groupsOf } from './items.ts';

@@ -1,5 +1,5 @@
 import { auc, bootstrap, ece, mean, pairedDifference, scoredInterval, seeded, type Interval, type Scored } from '@agentfleet/eval/stats';
-import type { EnergyScorer } from '../../inference-image/src/models/energy/index.ts';
+import type { EnergyScorer } from '../../inference-image/src/models/energy/scorer.ts';
 import type { Group, Item } from '../energy/items.ts';
 import { defaultWeights, scoreBefore } from '../energy/measure.ts';
 

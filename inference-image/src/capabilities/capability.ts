@@ -3,7 +3,7 @@ import { routes, type Capability, type InferenceInfo } from '@agentfleet/protoco
 import type { Ability, Exchanges, ServedEngine } from '../base/served.ts';
 import { InferenceError } from '../base/failure.ts';
 import type { InferenceMetrics } from '../base/metrics.ts';
-import { BatchQueue } from '../queue/index.ts';
+import { BatchQueue } from '../queue/batchQueue.ts';
 import { compileAnswer, compileRequest } from './schema.ts';
 
 type Request<C extends Capability> = Exchanges[C]['request'];

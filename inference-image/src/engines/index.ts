@@ -7,9 +7,9 @@ import type { Config, LlamaConfig, VllmConfig } from '../base/config.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { createBuiltin, weightsFolder } from './builtin/index.ts';
 import { codeDigest, alone, generating, type ServedEngine } from '../base/served.ts';
-import { createLlamaEngine, llamaWeights } from './llama/index.ts';
-import { readRecords, ReplayEngine } from './replay/index.ts';
-import { createVllmEngine } from './vllm/index.ts';
+import { createLlamaEngine, llamaWeights } from './llama/engine.ts';
+import { readRecords, ReplayEngine } from './replay/replay.ts';
+import { createVllmEngine } from './vllm/engine.ts';
 import { bundledGrammars, Grammars, installedGrammars, SynthEngine } from './synth/index.ts';
 
 type EngineOptions = Pick<Config, 'engine' | 'grammars'>;

@@ -1,4 +1,3 @@
-// inference-image, engines/synth: languages of the search for edits, by file name. May import base, gpu, models and protocol.
 import { extname } from 'node:path/posix';
 import { javascript, typescript } from './javascript/index.ts';
 import type { Language } from './language/language.ts';

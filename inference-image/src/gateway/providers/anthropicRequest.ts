@@ -8,7 +8,7 @@ import type {
   ToolChoice,
 } from '@anthropic-ai/sdk/resources/messages';
 import type { WireMessage, WireTool, WireToolCall } from '@agentfleet/protocol/chat';
-import { isAnthropicState } from './anthropicState.ts';
+import { isAnthropicState } from './anthropicAnswer.ts';
 import type { Ask } from './provider.ts';
 
 type Content = WireMessage['content'];

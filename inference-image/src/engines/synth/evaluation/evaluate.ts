@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { spectrumFromRuns, type Localisation, generateBounds, type Candidate, type GenerateRequest } from '@agentfleet/protocol/inference';
 import type { Generated } from '../../../base/engine.ts';
@@ -51,9 +51,9 @@ interface Answer {
  * The cases of a folder, by name: `<name>.<ending>`, `<name>_test.<ending>`, and `answers.json`,
  * which the engine never sees.
  */
-export async function readCases(folder: string, files: readonly string[]): Promise<readonly Case[]> {
+export async function readCases(folder: string, ending: RegExp): Promise<readonly Case[]> {
   const answers = JSON.parse(await readFile(join(folder, 'answers.json'), 'utf8')) as Readonly<Record<string, Answer>>;
-  const subjects = files.filter((file) => !/_test\.\w+$/.test(file)).sort();
+  const subjects = (await readdir(folder)).filter((file) => ending.test(file) && !/_test\.\w+$/.test(file)).sort();
   return Promise.all(subjects.map((path) => readCase(folder, path, answers)));
 }
 

@@ -1,4 +1,3 @@
-// inference-image, engines/synth/language: parsed file with queries for operators. May import base, gpu, models and protocol.
 import type { SyntaxNode } from './syntax.ts';
 
 /** A name that can be read at a place. */

@@ -1,4 +1,3 @@
-// inference-image, engines/synth/language: grammars, parsers and syntax trees. May import base, gpu, models and protocol.
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
