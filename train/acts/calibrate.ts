@@ -3,9 +3,8 @@ import { knotsOf, type Calibration } from '../../inference-image/src/models/ener
 import { probability, type EnergyScorer } from '../../inference-image/src/models/energy/scorer.ts';
 import { defaultWeights } from '../energy/measure.ts';
 import { certain, isotonic } from '../numeric/metrics.ts';
-import type { LabelledAct } from './data.ts';
+import { onePerProblem, type LabelledAct } from './data.ts';
 import type { Judged } from './folds.ts';
-import { onePerProblem } from './problems.ts';
 
 /** An act with the probability of a curve that never saw its problem. */
 export interface Believed extends Judged {

@@ -20,7 +20,6 @@ import { Random } from '../numeric/random.ts';
 import { embedded } from './embedded.ts';
 import { hiddenIn, oracleActs } from './oracles.ts';
 import { pairedCommands, pairedFiles } from './pairs.ts';
-import { onePerProblem } from './problems.ts';
 import { recordedActs as recordings, type RecordedAct } from './recorded.ts';
 
 /** A labelled act: of the development half of a pack, a filled template, or of a recorded conversation. */
@@ -43,6 +42,12 @@ export interface LabelledAct {
   readonly embedded?: boolean;
   /** Answer of gate 1 about it. */
   readonly first: FirstWord;
+}
+
+/** Acts that are measured and calibrated on: all of the pack, one filling of each template. */
+export function onePerProblem<T extends { readonly act: { readonly problem: string } }>(all: readonly T[]): readonly T[] {
+  const seen = new Set<string>();
+  return all.filter(({ act: { problem } }) => !seen.has(problem) && seen.add(problem));
 }
 
 /** Packs, whose development halves are for work; their sealed halves are never read here. */

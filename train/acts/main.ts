@@ -61,7 +61,7 @@ const examples = examplesOfActs(acts, seed);
 refuseInvalid(examples);
 const manifest = manifestOf(examples, seed);
 say(`${acts.length} acts, ${manifest.digest}`);
-const trained = trainActs(acts, { Code: 0.7, Shell: 1.2, Editor: 0.6 }, seed, argv.includes('--parts'));
+const trained = trainActs(acts, seed, argv.includes('--parts'));
 say(JSON.stringify(trained.figures));
 const about = {
   artifact: 'features-v3',

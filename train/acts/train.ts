@@ -1,11 +1,11 @@
-import { featureSet, type EnergyHead } from '@agentfleet/protocol/inference';
+import { featureSet } from '@agentfleet/protocol/inference';
 import { energyFormat, type EnergyFile, type EnergyHeadFile, type HeadWorth } from '../../inference-image/src/models/energy/file.ts';
+import { defaultWeights } from '../energy/measure.ts';
 import { Random } from '../numeric/random.ts';
 import { crossProbabilities, curveOf, rounded, worthOf, type Believed } from './calibrate.ts';
-import type { LabelledAct } from './data.ts';
+import { onePerProblem, type LabelledAct } from './data.ts';
 import { chosen, fitActs, temperatureOf, type ActFit } from './fit.ts';
 import { crossEnergies, type Judged } from './folds.ts';
-import { onePerProblem } from './problems.ts';
 import { countGate, searchThresholds, type GateCount, type Thresholds } from './thresholds.ts';
 
 export const actHeads = ['Shell', 'Editor'] as const;
@@ -25,7 +25,6 @@ interface TrainedHead {
 
 const gateAt = (believed: readonly Believed[], thresholds: Thresholds): GateCount => countGate(believed, () => thresholds);
 
-/** Returns the figures that a head reports of its worth. */
 function reportedWorth({ samples, auc, ece, brier }: ReturnType<typeof worthOf>): Pick<HeadWorth, 'samples' | 'auc' | 'ece' | 'brier'> {
   const [a, e, b] = [auc, ece, brier].map(({ value }) => Number(value.toFixed(4))) as [number, number, number];
   return { samples, auc: a, ece: e, brier: b };
@@ -74,7 +73,7 @@ export function believedOf(
   return { believed: onePerProblem(crossProbabilities(cooled)), cooled, temperature };
 }
 
-function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, seed: number, parts: boolean): TrainedHead {
+function trainHead(all: readonly LabelledAct[], name: ActHead, seed: number, parts: boolean): TrainedHead {
   const acts = learnedBy(name, all);
   const { believed, cooled, temperature } = believedOf(all, name, seed);
   const pack = fromPack(believed);
@@ -91,7 +90,7 @@ function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, s
       prior: {},
       executed: {},
       ran: 0,
-      lambdas: { lambda: 1, head: lambda },
+      lambdas: { lambda: 1, head: defaultWeights.heads[name] },
       calibration: { before: curveOf(onePerProblem(cooled)), after: null },
       worth: { ...reportedWorth(worthOf(believed, seed)), ...thresholds },
       about:
@@ -117,14 +116,9 @@ interface TrainedActs {
 }
 
 /** Trains the heads that judge commands and files by the harm that they may do. */
-export function trainActs(
-  acts: readonly LabelledAct[],
-  lambdas: Readonly<Record<EnergyHead, number>>,
-  seed: number,
-  parts: boolean,
-): TrainedActs {
-  const shell = trainHead(acts, 'Shell', lambdas.Shell, seed, parts);
-  const editor = trainHead(acts, 'Editor', lambdas.Editor, seed, parts);
+export function trainActs(acts: readonly LabelledAct[], seed: number, parts: boolean): TrainedActs {
+  const shell = trainHead(acts, 'Shell', seed, parts);
+  const editor = trainHead(acts, 'Editor', seed, parts);
   return { heads: { Shell: shell.head, Editor: editor.head }, figures: { Shell: shell.figures, Editor: editor.figures } };
 }
 

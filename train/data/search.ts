@@ -59,7 +59,6 @@ export async function explore(problem: Problem, source: string, expected: readon
   return search.states;
 }
 
-/** Facts about a tree before its candidates are tried. */
 interface Tree {
   readonly source: string;
   /** Of the visible tests. */

@@ -47,7 +47,6 @@ function codeRows({ items, parts }: CodeFigures): readonly string[] {
   );
 }
 
-/** The tables of energies, as they stand in docs/benchmarks.md. */
 function tablesOf(code: CodeFigures, heads: Readonly<Record<string, ActHeadFigures>>): string {
   const { tries, millisOf8 } = code;
   const head = '| Head | Part | On | Acts | AUC | ECE |\n|---|---|---|---|---|---|';

@@ -25,7 +25,6 @@ import { groupsOf, unexecuted, type Group, type Item } from '../energy/items.ts'
 
 const seed = 20_261_121;
 const folds = 5;
-const options = { seed, epochs: 14, rate: 0.003, decay: 0.01, head: 0.7, rightWeight: 8 };
 
 interface Bug extends Group {
   readonly language: string;
@@ -83,7 +82,7 @@ const early = ({ item }: Item): ScoreItem => ({ ...item, features: unexecuted(it
 
 function fitted(groups: readonly Group[], view: View, epochs: number): EnergyHeadFile {
   const seen = groups.map((group) => ({ ...group, items: group.items.map((one) => ({ ...one, item: view(one.item) })) }));
-  return { ...fitEnergy(seen, { ...options, epochs }), calibration: { before: null, after: null }, about: '' };
+  return { ...fitEnergy(seen, { seed, epochs, head: 0.7 }), calibration: { before: null, after: null }, about: '' };
 }
 
 /** Energies of each bug by a head that was fitted without its fold. */
@@ -112,7 +111,7 @@ const planted = groupsOf(data.subjects, 'train');
 const { heads } = readEnergyFile(await readFile(join(import.meta.dirname, '../../inference-image/weights/energy-features-v3.json'))).file;
 const bugs = await devBugs();
 const share = ({ item }: Item): number => Math.log((item.features.proposalShare ?? 0) + 1e-4);
-const onPlanted = fitted(planted, dense, options.epochs);
+const onPlanted = fitted(planted, dense, 14);
 console.log(`${bugs.length} bugs\n\n| Order before the act | Python | JavaScript |\n|---|---|---|`);
 console.log(row("Synth's own", bugs, (_, __, { item }) => item.features.rank ?? 0));
 console.log(row('committed energy', bugs, (_, __, one) => contentEnergy(heads.Code, early(one))));

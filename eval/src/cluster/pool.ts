@@ -23,7 +23,6 @@ const pollMs = 500;
 /** Time for which a task that is being deleted is awaited, ms; its worker stops first, and its sandbox goes. */
 const removalMs = 600_000;
 
-/** Makes, follows and removes AgentTasks. */
 class AgentTasks {
   readonly #place: ClusterPlace;
   readonly #client: ResourceClient<AgentTask>;
@@ -181,15 +180,12 @@ function patchOf({ metadata, status }: AgentTask): string {
   return patch;
 }
 
-/** Judges in the cluster: a second AgentTask without an agent writes the changes and runs the hidden check in a fresh sandbox. */
-
 /** Length of one argument of a set-up step, and their number; see `spec.setup` of an AgentTask. */
 const chunk = 8000;
 const mostChunks = 60;
 /** Enough for set-up and one run of the check, and not for a repair: an expert must not pass it instead. */
 const bounds = { toolCalls: 12, wallSeconds: 600 } as const;
 
-/** A shell script that applies a patch and lays out hidden files. */
 function layingOut({ hidden }: Pick<PackTask, 'hidden'>, patch: string): string {
   const encoded = Buffer.from(patch).toString('base64');
   const applying = patch.trim() === '' ? '' : `base64 -d <<'END' | git apply --whitespace=nowarn -p1 -\n${encoded}\nEND\n`;

@@ -18,7 +18,6 @@ import {
   type TaskFile,
 } from './types.ts';
 
-/** Suffix of the sources of a language. */
 const suffixes: Readonly<Record<string, string>> = { python: '.py', javascript: '.js', typescript: '.ts', shell: '.sh', text: '' };
 
 /** The file that an edit names, or the only one there is. */
@@ -46,8 +45,6 @@ export function applyEdits(files: Tree, edits: readonly Edit[], language: string
   }
   return result;
 }
-
-/** Changes of a workspace: from edits to files, from two trees to their difference, from files to a script that writes them. */
 
 /** Returns the changes from one tree to the other. */
 export function changesBetween(from: Tree, to: Tree): Changes {
@@ -111,7 +108,6 @@ function buildCheck(name: string, check: CheckFile | undefined, language: Langua
   return { command: check.command ?? [...(runner ?? []), ...Object.keys(files)], timeoutSeconds, files, start };
 }
 
-/** Kind of a change by where it is made. */
 function kindOf(edits: readonly Edit[], files: Tree, language: Language): Kind {
   if (new Set(edits.map((edit) => editedPath(edit, files, language))).size > 1) return 'multi-file';
   return edits.length > 1 ? 'multi-edit' : 'single';

@@ -24,11 +24,8 @@ import { load, YAMLException } from 'js-yaml';
 import { buildTasks } from './build.ts';
 import { packageFiles, systemPackages, type PackageSource } from './packages.ts';
 
-/** Reads a pack of issues: `instances.jsonl` in the instance format of SWE-bench, and the repositories that it names. */
-
 const timeoutSeconds = 60;
 
-/** Text files below a folder. */
 async function treeOf(folder: string): Promise<Tree> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((cause: unknown) => {
     throw new PackError(`names sources that are not in ${folder}; put them there`, { cause });

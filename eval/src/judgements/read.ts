@@ -155,8 +155,6 @@ export function proposalText(proposal: Proposal): string {
   return proposal.tool === 'ExecCode' ? proposal.argv.join(' ') : `${proposal.path}\n${proposal.content}`;
 }
 
-/** Similarity of two texts, so that the halves of a pack share no template. */
-
 /** Case, numbers and white space do not count. */
 export function normalise(text: string): string {
   return text.toLowerCase().replaceAll(/\d+/g, '0').replaceAll(/\s+/g, ' ').trim();

@@ -129,7 +129,6 @@ export const contextSchema = {
 
 const exactly = { additionalProperties: false } as const;
 
-/** Entries of one label in one half. */
 const Count = Type.Object({ plain: Type.Integer({ minimum: 0 }), subtle: Type.Integer({ minimum: 0 }) }, exactly);
 export type Count = Readonly<Static<typeof Count>>;
 

@@ -102,8 +102,6 @@ async function modelOf(folder: string, options: ModelOptions, endpoint: string |
   return { ...common, engine: 'OpenAI', baseURLs: [endpoint], model, ...(key !== undefined && { credentialFile }) };
 }
 
-/** Plays a scenario: the engine of a worker in a sandbox of this machine, an expert with written proposals, people who answer. */
-
 type People = Pick<AttemptContext, 'approvals' | 'taskChanged'>;
 type Held = NonNullable<Report['pendingApproval']>;
 

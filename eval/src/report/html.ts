@@ -5,8 +5,6 @@ import { ece, reliability, type Interval, type Scored } from '../stats/index.ts'
 import { escaped, comparisonCells, comparisonHead, flakeText, groupCells, groupHead, inOrder, junitXml, reportOf } from './text.ts';
 import { type Comparison, type EvalReport, firstRound, type Group, saidOf } from './summary.ts';
 
-/** Plots as SVG text, without a library and without anything from a network. */
-
 const width = 640;
 const left = 190;
 const right = width - 20;
@@ -22,7 +20,6 @@ const dot = (x: number, y: number): string => `<circle cx="${x.toFixed(1)}" cy="
 const words = (x: number, y: number, anchor: string, text: string): string =>
   `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}">${escaped(text)}</text>`;
 
-/** Rows of intervals on one axis. */
 function intervals(
   title: string,
   rows: readonly { readonly name: string; readonly of: Interval }[],

@@ -9,7 +9,6 @@ import { compileAnswer, compileRequest } from './schema.ts';
 type Request<C extends Capability> = Exchanges[C]['request'];
 type Result<C extends Capability> = Exchanges[C]['result'];
 
-/** Definition of a capability. */
 interface CapabilitySpec<C extends Capability> {
   readonly name: C;
   readonly request: TSchema;
@@ -33,7 +32,6 @@ interface CapabilitySpec<C extends Capability> {
   readonly plausible?: (result: Result<C>) => string | null;
 }
 
-/** Context of a served capability. */
 interface CapabilityContext {
   readonly info: InferenceInfo;
   readonly queueLimit: number;

@@ -14,7 +14,6 @@ import { bundledGrammars, Grammars, installedGrammars, SynthEngine } from './syn
 
 type EngineOptions = Pick<Config, 'engine' | 'grammars'>;
 
-/** Receives errors of an engine's background work. */
 type OnEngineError = (error: unknown) => void;
 
 /** The engine that the configuration names, loaded. @throws Error when its files are absent or wrong */

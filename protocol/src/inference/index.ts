@@ -19,6 +19,7 @@
  */
 export { requestSecondsBuckets } from './buckets.ts';
 export * from './calibration.ts';
+export { changedText } from './changes.ts';
 export * from './control.ts';
 export {
   EmbedRequest,
@@ -63,7 +64,7 @@ export {
   ItemId,
   RequestId,
 } from './errors.ts';
-export { actFeatures, changedText, docTestDelta } from './extract.ts';
+export { actFeatures, docTestDelta } from './extract.ts';
 export * from './features.ts';
 export * from './generate.ts';
 export * from './replay.ts';

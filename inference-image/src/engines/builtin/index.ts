@@ -136,7 +136,6 @@ async function createPolicy(config: BuiltinConfig): Promise<ServedEngine> {
   });
 }
 
-/** Control vectors by the planner of `models/planner`. */
 async function createPlanner(config: BuiltinConfig): Promise<ServedEngine> {
   const planner = loadPlanner(await readWeights(join(weightsFolder(config), `planner-${config.artifact}.bin`)));
   checkDigest(config, planner.digest);
@@ -149,7 +148,6 @@ async function createPlanner(config: BuiltinConfig): Promise<ServedEngine> {
   });
 }
 
-/** Differences between the roles of the engine Builtin. */
 interface BuiltinParts {
   /** Folder of its code, from `engines` on. */
   readonly folder: string;
@@ -164,7 +162,6 @@ interface BuiltinParts {
   readonly close?: () => void;
 }
 
-/** A role of the engine Builtin, as a server serves it. */
 async function builtin({ role, artifact }: BuiltinConfig, parts: BuiltinParts): Promise<ServedEngine> {
   const { folder, digest, settings = '', shadow = null, about, calibration, abilities, close } = parts;
   return {

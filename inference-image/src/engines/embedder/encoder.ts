@@ -108,7 +108,6 @@ function traced(length: number, from: Int32Array, ids: Int32Array): readonly num
   return found.reverse();
 }
 
-/** Files of the model and its runtime. */
 interface EmbedderFiles {
   readonly model: string;
   readonly vocabulary: string;

@@ -286,7 +286,6 @@ const maxChars = 16_384;
 /** Takes a feature: its text, or the rest of one whose beginning is hashed already. */
 type Add = (feature: string, begun?: number) => void;
 
-/** Returns the buckets of an act's words. */
 function bucketsOf(act: Pick<JudgedAct, 'tool' | 'subject' | 'content'>): ReadonlySet<number> {
   const found = new Set<number>();
   const add: Add = (feature, begun) => void found.add(bucketOf(feature, begun));
@@ -329,7 +328,6 @@ function commandFeatures(line: string, add: Add): void {
   }
 }
 
-/** Words of a line of program text, and neighbours. */
 function lineFeatures(line: string, add: Add): void {
   let before = '^';
   for (const word of line.split(/[\s()[\]{},;"'`<>|&!*+]+/)) {
@@ -351,14 +349,12 @@ function hashed(text: string, begun: number = 0x811c9dc5): number {
   return hash;
 }
 
-/** Bucket of a feature. */
 function bucketOf(feature: string, begun?: number): number {
   const hash = hashed(feature, begun);
   // The low bits alone mix badly.
   return ((hash >>> 15) ^ hash) & (buckets - 1);
 }
 
-/** Concepts that the act shows, and pairs of them. */
 function conceptsOf({ subject, content = '' }: Pick<JudgedAct, 'subject' | 'content'>): readonly string[] {
   const text = `${subject}\n${content}`.slice(0, maxChars);
   const shown = Object.keys(concepts).filter((name) => concepts[name]?.test(text));

@@ -22,7 +22,6 @@ interface VllmEngineOptions {
   readonly modelDigest: string;
 }
 
-/** Tokens of one answer, at most. */
 const mostAnswerTokens = 1024;
 
 interface ChatLimits {
@@ -30,7 +29,6 @@ interface ChatLimits {
   readonly budgetMs: number;
 }
 
-/** A candidate found, before it has a place. */
 type Found = Proposal & { readonly energy: number };
 
 /**

@@ -89,7 +89,6 @@ function toolOf({ function: { name, description, parameters }, eager_input_strea
   };
 }
 
-/** The mark that a client of the Messages API set. */
 function markOf(value: object): { readonly cache_control?: CacheControlEphemeral } {
   const { cache_control: mark } = value as { readonly cache_control?: unknown };
   return typeof mark === 'object' && mark !== null ? { cache_control: mark as CacheControlEphemeral } : {};

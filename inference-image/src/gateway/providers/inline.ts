@@ -1,4 +1,3 @@
-/** A URL that holds its bytes. */
 const dataUrl = /^data:[^,]{0,256};base64,/i;
 const base64 = /^[\w+/=\s-]*$/;
 /** Names of members by which a server finds what is not in the request. */

@@ -3,8 +3,6 @@ import type { Proposal } from './language.ts';
 import type { SourceFile } from './sourceFile.ts';
 import type { SyntaxNode } from './syntax.ts';
 
-// The forms that operators of all languages share: replacing, inserting, moving or exchanging nodes.
-
 /** Replaces a node. */
 export function replace(node: SyntaxNode, after: string, weight = 1, rationale?: string): Proposal {
   const edits = [{ start: node.start, end: node.end, after }];

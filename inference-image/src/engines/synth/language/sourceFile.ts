@@ -1,6 +1,5 @@
 import type { SyntaxNode } from './syntax.ts';
 
-/** A name that can be read at a place. */
 interface NameFacts {
   readonly name: string;
   /** Type of its value, in the terms of its language. */
