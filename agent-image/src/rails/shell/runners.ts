@@ -96,7 +96,7 @@ const source: Unwrapper = (command, run) => {
     ? (command.stdin ?? dynamic())
     : run.files.get(absolute(path.text, command.cwd));
   if (content === undefined) return [];
-  return [{ code: { language: 'shell', value: content, source: 'file' }, positional: command.argv.slice(2), sameShell: true }];
+  return [{ code: { language: 'shell', value: content, source: 'elsewhere' }, positional: command.argv.slice(2), sameShell: true }];
 };
 
 /** `git -c key=!code`, aliases and the commands that take code. */
