@@ -1,6 +1,6 @@
 /** Objects and functions of JavaScript that would decide what assertions say. */
 import { child, named, walk, type Node } from '../syntax/node.ts';
-import type { Override } from './override.ts';
+import type { Override } from '../verdict/types.ts';
 
 /** Lists the parts of a module of JavaScript that decide by themselves how assertions end. */
 export function scriptOverrides(root: Node): readonly Override[] {

@@ -1,6 +1,6 @@
 /** Objects and methods of Python that would decide what assertions say. */
 import { child, named, walk, type Node } from '../syntax/node.ts';
-import type { Override } from './override.ts';
+import type { Override } from '../verdict/types.ts';
 import { classesOf, parametersOf, type Class, type Method } from './python/classes.ts';
 import { Evidence, provesSame, returnsOf, type Fact, type Return } from './python/evidence.ts';
 import { localsOf } from './python/locals.ts';
