@@ -15,10 +15,7 @@ export interface Rewrite {
 
 /** Error of edits that do not fit the files as they are. */
 export class EditMismatch extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'EditMismatch';
-  }
+  override readonly name = 'EditMismatch';
 }
 
 export function sha256(bytes: Uint8Array): string {

@@ -101,10 +101,7 @@ export interface Submission {
 
 /** Error of arguments that are not those of the tool: field and cure, for the model. */
 export class ArgumentError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'ArgumentError';
-  }
+  override readonly name = 'ArgumentError';
 }
 
 /**
