@@ -1,4 +1,5 @@
 /** Contents that files may not have: rules over text for those that no parser reads, and the commands that files of a project hold. */
+import { jsonIn } from '../base/text.ts';
 import type { Finding } from './verdict/types.ts';
 
 /** Content that a file may not have without a person's yes, by path and text. Reported by text alone; sources are parsed by `overrides`. */
@@ -154,14 +155,10 @@ function recipes(content: string): string {
 }
 
 function scriptsOf(content: string): string {
-  try {
-    const { scripts } = JSON.parse(content) as { readonly scripts?: Readonly<Record<string, unknown>> };
-    return Object.values(scripts ?? {})
-      .filter((line) => typeof line === 'string')
-      .join('\n');
-  } catch {
-    return '';
-  }
+  const { scripts } = (jsonIn(content) ?? {}) as { readonly scripts?: Readonly<Record<string, unknown>> | null };
+  return Object.values(scripts ?? {})
+    .filter((line) => typeof line === 'string')
+    .join('\n');
 }
 
 /** Lines of `run:` and `script:`, also of blocks, without the expressions of the runner. */

@@ -156,16 +156,11 @@ export function bash(shell: CommandShell, max: number): Tool {
         acts: command === undefined || ends ? [] : [{ tool: 'Shell', command, ...(stdin !== undefined && { stdin }) }],
       });
     },
-    run: (args, context) => run({ shell, max }, args, context),
+    run: (args, context) => run(shell, max, args, context),
   };
 }
 
-interface Means {
-  readonly shell: CommandShell;
-  readonly max: number;
-}
-
-async function run({ shell, max }: Means, args: BashArguments, context: ToolContext): Promise<Observation> {
+async function run(shell: CommandShell, max: number, args: BashArguments, context: ToolContext): Promise<Observation> {
   const { command, stdin, background: name, timeout_seconds: timeoutSeconds = Math.min(commandSeconds.default, max) } = args;
   if (name !== undefined) {
     if (stdin !== undefined) throw new ArgumentError('stdin: a background process has none; leave it out');

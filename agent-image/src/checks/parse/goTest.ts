@@ -1,5 +1,6 @@
-// agent-image, checks/parse: parser for the output of go test. Imports no other folder of the worker.
+// agent-image, checks/parse: parser for the output of go test. Of the worker it imports base.
 import { failing, type CommandOutput, type Outcome, type ParsedResults } from './results.ts';
+import { jsonIn } from '../../base/text.ts';
 import { Collector, linesOf } from './collector.ts';
 
 const outcomes: Readonly<Record<string, Outcome>> = { pass: 'Passed', fail: 'Failed', skip: 'Skipped' };
@@ -41,22 +42,12 @@ function goJson(packages: GoPackages, lines: readonly string[]): void {
 }
 
 function eventOf(line: string) {
-  try {
-    const event = JSON.parse(line) as Readonly<Record<string, unknown>>;
-    if (typeof event !== 'object' || event === null) return null;
-    const text = (key: string): string => (typeof event[key] === 'string' ? event[key] : '');
-    const elapsed = event['Elapsed'];
-    return {
-      action: text('Action'),
-      name: text('Package'),
-      test: typeof event['Test'] === 'string' ? event['Test'] : null,
-      output: text('Output'),
-      elapsed: typeof elapsed === 'number' ? elapsed : null,
-      failedBuild: text('FailedBuild'),
-    };
-  } catch {
-    return null;
-  }
+  const event = jsonIn(line) as Readonly<Record<string, unknown>> | null | undefined;
+  if (typeof event !== 'object' || event === null) return null;
+  const text = (key: string): string => (typeof event[key] === 'string' ? event[key] : '');
+  const elapsed = typeof event['Elapsed'] === 'number' ? event['Elapsed'] : null;
+  const test = typeof event['Test'] === 'string' ? event['Test'] : null;
+  return { action: text('Action'), name: text('Package'), test, output: text('Output'), elapsed, failedBuild: text('FailedBuild') };
 }
 
 type GoEvent = NonNullable<ReturnType<typeof eventOf>>;

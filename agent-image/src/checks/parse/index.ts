@@ -1,4 +1,4 @@
-/** Parses the output of test runners, one format a file. Pure. Imports nothing of the worker. */
+/** Parses the output of test runners, one format a file. Pure. Of the worker it imports `base`. */
 import { wholeRun, type CommandOutput, type ParsedResults, type ResultFormat } from './results.ts';
 import { withAgreement } from './agreement.ts';
 import { parseCargoTest } from './cargoTest.ts';

@@ -1,4 +1,5 @@
-// agent-image, checks/protect: parts of settings files that may change. May import protocol, kube and the keeper's client.
+// agent-image, checks/protect: parts of settings files that may change. May import base, protocol, kube and the keeper's client.
+import { jsonIn } from '../../base/text.ts';
 import { baseName } from './commands.ts';
 
 /** Rules for files whose other parts may change, by name: whether a change leaves what affects tests. */
@@ -67,12 +68,8 @@ function versionsOnly(value: unknown): boolean {
 }
 
 function objectOf(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : null;
-  } catch {
-    return null;
-  }
+  const value = jsonIn(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : null;
 }
 
 /** Keys that reach out of their section's purpose. */
