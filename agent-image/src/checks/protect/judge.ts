@@ -18,11 +18,11 @@ export function judgeChanges(changes: readonly Change[], set: ProtectedSet): Cha
   const aside: string[] = [];
   for (const change of changes) {
     const path = normal(change.path);
-    if (path === null)
+    if (set.derived(path ?? change.path)) {
+      if (change.op !== 'Delete') discard.push(path ?? change.path);
+    } else if (path === null)
       violations.push(violation(change, 'OutsideWorkspace', 'it is outside of the workspace', 'change files in the workspace only'));
-    else if (set.derived(path)) {
-      if (change.op !== 'Delete') discard.push(path);
-    } else if (change.op === 'Add' && set.addable(path)) aside.push(path);
+    else if (change.op === 'Add' && set.addable(path)) aside.push(path);
     else {
       const found = judge({ ...change, path }, set);
       if (found !== null) violations.push(found);

@@ -1,7 +1,7 @@
 import { type Entries, entriesOf, parentsOf, normal } from './entries.ts';
 import picomatch from 'picomatch';
 import type { Protect } from '@agentfleet/protocol/api';
-import { conventions, derivedGlobs, installConvention, testModules, toolConventions, type Convention } from './conventions.ts';
+import { conventions, derivedGlobs, homeCache, installConvention, testModules, toolConventions, type Convention } from './conventions.ts';
 import type { CheckCommand, ProtectedSet, Protection, ReadFile } from './types.ts';
 
 /** Modules that Python test runners import; a file of that name in an import root comes first. */
@@ -98,7 +98,7 @@ export function protectedPaths(
   const tests = files.filter((path) => why(path)?.kind === 'Test');
   const shadows = byDefault ? shadowing(paths, tests, entries) : (): null => null;
   const isDerived = picomatch([...derivedGlobs], { dot: true });
-  const derived = (path: string): boolean => isDerived(path) || entries.reports.has(path);
+  const derived = (path: string): boolean => (path.startsWith('../') ? homeCache.test(path) : isDerived(path) || entries.reports.has(path));
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
   const isModule = ruleOf(testModules).matches;
   const named = checks.flatMap(({ command }) => command).join('\n');
