@@ -162,7 +162,6 @@ async function askOpinion(fleet: Fleet, act: ActInQuestion, { opinion: planner }
 /** Pieces that Policy is asked about at a time, so that each question is answered within its time. */
 const judgedTogether = 8;
 
-/** Asks Policy about each piece. */
 async function askPolicy(
   fleet: Fleet,
   { tool, rails }: ActInQuestion,
@@ -189,7 +188,6 @@ async function askPolicy(
   return pieces.map((_, at) => verdicts[at] ?? { silent: 'no verdict' });
 }
 
-/** Asks the Verifier about each piece, with Policy's answer. */
 async function askVerifier(
   fleet: Fleet,
   act: ActInQuestion,

@@ -92,7 +92,6 @@ async function pushRemote(probe: Probe, git: readonly string[], branch: string |
   return stdout.trim() === '' ? 'origin' : stdout.trim();
 }
 
-/** Destination of a push as of now. */
 interface Destination {
   /** Addresses, without users and passwords. */
   readonly addresses: readonly string[];

@@ -1,7 +1,6 @@
 // agent-image, features: expert domain by extension. May import checks, egress, plan, rails, store, base; protocol, kube, keeper's client.
 import { extname } from 'node:path';
 
-/** Domain of an expert by the extension of a source file. */
 const domains: ReadonlyMap<string, string> = new Map(
   Object.entries({
     python: '.py .pyi',

@@ -59,7 +59,6 @@ function verdictOf(
   return { decision, risk, allowlisted: allowlisted && decision !== 'Deny', findings, simpleCommands, structure };
 }
 
-/** Surroundings in which acts are judged. */
 interface Ground extends Required<RailsOptions> {
   readonly policy: Policy;
 }
@@ -131,7 +130,6 @@ function writtenFindings(command: Command, text: string): readonly Omit<Finding,
 /** Commands that write a name, and no text of their own. */
 const removing = /^(?:rm|rmdir|mkdir|unlink|chmod|chown|chgrp|touch|ln|truncate|git|tar|unzip)$/;
 
-/** Remedies for a text that cannot be judged. */
 const cures: Readonly<Record<Analysis['problems'][number]['kind'], string>> = {
   syntax: 'Correct the syntax, or put the program into a file of the workspace and run that in a call of its own.',
   limit: 'Split it into several calls.',

@@ -23,7 +23,6 @@ interface Schema {
   readonly items?: Schema;
 }
 
-/** Most faults that one message names. */
 const maxFaults = 5;
 
 /**
@@ -93,7 +92,6 @@ function placeOf(pointer: string): string {
   return rest.reduce((place, part) => (/^\d+$/.test(part) ? `${place}[${part}]` : `${place}.${part}`), first);
 }
 
-/** Describes the values that fit a schema. */
 function expected(schema: Schema): string {
   if (schema.enum !== undefined) return `one of ${schema.enum.map((one) => JSON.stringify(one)).join(', ')} is expected`;
   const { type = 'value', minimum, maximum, minLength = 0, maxLength, maxItems, pattern } = schema;

@@ -27,7 +27,6 @@ interface BackgroundCall {
   readonly characters?: number;
 }
 
-/** Starts a process, ends it, or looks at it. */
 async function background(call: BackgroundCall, context: ToolContext): Promise<Observation> {
   const known = context.memory.processes.find(({ name }) => name === call.name);
   if (call.command === undefined || call.command.trim() === 'kill') {
@@ -39,7 +38,9 @@ async function background(call: BackgroundCall, context: ToolContext): Promise<O
   const execId = context.execId(0);
   if (known?.execId !== execId) await assertRoom(call, known, context);
   const argv = call.argv(call.command);
-  await forModel('background', () => context.scope.session.start({ argv, env: actEnvironment, execId, timeoutSeconds: execBounds.maxTimeoutSeconds }));
+  await forModel('background', () =>
+    context.scope.session.start({ argv, env: actEnvironment, execId, timeoutSeconds: execBounds.maxTimeoutSeconds }),
+  );
   const end = `; the command "kill" with background "${call.name}" ends it`;
   return look({ name: call.name, execId, seen: 0 }, call, context, end);
 }

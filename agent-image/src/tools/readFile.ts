@@ -24,7 +24,6 @@ interface ReadArguments {
 /** Lines, and characters together, that one call shows. Below the loop's cut. */
 const maxLines = 400;
 const maxCharacters = 12_000;
-/** Bounds of a folder's listing. */
 const listed = { depth: 2, entries: 200 } as const;
 
 /** Lines of a file, the entries of a folder, or the text of an observation that was cut. */

@@ -11,7 +11,6 @@ import { fetchWeights, type Progress } from './fetch.ts';
 import { asWeightsFailure, WeightsFailure } from './failure.ts';
 import { inspectWeights } from './inspect.ts';
 
-/** Inputs of the job. */
 interface WeightsConfig {
   readonly uri: string;
   /** Folder with the files, or their destination. */

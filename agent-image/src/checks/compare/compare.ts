@@ -14,7 +14,6 @@ import {
 import type { Check } from '@agentfleet/protocol/api';
 import type { CheckClass, CheckRun, Reason, Verdict } from './types.ts';
 
-/** Outcome of each baseline test. */
 type Lists = Readonly<Record<'newlyPassing' | 'stillFailing' | 'missing' | 'newlySkipped' | 'regressed' | 'added', string[]>>;
 
 const noLists = (): Lists => ({ newlyPassing: [], stillFailing: [], missing: [], newlySkipped: [], regressed: [], added: [] });

@@ -3,7 +3,6 @@ import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import type { CommandOutput, Outcome, ParsedResults } from './results.ts';
 import { Collector, type Found } from './collector.ts';
 
-/** An element with its attributes, child elements and own text. */
 interface XmlElement {
   readonly name: string;
   readonly attributes: Readonly<Record<string, string>>;

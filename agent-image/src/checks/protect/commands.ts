@@ -47,7 +47,6 @@ export function shellCommands(script: string): SimpleCommand[] {
 const blank = /[ \t\r]/;
 const separator = /[;|&()`\n]/;
 
-/** Reads a script once, character by character. */
 class ScriptReader {
   readonly #script: string;
   readonly #found: SimpleCommand[] = [];

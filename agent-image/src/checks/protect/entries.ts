@@ -13,7 +13,6 @@ export function reportFiles(command: readonly string[]): string[] {
   return [...new Set(commandsOf(command).flatMap(reportsOf))].sort();
 }
 
-/** The report files of one simple command. */
 function reportsOf({ words }: SimpleCommand): string[] {
   const found = words.flatMap((word, at) => {
     const split = word.indexOf('=');

@@ -267,7 +267,6 @@ function changesState(node: Node): boolean {
   });
 }
 
-/** Names of the plain parameters of a function. */
 function parametersOf(node: Node): readonly string[] {
   const single = child(node, 'parameter');
   if (single !== null) return [single.text];

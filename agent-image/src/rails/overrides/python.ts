@@ -54,7 +54,6 @@ const differences = new Set(['__sub__', '__rsub__', '__abs__', '__round__']);
 /** Methods by which an object decides how it compares, whether it holds, and of which type it is. */
 const decisive: ReadonlySet<string> = new Set([...equality, ...order, ...typeChecks, '__bool__', '__contains__']);
 
-/** All classes of a module, by name. */
 type Family = ReadonlyMap<string, Class>;
 
 /** Returns the reason why a person has to look at a method of a class; null when its own text shows that none is needed. */

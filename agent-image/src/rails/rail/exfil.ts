@@ -6,7 +6,6 @@ import { isSecret } from './secrets.ts';
 import { readTargets } from '../shell/targets.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
-/** Tools and the verbs with which they send. */
 const senders: Readonly<Record<string, RegExp>> = {
   npm: /^(?:publish|login|adduser|token|owner|access|dist-tag|unpublish|deprecate)$/,
   pnpm: /^publish$/,

@@ -3,7 +3,6 @@ import { hasHole, plain } from '../shell/marks.ts';
 import { hostsOf, isLoopback } from '../shell/hosts.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
-/** Tools that change infrastructure, and the words by which they do. */
 const infrastructure: Readonly<Record<string, RegExp>> = {
   terraform: /^(?:destroy|apply|import|taint|untaint|force-unlock|state (?:rm|mv|push)|workspace delete)\b/,
   tofu: /^(?:destroy|apply|import|taint|force-unlock|state (?:rm|mv|push)|workspace delete)\b/,

@@ -120,7 +120,6 @@ function formatted(values: readonly Value[]): Value {
   return format?.text === '%s' && rest.length === 1 ? (rest[0] as Value) : dynamic(values.flatMap((value) => value.from));
 }
 
-/** Copies what is known of a file to its new name. */
 const copyFile: Effect = (command, run, site) => {
   const paths = operands(command);
   const target = paths.at(-1);

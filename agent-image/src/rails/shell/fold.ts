@@ -15,7 +15,6 @@ import { type Parsed, walk, withoutTypes } from '../syntax/node.ts';
 const quoted = String.raw`(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|q[qx]?\{([^}]*)\}|q[qx]?\(([^)]*)\)|q[qx]?\/([^/]*)\/|%x\{([^}]*)\}|\[\[([^\]]*)\]\])`;
 
 const pattern = (source: string): RegExp => new RegExp(source, 'g');
-/** A command with the first text behind its words. */
 const command =
   (...words: readonly string[]) =>
   ([text = hole]: readonly string[]): Action => ({ kind: 'argv', argv: [...words, text] });

@@ -13,7 +13,6 @@ interface Shape {
   readonly assigns?: boolean;
 }
 
-/** Programs that run the rest of their arguments. */
 const shapes = byName<Shape>(
   ['sudo', { takes: ['-u', '-g', '-h', '-p', '-C', '-D', '-R', '-T', '-U', '-r', '-t', '--user', '--group', '--chdir'], assigns: true }],
   ['doas', { takes: ['-u', '-C'] }],

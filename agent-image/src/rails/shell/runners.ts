@@ -128,7 +128,6 @@ const git: Unwrapper = (command) => {
   return out;
 };
 
-/** The action and the signals. */
 const trap: Unwrapper = (command) => {
   const action = command.argv.slice(1).find((word) => !/^--?$|^-[lp]/.test(word.text));
   return action === undefined || command.argv.length < 3 || action.text === '' ? [] : [shell(action)];
