@@ -30,13 +30,8 @@ function shadowing(tree: readonly string[], testFiles: readonly string[], entrie
 
 /** Returns the workspace, source roots, and the folders of test files and above (pytest's `rootdir` and `prepend` import mode). */
 function importRoots(testFiles: readonly string[]): ReadonlySet<string> {
-  const roots = new Set(['', 'src', 'lib', 'python']);
-  for (const path of testFiles) {
-    if (!path.endsWith('.py')) continue;
-    const parents = parentsOf(path);
-    for (const parent of parents.slice(-2)) roots.add(parent);
-  }
-  return roots;
+  const above = testFiles.filter((path) => path.endsWith('.py')).flatMap((path) => parentsOf(path).slice(-2));
+  return new Set(['', 'src', 'lib', 'python', ...above]);
 }
 
 function pythonShadow(path: string, roots: ReadonlySet<string>, existing: ReadonlySet<string>): string | null {
@@ -45,7 +40,7 @@ function pythonShadow(path: string, roots: ReadonlySet<string>, existing: Readon
     if (rest === null) continue;
     const [first = '', second] = rest.split('/');
     const name = first.replace(/\.(?:py|pyw|so|pyd|[\w-]+\.so)$/, '');
-    const isModule = second === undefined ? name !== first || !first.includes('.') : true;
+    const isModule = second !== undefined || name !== first || !first.includes('.');
     if (!isModule || !(pythonModules.has(name) || name.startsWith('pytest_'))) continue;
     const base = root === '' ? name : `${root}/${name}`;
     if (existing.has(base) || existing.has(`${base}.py`)) continue;
@@ -70,10 +65,8 @@ function targetShadow(path: string, existing: ReadonlySet<string>, { targets }: 
   return (targets.has(path) || targets.has(top)) && !existing.has(top) ? `make would take it for its target ${top} and run nothing` : null;
 }
 
-type Matcher = (path: string) => boolean;
-
 interface Rule {
-  readonly matches: Matcher;
+  readonly matches: (path: string) => boolean;
   readonly protection: Protection;
 }
 
@@ -96,12 +89,16 @@ export function protectedPaths(
   const byDefault = protect.mode === 'Default';
   const entries = entriesOf(new Set(paths), checks, read);
   const rules = [...listed(protect.paths ?? []), ...(byDefault ? [...entryRules(entries), ...conventionRules(entries, paths)] : [])];
-  const why = (path: string): Protection | null => ruleFor(rules, path);
+  const why = (given: string): Protection | null => {
+    const path = normal(given);
+    return path === null ? null : (rules.find(({ matches }) => matches(path))?.protection ?? null);
+  };
   const files = paths.filter((path) => why(path) !== null).sort();
   const parents = new Set(files.flatMap(parentsOf));
   const tests = files.filter((path) => why(path)?.kind === 'Test');
   const shadows = byDefault ? shadowing(paths, tests, entries) : (): null => null;
-  const derived = derivedMatcher(entries);
+  const isDerived = picomatch([...derivedGlobs], { dot: true });
+  const derived = (path: string): boolean => (path.startsWith('../') ? homeCache.test(path) : isDerived(path) || entries.reports.has(path));
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
   const isModule = ruleOf(testModules).matches;
   const named = checks.flatMap(({ command }) => command).join('\n');
@@ -121,11 +118,6 @@ export function protectedPaths(
     reports: [...entries.reports].sort(),
     holdsProtected: (path) => parents.has(path),
   };
-}
-
-function ruleFor(rules: readonly Rule[], path: string): Protection | null {
-  const normalised = normal(path);
-  return normalised === null ? null : (rules.find(({ matches }) => matches(normalised))?.protection ?? null);
 }
 
 function listed(globs: readonly string[]): Rule[] {
@@ -155,9 +147,4 @@ function conventionRules({ tools, installs }: Entries, tree: readonly string[]):
 
 function ruleOf({ globs, protection, caseSensitive }: Convention): Rule {
   return { matches: picomatch([...globs], { dot: true, nocase: caseSensitive !== true }), protection };
-}
-
-function derivedMatcher({ reports }: Entries): Matcher {
-  const matches = picomatch([...derivedGlobs], { dot: true });
-  return (path) => (path.startsWith('../') ? homeCache.test(path) : matches(path) || reports.has(path));
 }
