@@ -22,23 +22,23 @@ export * from './calibration.ts';
 export * from './control.ts';
 export {
   EmbedRequest,
-  type EmbedResponse,
+  EmbedResponse,
   embedBounds,
   JudgeRequest,
-  type JudgeResponse,
+  JudgeResponse,
   JudgedAct,
   type PolicyLabel,
-  type PolicyVerdict,
+  PolicyVerdict,
   judgeBounds,
   policyLabels,
   PriorRequest,
-  type PriorResponse,
-  type PriorScore,
+  PriorResponse,
+  PriorScore,
   priorBounds,
-  type EnergyScore,
+  EnergyScore,
   ScoreItem,
   ScoreRequest,
-  type ScoreResponse,
+  ScoreResponse,
   scoreBounds,
 } from './score.ts';
 export {
@@ -59,7 +59,6 @@ export {
   generatingRoles,
   roles,
   routes,
-  type Answered,
   ItemId,
   RequestId,
 } from './errors.ts';

@@ -1,5 +1,6 @@
 // sandbox-image/keeper, snapshot/base: extended attributes and times of files, by the runner. May import protocol alone.
-import { decodePath, encodePath, type BytePath } from './pathBytes.ts';
+import { decodePath } from '@agentfleet/protocol/keeper';
+import { encodePath, type BytePath } from './pathBytes.ts';
 import { processEach, runToEnd, throwUnlessZero, type Program, type Run } from './program.ts';
 
 /** One extended attribute of the user namespace; the name includes `user.`, as bytes. */
