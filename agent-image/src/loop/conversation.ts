@@ -41,6 +41,7 @@ export function generalistOf({ experts }: Pick<PoolBrief, 'experts'>): ChatExper
   throw new Error('a pool without a chat model has no loop; report this fault');
 }
 
+/** Most protected paths that the goal message lists. */
 const maxProtected = 12;
 
 interface ResumedAt {
@@ -238,6 +239,7 @@ function fitting(names: readonly string[], characters: number): readonly string[
 
 const isOfGit = (path: string): boolean => path === '.git' || path.startsWith('.git/');
 
+/** Most files of a workspace that is shown whole. */
 const maxFiles = 16;
 /** Tokens of all files that the goal message shows: they are sent with each request, so that they must cost less than the step that reads them. */
 const shownTokens = 400;
@@ -287,6 +289,7 @@ function shownAtOnce({ scope }: StrategyScope, { chat }: ChatExpert, { definitio
   return (observationBound(room, 1) / initialCorrection) * bytesPerToken;
 }
 
+/** Facts for the first messages. */
 async function factsOf(
   { scope, baseline }: StrategyScope,
   budget: readonly string[],
