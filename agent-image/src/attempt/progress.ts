@@ -1,13 +1,29 @@
-import { Plan, type NodeChange } from './plan.ts';
+import {
+  addNode,
+  changeNode,
+  endPlan,
+  establish,
+  findNode,
+  firstUnmet,
+  initialPlan,
+  noFacts,
+  planDigest,
+  type Fact,
+  type Facts,
+  type NodeChange,
+  type PlanNode,
+} from '../plan/index.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import type { Meter } from './meter.ts';
 import type { AttemptContext, Report } from './ports.ts';
 import type { Clock } from '@agentfleet/kube';
 import type { ExecEnd, ExecEvent } from '@agentfleet/protocol/keeper';
 import { isArtifactCheck, isCommandCheck } from '@agentfleet/protocol/api';
 
-/** Position of the attempt: the current plan and the last message. The only state that phases share. */
+/** Position of the attempt: the current plan, the facts that hold, and the last message. The only state that phases share. */
 export class Progress {
-  readonly #plan: Plan;
+  #plan: PlanNode;
+  #facts: Facts = noFacts;
   #steps = 0;
   #done = 0;
   #total = 0;
@@ -17,31 +33,45 @@ export class Progress {
   constructor(context: AttemptContext, meter: Meter) {
     this.#context = context;
     this.#meter = meter;
-    this.#plan = new Plan(context.task.spec.goal);
+    this.#plan = initialPlan(context.task.spec.goal);
   }
 
+  /** Begins a node. @throws AttemptFailure when what its contract requires does not hold: a fault of the engine */
   begin(id: string, message: string): void {
+    this.#require(id, findNode(this.#plan, id)?.contract.requires ?? []);
     this.change(id, { state: 'Running' });
     this.#message = message;
     // The phase of the task follows from it.
     this.#context.report({ ...this.#report(), usage: this.#meter.usage() }, { urgent: true });
   }
 
+  /** Ends a node as done and holds it to its contract. */
   finish(id: string, change: NodeChange = {}): void {
+    this.#require(id, findNode(this.#plan, id)?.contract.establishes ?? []);
     this.change(id, { ...change, state: 'Done' });
     this.say(null);
   }
 
   change(id: string, change: NodeChange): void {
-    this.#plan.change(id, change);
+    this.#plan = changeNode(this.#plan, id, change);
   }
 
   /** Adds a step below a node and begins it; gives its id back. */
   step(parent: string, intent: string): string {
     this.#steps += 1;
     const id = `r${this.#steps}`;
-    this.#plan.add(parent, { id, kind: 'Step', intent, state: 'Running' });
+    const contract = { requires: ['TreeClean'], establishes: [] } as const;
+    this.#plan = addNode(this.#plan, parent, { id, kind: 'Step', intent, state: 'Running', contract });
+    this.#require(id, contract.requires);
     return id;
+  }
+
+  establish(...facts: readonly Fact[]): void {
+    this.#facts = establish(this.#facts, facts);
+  }
+
+  revoke(fact: Fact): void {
+    this.#facts = new Set([...this.#facts].filter((known) => known !== fact));
   }
 
   /** Sets the number of judged candidates, and of all that are known. */
@@ -52,7 +82,7 @@ export class Progress {
 
   /** Ends the plan with the attempt; what was counted is all there is. Returns what is to be reported. */
   end(result: 'Succeeded' | 'Failed' | 'Stopped'): Report {
-    this.#plan.end(({ Succeeded: 'Done', Failed: 'Failed', Stopped: 'Dropped' } as const)[result]);
+    this.#plan = endPlan(this.#plan, ({ Succeeded: 'Done', Failed: 'Failed', Stopped: 'Dropped' } as const)[result]);
     this.#total = this.#done;
     return this.#report();
   }
@@ -64,7 +94,17 @@ export class Progress {
   }
 
   #report(): Report {
-    return { progress: { done: this.#done, total: this.#total, message: this.#message }, plan: this.#plan.shown };
+    return { progress: { done: this.#done, total: this.#total, message: this.#message }, plan: [...planDigest(this.#plan)] };
+  }
+
+  #require(id: string, facts: readonly Fact[]): void {
+    const unmet = firstUnmet(facts, this.#facts);
+    if (unmet === null) return;
+    throw new AttemptFailure(
+      'AgentError',
+      'ContractBroken',
+      `node ${id} of the plan needs ${unmet}, which does not hold; report this fault`,
+    );
   }
 
   #message = '';

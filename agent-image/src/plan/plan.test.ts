@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest';
+import { addNode, changeNode, endPlan, establish, findNode, firstUnmet, initialPlan, noFacts, planDigest, type PlanNode } from './index.ts';
+
+const step = (id: string, state: PlanNode['state'] = 'Failed'): Omit<PlanNode, 'children'> => ({
+  id,
+  kind: 'Step',
+  intent: `try ${id}`,
+  state,
+  contract: { requires: ['TreeClean'], establishes: [] },
+});
+
+describe('the plan', () => {
+  test('a change makes a new tree and shares the unchanged parts', () => {
+    const before = initialPlan('mend it');
+    const after = changeNode(before, 'verify', { state: 'Running' });
+    expect(findNode(after, 'verify')?.state).toBe('Running');
+    expect(findNode(before, 'verify')?.state).toBe('Pending');
+    expect(findNode(after, 'repair')).toBe(findNode(before, 'repair'));
+    expect(changeNode(before, 'nobody', { state: 'Done' })).toBe(before);
+  });
+
+  test('a node needs a parent and an id of its own', () => {
+    const tree = addNode(initialPlan('mend it'), 'repair', step('r1'));
+    expect(findNode(addNode(tree, 'r1', step('r2')), 'r2')).toBeDefined();
+    expect(() => addNode(tree, 'repair', step('r1'))).toThrow('r1 already');
+    expect(() => addNode(tree, 'r9', step('r2'))).toThrow('no node r9');
+  });
+
+  test('the digest keeps done and running steps when there are too many, and drops the oldest failures', () => {
+    let tree = initialPlan('mend it');
+    tree = addNode(tree, 'repair', step('good', 'Done'));
+    for (let at = 1; at <= 200; at += 1) tree = addNode(tree, at > 100 ? 'good' : 'repair', step(`r${at}`));
+    tree = addNode(tree, 'good', step('now', 'Running'));
+    const ids = planDigest(tree).map(({ id }) => id);
+    expect(ids).toHaveLength(64);
+    expect(ids).toEqual(expect.arrayContaining(['g', 'localise', 'repair', 'verify', 'good', 'now', 'r200', 'r150']));
+    expect(ids).not.toContain('r100');
+  });
+
+  test.each(['Done', 'Failed', 'Dropped'] as const)('ends with its attempt: a running node is %s, and none is left open', (end) => {
+    const running = changeNode(changeNode(initialPlan('mend it'), 'localise', { state: 'Done' }), 'repair', { state: 'Running' });
+    const ended = endPlan(addNode(running, 'repair', step('r1', 'Pending')), end);
+    const states = ['localise', 'repair', 'r1', 'verify'].map((id) => findNode(ended, id)?.state);
+    expect(states).toEqual(['Done', end, 'Dropped', 'Dropped']);
+    expect(planDigest(ended).filter(({ state }) => state === 'Running' || state === 'Pending')).toEqual([]);
+  });
+
+  test('texts keep to the bounds of the API', () => {
+    const [goal] = planDigest(initialPlan('🙂'.repeat(4096)));
+    expect(Array.from(goal?.intent ?? '')).toHaveLength(96);
+  });
+
+  test('contracts report the first missing fact', () => {
+    const { contract } = findNode(initialPlan('mend it'), 'verify') as PlanNode;
+    const facts = establish(establish(noFacts, ['BaselineJudged']), ['TreeClean']);
+    expect(firstUnmet(contract.requires, facts)).toBe('ReachedInPlace');
+    expect(firstUnmet(contract.requires, establish(facts, ['ReachedInPlace']))).toBeNull();
+  });
+});
