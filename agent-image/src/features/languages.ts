@@ -1,4 +1,4 @@
-// agent-image, features: expert domain by extension. May import checks, egress, plan, rails, store, base; protocol, kube, keeper's client.
+// agent-image, features: expert domain by extension. May import checks, egress, rails, store, base; protocol, kube, keeper's client.
 import { extname } from 'node:path';
 
 const domains: ReadonlyMap<string, string> = new Map(

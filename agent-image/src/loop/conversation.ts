@@ -22,7 +22,7 @@ import type { Scope, StrategyScope } from '../attempt/scope.ts';
 import { answerFile, asksForAnswer } from '../attempt/artifacts.ts';
 import { constraintsOf, goalMessage, summarised, systemPrompt, type PromptFacts, type ShownFile } from './prompts.ts';
 import { isBegun } from './act.ts';
-import { owedOf } from './charges.ts';
+import { readTranscript } from './charges.ts';
 import { TranscriptMemory } from './memory.ts';
 import { initialCorrection, observationBound, roomOf } from './context.ts';
 import { bytesPerToken, keptText, readsHandles, textTokens } from './observation.ts';
@@ -30,7 +30,7 @@ import { forModel, linesAt } from '../tools/arguments.ts';
 import { ArgumentError, namedChanges, plain } from '../tools/tool.ts';
 import type { WorkRecord } from './workRecord.ts';
 import type { Charge, LoopNotes, TreeMark } from './notes.ts';
-import { openCalls, type Transcript, TranscriptReader } from './transcript.ts';
+import { openCalls, type Transcript } from './transcript.ts';
 
 /** An expert that is a chat model. */
 export type ChatExpert = ExpertEndpoint & { readonly chat: ChatModel };
@@ -44,7 +44,6 @@ export function generalistOf({ experts }: Pick<PoolBrief, 'experts'>): ChatExper
 /** Most protected paths that the goal message lists. */
 const maxProtected = 12;
 
-/** The call that an earlier worker may have begun. */
 interface ResumedAt {
   readonly step: number;
   readonly index: number;
@@ -58,7 +57,6 @@ interface ResumedAt {
 export class Conversation {
   readonly transcript: Transcript;
   readonly memory: TranscriptMemory;
-  /** Limits of the work, for reminders. */
   readonly constraints: readonly string[];
   readonly #resumedAt: ResumedAt | null;
   readonly #scope: Scope;
@@ -73,7 +71,6 @@ export class Conversation {
     this.#resumedAt = resumedAt;
   }
 
-  /** Reports whether an earlier worker may have begun this call. */
   isResumedAt(step: number, index: number): boolean {
     return this.#resumedAt?.step === step && this.#resumedAt.index === index;
   }
@@ -98,7 +95,6 @@ export class Conversation {
     }
   }
 
-  /** Records what was stored to be read later. */
   keepTexts(step: number): void {
     for (const [handle, text] of this.memory.takeStored()) this.record('TextKept', { step, handle, text: keptText(text) });
   }
@@ -123,11 +119,7 @@ export async function openConversation(
   left: (charges: readonly Charge[]) => readonly string[],
 ): Promise<{ readonly conversation: Conversation; readonly tools: ToolSet }> {
   const { scope } = at;
-  const reader = new TranscriptReader();
-  await scope.session.events(reader.visit);
-  const transcript = reader.of(scope.context.assignment.attempt);
-  const owed = owedOf(reader.before, scope.context.used.earlier);
-  if (owed !== null) transcript.owe(owed);
+  const transcript = await readTranscript(scope);
   const { began } = transcript;
   const mcp = began === null ? await servers.list() : (began.mcp ?? nothingListed);
   const tools = await toolsFor(scope, servers.tools(mcp));
@@ -334,7 +326,6 @@ function timeOf(seconds: number): string {
   return seconds >= 120 ? `${Math.round(seconds / 60)} minutes of wall time` : `${Math.round(seconds)} seconds of wall time`;
 }
 
-/** Characters of a JSON schema that are shown. */
 const maxSchema = 4000;
 
 /**

@@ -2,7 +2,6 @@ import type { ApprovalKind } from '@agentfleet/protocol/api';
 import { fenced } from '../models/fence.ts';
 import { maxCalls } from './discipline.ts';
 
-/** A check as the model gets to know it. */
 interface CheckFacts {
   readonly name: string;
   /** Its demand, on one line: a command, a path that must exist, or a person's review. */
@@ -13,7 +12,6 @@ interface CheckFacts {
 
 /** A file whose text stands in the goal message. */
 export interface ShownFile {
-  /** Relative to the workspace. */
   readonly path: string;
   readonly text: string;
 }
@@ -22,7 +20,6 @@ export interface ShownFile {
 export interface PromptFacts {
   readonly goal: string;
   readonly checks: readonly CheckFacts[];
-  /** Absolute path of the workspace. */
   readonly root: string;
   readonly shell: 'bash' | 'sh';
   /** Facts of the environment, a line each: languages, missing programs, the commit. */
@@ -59,7 +56,6 @@ const approvalWords: Readonly<Record<ApprovalKind, string>> = {
   External: 'what other machines see, such as requests over the network',
 };
 
-/** Most items of a list that the goal message shows. */
 const maxListed = 20;
 
 /**
