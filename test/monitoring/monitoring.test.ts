@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { phases, rolloutPhases } from '@agentfleet/protocol/api';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { placementReasons } from '../../protocol/src/api/reasons/placement.ts';
+import { placementReasons } from '../../protocol/src/api/reasons/pools.ts';
 import { rolloutVerdicts } from '../../protocol/src/api/rollout/index.ts';
 import { catalogue, type KnownSeries } from './catalogue.ts';
 import { analyse, type Analysis } from './promql.ts';

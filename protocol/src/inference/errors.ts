@@ -1,6 +1,6 @@
 // protocol, inference: error codes, request ids, roles and engine types. May import environment alone.
 import { Type, type Static } from 'typebox';
-import type { ModelCalibration } from './calibration.ts';
+import type { ModelCalibration } from './features.ts';
 
 /** Every refusal of the inference server. The code is the contract. */
 export const inferenceErrors = {

@@ -1,7 +1,6 @@
 // protocol, inference: request and candidates of `POST /v1/generate`. May import environment alone.
 import { Type, type Static } from 'typebox';
 import { generatingRoles, type EngineType, RequestId } from './errors.ts';
-import { Spectrum } from './spectrum.ts';
 
 export const generateBounds = {
   maxCandidates: 64,
@@ -11,6 +10,83 @@ export const generateBounds = {
   maxBudgetMillis: 60_000,
   defaultBudgetMillis: 10_000,
 } as const;
+
+/**
+ * Coverage of one test run, as a part of a request to a search expert. Collected by the worker inside the sandbox: each test id
+ * is run under a line tracer and reports the lines that were executed at least once, by workspace path.
+ */
+export const CoverageRun = Type.Object(
+  {
+    test: Type.String({ minLength: 1, maxLength: 512, description: 'id of the test as its runner prints it' }),
+    outcome: Type.Enum(['Passed', 'Failed'], { description: 'an error or a time-out is Failed; skipped tests are left out' }),
+    covered: Type.Array(
+      Type.Object(
+        {
+          path: Type.String({ minLength: 1, maxLength: 1024, description: 'relative to the workspace, with /' }),
+          lines: Type.Array(Type.Integer({ minimum: 1 }), { maxItems: 100_000, description: 'counted from 1; duplicates count once' }),
+        },
+        { additionalProperties: false },
+      ),
+      { maxItems: 4096 },
+    ),
+  },
+  { additionalProperties: false },
+);
+export type CoverageRun = Static<typeof CoverageRun>;
+
+/** Counts of one line: how many passing and how many failing tests executed it. */
+export const SpectrumLine = Type.Object(
+  {
+    path: Type.String({ minLength: 1, maxLength: 1024 }),
+    line: Type.Integer({ minimum: 1 }),
+    passed: Type.Integer({ minimum: 0 }),
+    failed: Type.Integer({ minimum: 0 }),
+  },
+  { additionalProperties: false },
+);
+export type SpectrumLine = Static<typeof SpectrumLine>;
+
+/** The program spectrum: totals, and the lines that any test executed. */
+export const Spectrum = Type.Object(
+  {
+    passed: Type.Integer({ minimum: 0, description: 'passing tests in all' }),
+    failed: Type.Integer({ minimum: 0, description: 'failing tests in all' }),
+    lines: Type.Array(SpectrumLine, { maxItems: 200_000 }),
+  },
+  { additionalProperties: false },
+);
+export type Spectrum = Static<typeof Spectrum>;
+
+/**
+ * Sums coverage runs to a spectrum; lines are ordered by path, then line. A line that one run names
+ * twice counts once.
+ *
+ * @example
+ * spectrumFromRuns([{ test: 't', outcome: 'Failed', covered: [{ path: 'a.py', lines: [1, 2] }] }]);
+ * // { passed: 0, failed: 1, lines: [{ path: 'a.py', line: 1, passed: 0, failed: 1 }, …] }
+ */
+export function spectrumFromRuns(runs: readonly CoverageRun[]): Spectrum {
+  const files = new Map<string, Map<number, { passed: number; failed: number }>>();
+  for (const { outcome, covered } of runs) {
+    const seen = new Set<string>();
+    for (const { path, lines } of covered) {
+      const counts = files.get(path) ?? new Map<number, { passed: number; failed: number }>();
+      files.set(path, counts);
+      for (const line of lines) {
+        const key = `${line}:${path}`;
+        if (seen.has(key)) continue;
+        seen.add(key);
+        const count = counts.get(line) ?? { passed: 0, failed: 0 };
+        counts.set(line, count);
+        count[outcome === 'Passed' ? 'passed' : 'failed'] += 1;
+      }
+    }
+  }
+  const lines = [...files].flatMap(([path, counts]) => [...counts].map(([line, count]) => ({ path, line, ...count })));
+  lines.sort((a, b) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1));
+  const failed = runs.filter((run) => run.outcome === 'Failed').length;
+  return { passed: runs.length - failed, failed, lines };
+}
 
 const digest = Type.String({ pattern: '^sha256:[0-9a-f]{64}$' });
 
@@ -165,3 +241,47 @@ export interface GenerateResponse {
   readonly margin: number | null;
   readonly stats: GenerateStats;
 }
+
+/** One recorded replacement. Without `range`, `before` must occur exactly once in the focus file of that path. */
+export const RecordedEdit = Type.Object(
+  {
+    path: Type.String({ minLength: 1, maxLength: 1024 }),
+    before: Type.String(),
+    after: Type.String(),
+    range: Type.Optional(
+      Type.Object({ startByte: Type.Integer({ minimum: 0 }), endByte: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
+    ),
+    expectedSha256: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$', description: 'given with range: the file that it counts in' })),
+  },
+  { additionalProperties: false },
+);
+export type RecordedEdit = Static<typeof RecordedEdit>;
+
+export const RecordedCandidate = Type.Object(
+  {
+    edits: Type.Array(RecordedEdit, { maxItems: 64 }),
+    acts: Type.Array(ShellAct, { maxItems: 16, default: [], description: 'run after the edits; a candidate has at least one edit or act' }),
+    weight: Type.Number({ exclusiveMinimum: 0, default: 1, description: 'relative to the others of its step' }),
+    operator: Type.String({ minLength: 1, maxLength: 128, default: 'recorded' }),
+    rationale: Type.String({ maxLength: 4096, default: '' }),
+  },
+  { additionalProperties: false },
+);
+export type RecordedCandidate = Static<typeof RecordedCandidate>;
+
+/** Proposals for one goal, step by step; the best candidate of a step first. */
+export const ReplayRecord = Type.Object(
+  {
+    goal: Type.String({ minLength: 1, maxLength: 4096, description: 'the goal of the request, letter by letter' }),
+    steps: Type.Array(Type.Array(RecordedCandidate, { maxItems: 64 }), { minItems: 1, maxItems: 10_000 }),
+  },
+  { additionalProperties: false },
+);
+export type ReplayRecord = Static<typeof ReplayRecord>;
+
+/** A file of recorded proposals: JSON, one such object per file. */
+export const ReplayFile = Type.Object(
+  { format: Type.Literal('agentfleet.dev/replay/v1'), records: Type.Array(ReplayRecord, { minItems: 1, maxItems: 10_000 }) },
+  { additionalProperties: false },
+);
+export type ReplayFile = Static<typeof ReplayFile>;

@@ -17,54 +17,7 @@
  *
  * May import `environment`, and nothing else of the project.
  */
-export { requestSecondsBuckets } from './buckets.ts';
-export * from './calibration.ts';
-export * from './control.ts';
-export {
-  EmbedRequest,
-  type EmbedResponse,
-  embedBounds,
-  JudgeRequest,
-  type JudgeResponse,
-  JudgedAct,
-  type PolicyLabel,
-  type PolicyVerdict,
-  judgeBounds,
-  policyLabels,
-  PriorRequest,
-  type PriorResponse,
-  type PriorScore,
-  priorBounds,
-  type EnergyScore,
-  ScoreItem,
-  ScoreRequest,
-  type ScoreResponse,
-  scoreBounds,
-} from './score.ts';
-export {
-  InferenceErrorBody,
-  type InferenceErrorCode,
-  inferenceErrors,
-  type BuiltinRole,
-  type Capability,
-  type EngineMemory,
-  type EngineType,
-  type GeneratingRole,
-  type InferenceInfo,
-  type Role,
-  builtinRoles,
-  capabilities,
-  capabilityOf,
-  engineTypes,
-  generatingRoles,
-  roles,
-  routes,
-  type Answered,
-  ItemId,
-  RequestId,
-} from './errors.ts';
-export { actFeatures, docTestDelta } from './extract.ts';
 export * from './features.ts';
+export * from './score.ts';
+export * from './errors.ts';
 export * from './generate.ts';
-export * from './replay.ts';
-export * from './spectrum.ts';

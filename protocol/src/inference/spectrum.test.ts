@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { spectrumFromRuns } from './spectrum.ts';
+import { spectrumFromRuns } from './generate.ts';
 
 describe('the spectrum of runs', () => {
   it('counts passing and failing tests by line', () => {
