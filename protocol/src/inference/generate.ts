@@ -1,6 +1,7 @@
-// protocol, inference: request and candidates of `POST /v1/generate`. May import environment alone.
+// protocol, inference: request and candidates of `POST /v1/generate`. May import environment and object alone.
 import { Type, type Static } from 'typebox';
 import { generatingRoles, type EngineType, RequestId } from './errors.ts';
+import { closed } from '../object.ts';
 
 export const generateBounds = {
   maxCandidates: 64,
@@ -15,46 +16,34 @@ export const generateBounds = {
  * Coverage of one test run, as a part of a request to a search expert. Collected by the worker inside the sandbox: each test id
  * is run under a line tracer and reports the lines that were executed at least once, by workspace path.
  */
-export const CoverageRun = Type.Object(
-  {
-    test: Type.String({ minLength: 1, maxLength: 512, description: 'id of the test as its runner prints it' }),
-    outcome: Type.Enum(['Passed', 'Failed'], { description: 'an error or a time-out is Failed; skipped tests are left out' }),
-    covered: Type.Array(
-      Type.Object(
-        {
-          path: Type.String({ minLength: 1, maxLength: 1024, description: 'relative to the workspace, with /' }),
-          lines: Type.Array(Type.Integer({ minimum: 1 }), { maxItems: 100_000, description: 'counted from 1; duplicates count once' }),
-        },
-        { additionalProperties: false },
-      ),
-      { maxItems: 4096 },
-    ),
-  },
-  { additionalProperties: false },
-);
+export const CoverageRun = closed({
+  test: Type.String({ minLength: 1, maxLength: 512, description: 'id of the test as its runner prints it' }),
+  outcome: Type.Enum(['Passed', 'Failed'], { description: 'an error or a time-out is Failed; skipped tests are left out' }),
+  covered: Type.Array(
+    closed({
+      path: Type.String({ minLength: 1, maxLength: 1024, description: 'relative to the workspace, with /' }),
+      lines: Type.Array(Type.Integer({ minimum: 1 }), { maxItems: 100_000, description: 'counted from 1; duplicates count once' }),
+    }),
+    { maxItems: 4096 },
+  ),
+});
 export type CoverageRun = Static<typeof CoverageRun>;
 
 /** Counts of one line: how many passing and how many failing tests executed it. */
-export const SpectrumLine = Type.Object(
-  {
-    path: Type.String({ minLength: 1, maxLength: 1024 }),
-    line: Type.Integer({ minimum: 1 }),
-    passed: Type.Integer({ minimum: 0 }),
-    failed: Type.Integer({ minimum: 0 }),
-  },
-  { additionalProperties: false },
-);
+export const SpectrumLine = closed({
+  path: Type.String({ minLength: 1, maxLength: 1024 }),
+  line: Type.Integer({ minimum: 1 }),
+  passed: Type.Integer({ minimum: 0 }),
+  failed: Type.Integer({ minimum: 0 }),
+});
 export type SpectrumLine = Static<typeof SpectrumLine>;
 
 /** The program spectrum: totals, and the lines that any test executed. */
-export const Spectrum = Type.Object(
-  {
-    passed: Type.Integer({ minimum: 0, description: 'passing tests in all' }),
-    failed: Type.Integer({ minimum: 0, description: 'failing tests in all' }),
-    lines: Type.Array(SpectrumLine, { maxItems: 200_000 }),
-  },
-  { additionalProperties: false },
-);
+export const Spectrum = closed({
+  passed: Type.Integer({ minimum: 0, description: 'passing tests in all' }),
+  failed: Type.Integer({ minimum: 0, description: 'failing tests in all' }),
+  lines: Type.Array(SpectrumLine, { maxItems: 200_000 }),
+});
 export type Spectrum = Static<typeof Spectrum>;
 
 /**
@@ -91,73 +80,61 @@ export function spectrumFromRuns(runs: readonly CoverageRun[]): Spectrum {
 const digest = Type.String({ pattern: '^sha256:[0-9a-f]{64}$' });
 
 /** A test that fails, in the words of its runner. The message steers the ranking. */
-export const FailingTest = Type.Object(
-  {
-    id: Type.String({ minLength: 1, maxLength: 512 }),
-    message: Type.String({ maxLength: 16_384 }),
-    trace: Type.Optional(Type.String({ maxLength: 65_536 })),
-  },
-  { additionalProperties: false },
-);
+export const FailingTest = closed({
+  id: Type.String({ minLength: 1, maxLength: 512 }),
+  message: Type.String({ maxLength: 16_384 }),
+  trace: Type.Optional(Type.String({ maxLength: 65_536 })),
+});
 export type FailingTest = Static<typeof FailingTest>;
 
 /** A focus file: the only files that candidates may edit. */
-export const FocusFile = Type.Object(
-  {
-    path: Type.String({
-      minLength: 1,
-      maxLength: 1024,
-      pattern: '^(?!/)(?!.*(^|/)\\.\\.?(/|$))[^\\u0000]+$',
-      description: 'relative to the workspace, with /, no . or ..',
-    }),
-    content: Type.String({ maxLength: generateBounds.maxFileChars }),
-  },
-  { additionalProperties: false },
-);
+export const FocusFile = closed({
+  path: Type.String({
+    minLength: 1,
+    maxLength: 1024,
+    pattern: '^(?!/)(?!.*(^|/)\\.\\.?(/|$))[^\\u0000]+$',
+    description: 'relative to the workspace, with /, no . or ..',
+  }),
+  content: Type.String({ maxLength: generateBounds.maxFileChars }),
+});
 export type FocusFile = Static<typeof FocusFile>;
 
 /** Hints on where to look: counts per line, and what fails. Both may be empty; the ranking is then weaker. */
-export const Localisation = Type.Object(
-  { spectrum: Spectrum, failingTests: Type.Array(FailingTest, { maxItems: 256 }) },
-  { additionalProperties: false },
-);
+export const Localisation = closed({ spectrum: Spectrum, failingTests: Type.Array(FailingTest, { maxItems: 256 }) });
 export type Localisation = Static<typeof Localisation>;
 
 /** Body of `POST /v1/generate`. Equal bodies get equal answers, as long as the budget suffices. */
-export const GenerateRequest = Type.Object(
-  {
-    requestId: RequestId,
-    role: Type.Enum([...generatingRoles]),
-    goal: Type.String({ minLength: 1, maxLength: 4096 }),
-    step: Type.Integer({
-      minimum: 0,
-      maximum: 100_000,
-      default: 0,
-      description: 'index of this proposal in the attempt; Replay looks it up',
-    }),
-    grammar: Type.Enum(['Edit', 'Tool'], {
-      default: 'Edit',
-      description: 'what a candidate may be. Edit: a set of text edits. Tool: commands after them as well',
-    }),
-    files: Type.Array(FocusFile, { maxItems: generateBounds.maxFiles, description: 'empty: there is nothing that may be edited' }),
-    localisation: Localisation,
-    k: Type.Integer({ minimum: 1, maximum: generateBounds.maxCandidates, description: 'candidates wanted' }),
-    maxEdits: Type.Integer({ minimum: 1, maximum: 2, default: 1, description: '2 = pairs of edits follow when single edits are used up' }),
-    exclude: Type.Array(digest, {
-      maxItems: generateBounds.maxExcluded,
-      default: [],
-      description: 'ids of candidates that were already tried',
-    }),
-    seed: Type.Integer({ minimum: 0, maximum: 4_294_967_295, default: 0, description: 'orders candidates of equal score' }),
-    budgetMillis: Type.Integer({
-      minimum: 1,
-      maximum: generateBounds.maxBudgetMillis,
-      default: generateBounds.defaultBudgetMillis,
-      description: 'time for the search; what is found by then is returned',
-    }),
-  },
-  { additionalProperties: false },
-);
+export const GenerateRequest = closed({
+  requestId: RequestId,
+  role: Type.Enum([...generatingRoles]),
+  goal: Type.String({ minLength: 1, maxLength: 4096 }),
+  step: Type.Integer({
+    minimum: 0,
+    maximum: 100_000,
+    default: 0,
+    description: 'index of this proposal in the attempt; Replay looks it up',
+  }),
+  grammar: Type.Enum(['Edit', 'Tool'], {
+    default: 'Edit',
+    description: 'what a candidate may be. Edit: a set of text edits. Tool: commands after them as well',
+  }),
+  files: Type.Array(FocusFile, { maxItems: generateBounds.maxFiles, description: 'empty: there is nothing that may be edited' }),
+  localisation: Localisation,
+  k: Type.Integer({ minimum: 1, maximum: generateBounds.maxCandidates, description: 'candidates wanted' }),
+  maxEdits: Type.Integer({ minimum: 1, maximum: 2, default: 1, description: '2 = pairs of edits follow when single edits are used up' }),
+  exclude: Type.Array(digest, {
+    maxItems: generateBounds.maxExcluded,
+    default: [],
+    description: 'ids of candidates that were already tried',
+  }),
+  seed: Type.Integer({ minimum: 0, maximum: 4_294_967_295, default: 0, description: 'orders candidates of equal score' }),
+  budgetMillis: Type.Integer({
+    minimum: 1,
+    maximum: generateBounds.maxBudgetMillis,
+    default: generateBounds.defaultBudgetMillis,
+    description: 'time for the search; what is found by then is returned',
+  }),
+});
 export type GenerateRequest = Static<typeof GenerateRequest>;
 
 /** A place in a file. Lines and columns count from 1 and 0; bytes are of the UTF-8 text. */
@@ -171,26 +148,20 @@ export interface Location {
  * One replacement. Valid only for a file whose SHA-256 is `expectedSha256`; `before` must be what
  * the range holds. Edits of one candidate never overlap and all refer to the unedited file.
  */
-export const Edit = Type.Object(
-  {
-    path: Type.String({ minLength: 1, maxLength: 1024 }),
-    range: Type.Object({ startByte: Type.Integer({ minimum: 0 }), endByte: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
-    before: Type.String(),
-    after: Type.String(),
-    expectedSha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-  },
-  { additionalProperties: false },
-);
+export const Edit = closed({
+  path: Type.String({ minLength: 1, maxLength: 1024 }),
+  range: closed({ startByte: Type.Integer({ minimum: 0 }), endByte: Type.Integer({ minimum: 0 }) }),
+  before: Type.String(),
+  after: Type.String(),
+  expectedSha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+});
 export type Edit = Static<typeof Edit>;
 
 /** A command that a candidate wants to be run in the workspace, after its edits. Gate 1 judges it before anything is done. */
-export const ShellAct = Type.Object(
-  {
-    tool: Type.Literal('Shell'),
-    command: Type.String({ minLength: 1, maxLength: 4096, description: 'one command line for /bin/sh -c' }),
-  },
-  { additionalProperties: false },
-);
+export const ShellAct = closed({
+  tool: Type.Literal('Shell'),
+  command: Type.String({ minLength: 1, maxLength: 4096, description: 'one command line for /bin/sh -c' }),
+});
 export type ShellAct = Static<typeof ShellAct>;
 
 /** One proposal. */
@@ -243,45 +214,34 @@ export interface GenerateResponse {
 }
 
 /** One recorded replacement. Without `range`, `before` must occur exactly once in the focus file of that path. */
-export const RecordedEdit = Type.Object(
-  {
-    path: Type.String({ minLength: 1, maxLength: 1024 }),
-    before: Type.String(),
-    after: Type.String(),
-    range: Type.Optional(
-      Type.Object({ startByte: Type.Integer({ minimum: 0 }), endByte: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
-    ),
-    expectedSha256: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$', description: 'given with range: the file that it counts in' })),
-  },
-  { additionalProperties: false },
-);
+export const RecordedEdit = closed({
+  path: Type.String({ minLength: 1, maxLength: 1024 }),
+  before: Type.String(),
+  after: Type.String(),
+  range: Type.Optional(closed({ startByte: Type.Integer({ minimum: 0 }), endByte: Type.Integer({ minimum: 0 }) })),
+  expectedSha256: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$', description: 'given with range: the file that it counts in' })),
+});
 export type RecordedEdit = Static<typeof RecordedEdit>;
 
-export const RecordedCandidate = Type.Object(
-  {
-    edits: Type.Array(RecordedEdit, { maxItems: 64 }),
-    acts: Type.Array(ShellAct, { maxItems: 16, default: [], description: 'run after the edits; a candidate has at least one edit or act' }),
-    weight: Type.Number({ exclusiveMinimum: 0, default: 1, description: 'relative to the others of its step' }),
-    operator: Type.String({ minLength: 1, maxLength: 128, default: 'recorded' }),
-    rationale: Type.String({ maxLength: 4096, default: '' }),
-  },
-  { additionalProperties: false },
-);
+export const RecordedCandidate = closed({
+  edits: Type.Array(RecordedEdit, { maxItems: 64 }),
+  acts: Type.Array(ShellAct, { maxItems: 16, default: [], description: 'run after the edits; a candidate has at least one edit or act' }),
+  weight: Type.Number({ exclusiveMinimum: 0, default: 1, description: 'relative to the others of its step' }),
+  operator: Type.String({ minLength: 1, maxLength: 128, default: 'recorded' }),
+  rationale: Type.String({ maxLength: 4096, default: '' }),
+});
 export type RecordedCandidate = Static<typeof RecordedCandidate>;
 
 /** Proposals for one goal, step by step; the best candidate of a step first. */
-export const ReplayRecord = Type.Object(
-  {
-    goal: Type.String({ minLength: 1, maxLength: 4096, description: 'the goal of the request, letter by letter' }),
-    steps: Type.Array(Type.Array(RecordedCandidate, { maxItems: 64 }), { minItems: 1, maxItems: 10_000 }),
-  },
-  { additionalProperties: false },
-);
+export const ReplayRecord = closed({
+  goal: Type.String({ minLength: 1, maxLength: 4096, description: 'the goal of the request, letter by letter' }),
+  steps: Type.Array(Type.Array(RecordedCandidate, { maxItems: 64 }), { minItems: 1, maxItems: 10_000 }),
+});
 export type ReplayRecord = Static<typeof ReplayRecord>;
 
 /** A file of recorded proposals: JSON, one such object per file. */
-export const ReplayFile = Type.Object(
-  { format: Type.Literal('agentfleet.dev/replay/v1'), records: Type.Array(ReplayRecord, { minItems: 1, maxItems: 10_000 }) },
-  { additionalProperties: false },
-);
+export const ReplayFile = closed({
+  format: Type.Literal('agentfleet.dev/replay/v1'),
+  records: Type.Array(ReplayRecord, { minItems: 1, maxItems: 10_000 }),
+});
 export type ReplayFile = Static<typeof ReplayFile>;

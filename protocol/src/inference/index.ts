@@ -15,7 +15,7 @@
  * | `GET /metrics` | for Prometheus | all |
  * | `GET /healthz`, `/readyz` | for the kubelet | all |
  *
- * May import `environment`, and nothing else of the project.
+ * May import `environment` and `object`, and nothing else of the project.
  */
 export * from './features.ts';
 export * from './score.ts';

@@ -1,6 +1,7 @@
 // Headers of files of weights: sizes of the model, bytes of its tensors. Pure; imports nothing.
 import { Type, type Static } from 'typebox';
 import { Value } from 'typebox/value';
+import { closed } from '../object.ts';
 
 const size = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const pattern = '^sha256:[0-9a-f]{64}$';
@@ -12,40 +13,31 @@ export type WeightsFault = (typeof weightsFaults)[number];
 
 /** The termination message of the job that fetches and reads weights, as JSON: at most 4,096 bytes. */
 export const WeightsReport = Type.Union([
-  Type.Object(
-    {
-      format: Type.Literal('agentfleet.dev/weights/v1'),
-      digest: Type.String({ pattern, description: 'of all files with their names' }),
-      bytes: size,
-      files: size,
-      weightBytes: Type.Integer({ minimum: 1, description: 'of the tensors, as they are stored' }),
-      architecture: Type.Union([
-        Type.Object(
-          {
-            layers: size,
-            heads: Type.Optional(size),
-            kvHeads: size,
-            headSize: size,
-            hiddenSize: size,
-            feedForwardSize: size,
-            vocabulary: size,
-          },
-          { additionalProperties: false },
-        ),
-        Type.Null(),
-      ]),
-      tokenizerHash: Type.Union([digest, Type.Null()]),
-    },
-    { additionalProperties: false },
-  ),
-  Type.Object(
-    {
-      format: Type.Literal('agentfleet.dev/weights/v1'),
-      fault: Type.Enum([...weightsFaults]),
-      message: Type.String({ minLength: 1, maxLength: 1000 }),
-    },
-    { additionalProperties: false },
-  ),
+  closed({
+    format: Type.Literal('agentfleet.dev/weights/v1'),
+    digest: Type.String({ pattern, description: 'of all files with their names' }),
+    bytes: size,
+    files: size,
+    weightBytes: Type.Integer({ minimum: 1, description: 'of the tensors, as they are stored' }),
+    architecture: Type.Union([
+      closed({
+        layers: size,
+        heads: Type.Optional(size),
+        kvHeads: size,
+        headSize: size,
+        hiddenSize: size,
+        feedForwardSize: size,
+        vocabulary: size,
+      }),
+      Type.Null(),
+    ]),
+    tokenizerHash: Type.Union([digest, Type.Null()]),
+  }),
+  closed({
+    format: Type.Literal('agentfleet.dev/weights/v1'),
+    fault: Type.Enum([...weightsFaults]),
+    message: Type.String({ minLength: 1, maxLength: 1000 }),
+  }),
 ]);
 export type WeightsReport = Static<typeof WeightsReport>;
 export type FoundWeights = Exclude<WeightsReport, { readonly fault: WeightsFault }>;
