@@ -19,7 +19,12 @@ function loggerOf(level: LogLevel): Log {
 }
 
 /** Reports what is served. SIGTERM ends the process when waiting requests are answered. */
-function endsBySignal(logger: Log, drainSeconds: number, running: { stop(): Promise<void> }, said: Readonly<Record<string, unknown>>): void {
+function endsBySignal(
+  logger: Log,
+  drainSeconds: number,
+  running: { stop(): Promise<void> },
+  said: Readonly<Record<string, unknown>>,
+): void {
   logger.info('listening', said);
   const stop = (signal: NodeJS.Signals): void => {
     logger.info('stopping', { signal });
