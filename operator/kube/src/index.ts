@@ -44,20 +44,16 @@ export {
   isTrue,
   mergeConditions,
   type WithConditions,
-  conditionFaults,
-  kstatus,
 } from './conditions/conditions.ts';
 export { Consistency } from './consistency/consistency.ts';
 export { Controller, type ReconcileContext, type Outcome, done, requeueAfter } from './controller/controller.ts';
 export {
   type Change,
   type Predicate,
-  allOf,
   annotationsChanged,
   anyOf,
   generationChanged,
   labelsChanged,
-  versionChanged,
   type Enqueue,
   type Source,
   channel,
