@@ -138,7 +138,8 @@ function guarded(
   signal: AbortSignal,
 ): Promise<Guarded> {
   const { name, namespace = '' } = owner.metadata;
-  if (!isPool(owner)) return lock.ofModel(owner, { ...decider, lockedBy: modelLockedBy(name, caches.pools.lister.list({ namespace })) }, signal);
+  if (!isPool(owner))
+    return lock.ofModel(owner, { ...decider, lockedBy: modelLockedBy(name, caches.pools.lister.list({ namespace })) }, signal);
   const judge = owner.spec.energyModelRef?.name;
   const model = judge === undefined ? undefined : caches.energyModels.lister.get(`${namespace}/${judge}`);
   return lock.ofPool(owner, { ...decider, lockedBy: poolLockedBy(model) }, signal);
@@ -152,10 +153,7 @@ function enginesOf({ outages }: Trials, before: RolloutReport | undefined, now: 
 }
 
 /** Returns the decisions of people about the revision that is tried: by orders that stand. A rejection counts for more than an approval. */
-function decidedBy(
-  orders: Lister<AgentTaskOrder>,
-  { kind, metadata, status }: RolloutOwner,
-): Pick<Seen, 'approved' | 'rejected'> {
+function decidedBy(orders: Lister<AgentTaskOrder>, { kind, metadata, status }: RolloutOwner): Pick<Seen, 'approved' | 'rejected'> {
   const canary = status?.rollout?.canary;
   const standing = orders
     .byIndex(rolloutOrderIndex, rolloutOrderKey(metadata.namespace, kind, metadata.name))

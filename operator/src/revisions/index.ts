@@ -11,7 +11,17 @@ export { heardByGolden } from './goldenJob.ts';
 export { QueryReader, textByHttp } from './prometheus.ts';
 export { shadowIn } from './ledger.ts';
 export { followRollout, lostOf, shortOf, withPlaces, type Followers, type InUse, type Planned, type Revisions } from './follow.ts';
-export { numbered, planOfRest, planRevisions, recordName, recordsOf, servingArms, type PlanOf, type Recorded, type RolloutOwner } from './plan.ts';
+export {
+  numbered,
+  planOfRest,
+  planRevisions,
+  recordName,
+  recordsOf,
+  servingArms,
+  type PlanOf,
+  type Recorded,
+  type RolloutOwner,
+} from './plan.ts';
 export { noShadow, type ShadowTallies, shadowCondition, type ShadowView } from './shadow.ts';
 export { drainSecondsOf, namedPolicy, type NamedPolicy, namesPolicy, shadowOf } from './policy.ts';
 export { Trials } from './trials.ts';

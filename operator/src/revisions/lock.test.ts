@@ -149,7 +149,10 @@ describe('the lock', () => {
 
   it('is free for the next one where the book of a rollout is damaged, which its status names with a cure', async () => {
     const lock = new RolloutLock(transport);
-    const damaged = { metadata: { name: 'coding-pool-rollout', namespace: 'platform', resourceVersion: '1' }, data: { 'counts.json': '{oops' } };
+    const damaged = {
+      metadata: { name: 'coding-pool-rollout', namespace: 'platform', resourceVersion: '1' },
+      data: { 'counts.json': '{oops' },
+    };
     const books = new LedgerWriter(transport, { lister: { get: () => damaged } } as unknown as Informer<ConfigMap>);
     const trials = {
       golden: { look: () => ({ keep: [] }) },

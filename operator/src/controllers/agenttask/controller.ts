@@ -219,7 +219,7 @@ class Reconciler {
     this.requeues = requeues;
   }
 
-  async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
+  async reconcile(key: string, { signal }: ReconcileContext): Promise<Outcome> {
     const cached = this.#context.caches.tasks.lister.get(key);
     // One that is left alone stays out of the queue.
     if (cached === undefined || this.#invalidTasks.restMs(cached) === 0) this.#ledger.forget(key);

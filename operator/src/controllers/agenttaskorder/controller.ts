@@ -138,7 +138,7 @@ export class OrderReconciler {
     return this.#conflicts.size + this.consistency.size;
   }
 
-  async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
+  async reconcile(key: string, { signal }: ReconcileContext): Promise<Outcome> {
     const { caches, clock } = this.#context;
     const order = caches.orders.lister.get(key);
     if (order === undefined || order.metadata.deletionTimestamp !== undefined) {

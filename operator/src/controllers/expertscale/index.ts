@@ -79,7 +79,7 @@ class ScaleReconciler {
     this.#scales = new ResourceClient(transport, resources.expertScales);
   }
 
-  async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
+  async reconcile(key: string, { signal }: ReconcileContext): Promise<Outcome> {
     const scale = this.#sources.context.caches.expertScales.lister.get(key);
     if (scale === undefined || scale.metadata.deletionTimestamp !== undefined) {
       this.consistency.forget(key);

@@ -188,13 +188,17 @@ const leftGpu: Predicate<Pod> = (change) =>
 
 function sourcesOf({ context: { caches }, gpus, records }: PlacementSources): readonly Source[] {
   const map = (): readonly string[] => [everything];
-  const any = <T extends KubeObject>(cache: Informer<T>, predicate: Predicate<T> = () => true): Source => watches(cache, { map, predicate });
+  const any = <T extends KubeObject>(cache: Informer<T>, predicate: Predicate<T> = () => true): Source =>
+    watches(cache, { map, predicate });
   return [
     any(caches.pools),
     any(caches.energyModels),
     any(caches.expertScales),
     any(caches.deployments, isEngine),
-    any(caches.pods, anyOf<Pod>(leftGpu, ({ object }) => isReserve(object))),
+    any(
+      caches.pods,
+      anyOf<Pod>(leftGpu, ({ object }) => isReserve(object)),
+    ),
     any(records),
     any(caches.configMaps, isBook),
     any(caches.nodes, gpusChanged),

@@ -12,12 +12,7 @@ type Times = ArmEvidence['latencies'];
  * (one-sided 95 %, joined as Newcombe joins those of shares). Times beyond the last bucket are unknown, of whichever arm. Pure.
  * @param previous last result of this same rule
  */
-export function latencyRatioFinding(
-  canary: Times,
-  stable: Times,
-  { bound, minSamples }: Bounded,
-  previous?: GateResult,
-): Finding {
+export function latencyRatioFinding(canary: Times, stable: Times, { bound, minSamples }: Bounded, previous?: GateResult): Finding {
   const samples = Math.min(countOf(canary), countOf(stable));
   const few = tooFew(samples, minSamples, 'requests of each arm');
   if (few !== undefined) return few;

@@ -7,12 +7,7 @@ import { lookAt, tooFew } from './look.ts';
  * revision passes a bound of 1 or more: to distinguish a tenth more from as many takes more acts than rollouts have. Pure.
  * @param previous last result of this same rule
  */
-export function vetoRatioFinding(
-  canary: ArmEvidence,
-  stable: ArmEvidence,
-  { bound, minSamples }: Bounded,
-  previous?: GateResult,
-): Finding {
+export function vetoRatioFinding(canary: ArmEvidence, stable: ArmEvidence, { bound, minSamples }: Bounded, previous?: GateResult): Finding {
   const samples = Math.min(canary.acts.total, stable.acts.total);
   const few = tooFew(samples, minSamples, 'acts of each arm');
   if (few !== undefined) return few;
