@@ -6,6 +6,7 @@
 export { type LabelSelector, labelMatcher } from './api/selector.ts';
 export {
   byAge,
+  isRecord,
   type Declaration,
   type KubeObject,
   type ObjectKey,
