@@ -49,7 +49,6 @@ export {
 export { Consistency } from './consistency/consistency.ts';
 export { Controller, type ReconcileContext, type Outcome, done, requeueAfter } from './controller/controller.ts';
 export {
-  type Change,
   type Predicate,
   annotationsChanged,
   anyOf,
