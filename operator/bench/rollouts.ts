@@ -5,7 +5,7 @@ import { defaultLooks, designOf } from '../src/rollout/index.ts';
 import { simulateErrors } from '../src/rollout/gates/testing/errors.ts';
 import { simulateMissed } from '../src/rollout/gates/testing/missed.ts';
 import { simulateVetoes } from '../src/rollout/gates/testing/vetoes.ts';
-import { simulate } from '../src/rollout/statistics/simulate.ts';
+import { simulate } from '../src/rollout/statistics/testing/simulate.ts';
 
 const rollouts = 10_000;
 const stableRate = 0.9;

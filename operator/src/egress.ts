@@ -1,12 +1,9 @@
 import { isIP } from 'node:net';
+import { isRecord } from '@agentfleet/kube';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 
 const hostPattern = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 const variablePattern = /^[A-Za-z_][A-Za-z0-9_]*$/;
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function parseJson(text: string): unknown {
   try {
@@ -17,7 +14,7 @@ function parseJson(text: string): unknown {
 }
 
 function parseRegistry(entry: unknown, at: number): EgressBrief['registries'][number] {
-  const { host, port, ...more } = isObject(entry) ? entry : {};
+  const { host, port, ...more } = isRecord(entry) ? entry : {};
   const name = `registries[${at}]`;
   if (typeof host !== 'string' || !hostPattern.test(host)) throw new Error(`${name}.host is not the name of a host; use a-z, 0-9, - and .`);
   if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535)
@@ -47,10 +44,10 @@ function parseRange(entry: unknown, at: number): string {
  */
 export function parseEgress(text: string): EgressBrief {
   const value = parseJson(text);
-  if (!isObject(value)) throw new Error('it is not an object; it has the members registries, environment and clusterRanges');
+  if (!isRecord(value)) throw new Error('it is not an object; it has the members registries, environment and clusterRanges');
   const { registries = [], environment = {}, clusterRanges = [], ...more } = value;
   if (!Array.isArray(registries)) throw new Error('registries is not a list');
-  if (!isObject(environment)) throw new Error('environment is not an object of texts');
+  if (!isRecord(environment)) throw new Error('environment is not an object of texts');
   if (!Array.isArray(clusterRanges)) throw new Error('clusterRanges is not a list');
   const [unknown] = Object.keys(more);
   if (unknown !== undefined) throw new Error(`${unknown} is not known; there are registries, environment and clusterRanges`);

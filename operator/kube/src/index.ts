@@ -6,6 +6,7 @@
 export { type LabelSelector, labelMatcher } from './api/selector.ts';
 export {
   byAge,
+  isRecord,
   type Declaration,
   type KubeObject,
   type ObjectKey,
@@ -44,20 +45,15 @@ export {
   isTrue,
   mergeConditions,
   type WithConditions,
-  conditionFaults,
-  kstatus,
 } from './conditions/conditions.ts';
 export { Consistency } from './consistency/consistency.ts';
 export { Controller, type ReconcileContext, type Outcome, done, requeueAfter } from './controller/controller.ts';
 export {
-  type Change,
   type Predicate,
-  allOf,
   annotationsChanged,
   anyOf,
   generationChanged,
   labelsChanged,
-  versionChanged,
   type Enqueue,
   type Source,
   channel,

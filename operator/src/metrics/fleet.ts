@@ -1,7 +1,7 @@
 import { keyOf, type Clock } from '@agentfleet/kube';
 import { Gauge, type Registry } from 'prom-client';
 import type { Caches } from '../runtime/context.ts';
-import { hasNoPods, poolKey, Tenancy } from '../controllers/expertpool/index.ts';
+import { hasNoPods, Tenancy } from '../controllers/expertpool/index.ts';
 import type { ReachConfig } from '../pools/consent.ts';
 import { isWorkerPod } from '../pools/resolve.ts';
 import type { Heartbeats } from '../runtime/heartbeats.ts';
@@ -49,7 +49,7 @@ function tasksByPhase(caches: FleetMetricsOptions['caches'], reach: ReachConfig)
   for (const group of caches.census.groups()) {
     if (group.finished && !caches.census.isFollowed) continue;
     const found = tenancy.poolOf(group);
-    const pool = found === undefined ? '' : poolKey(found);
+    const pool = found === undefined ? '' : keyOf(found);
     const { phase } = group;
     const key = `${pool} ${phase}`;
     counts.set(key, { labels: { pool, phase }, value: (counts.get(key)?.value ?? 0) + group.count });
@@ -71,7 +71,7 @@ export function expertsReady({ pools }: Pick<FleetMetricsOptions['caches'], 'poo
   return [...pools.lister.values()].flatMap((pool) => {
     const ready = new Map(pool.status?.experts?.map((state) => [state.name, state.ready]));
     return servingExperts(pool).map(({ name, role }) => ({
-      labels: { pool: poolKey(pool), expert: name, role },
+      labels: { pool: keyOf(pool), expert: name, role },
       value: ready.get(name) ?? 0,
     }));
   });
@@ -80,7 +80,7 @@ export function expertsReady({ pools }: Pick<FleetMetricsOptions['caches'], 'poo
 /** Workers whose pod is ready and whose Lease is fresh. */
 function workersReady({ caches, heartbeats }: FleetMetricsOptions, pool: ExpertPool): number {
   return caches.pods.lister
-    .byIndex('pool', poolKey(pool))
+    .byIndex('pool', keyOf(pool))
     .filter((pod) => isWorkerPod(pod) && isReady(pod))
     .filter(({ metadata }) => heartbeats.freshMs(`${metadata.namespace ?? ''}/${metadata.name}`) > 0).length;
 }
@@ -110,7 +110,7 @@ export function registerFleetMetrics(options: FleetMetricsOptions): void {
     'agentfleet_pool_workers_ready',
     'Number of workers whose pod is ready and whose Lease is fresh, partitioned by pool.',
     ['pool'],
-    () => [...pools.lister.values()].map((pool) => ({ labels: { pool: poolKey(pool) }, value: workersReady(options, pool) })),
+    () => [...pools.lister.values()].map((pool) => ({ labels: { pool: keyOf(pool) }, value: workersReady(options, pool) })),
   );
 }
 

@@ -1,12 +1,10 @@
 import type { Registry } from 'prom-client';
 import type { PlacementView, PlanHolder } from '../controllers/placement/index.ts';
-import { compareMemory, itemOf } from '../placement/index.ts';
+import { compareMemory, itemOf, nodeOfSlot } from '../placement/index.ts';
 import { sampledGauges, type Sample } from './fleet.ts';
 
 /** Returns the facts about the GPUs that are reported at each scrape. */
 type ReadPlacement = () => PlacementView;
-
-const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
 
 /** Adds up values of equal keys. */
 function sums(all: Iterable<readonly [string, number]>): ReadonlyMap<string, number> {
@@ -40,7 +38,7 @@ export function slotBytes(view: PlacementView): readonly Sample[] {
   // A plan may name a slot that is gone.
   return [...new Set([...known.keys(), ...reserved.keys()])].flatMap((slot) => {
     const tell = (state: string, value: number | undefined): readonly Sample[] =>
-      value === undefined ? [] : [{ labels: { node: nodeOf(slot), slot, state }, value }];
+      value === undefined ? [] : [{ labels: { node: nodeOfSlot(slot), slot, state }, value }];
     return [...tell('total', known.get(slot)), ...tell('reserved', reserved.get(slot) ?? 0), ...tell('measured', measured.get(slot))];
   });
 }

@@ -1,6 +1,7 @@
 import { controllerReference, type KubeObject, type OwnerReference, type Resource } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { recordName, type Recorded, type RolloutOwner } from '../revisions/index.ts';
 import { resources } from '../runtime/resources.ts';
 
 /** One object as it is to be: the body of a server-side apply. */
@@ -88,4 +89,13 @@ export function ownedBy(
   content: Readonly<Record<string, unknown>>,
 ): Manifest {
   return manifest(resource, { ...of, namespace: owner.metadata.namespace ?? '', ownerReferences: [controllerReference(owner)] }, content);
+}
+
+/** The ControllerRevision that puts a revision on record. Pure. */
+export function recordOf<A extends { readonly revision: string }>(
+  owner: RolloutOwner,
+  labels: Readonly<Record<string, string>>,
+  { number, ...data }: Recorded<A>,
+): Manifest {
+  return ownedBy(owner, resources.controllerRevisions, { name: recordName(owner, data.revision), labels }, { revision: number, data });
 }

@@ -1,7 +1,6 @@
 /** The servers of a revision of a pool: which there are, how their names differ, and which of them need GPUs. Pure. */
-import { isControlledBy } from '@agentfleet/kube';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
-import { expertHash } from '../revisions/index.ts';
+import { expertHash, recordsOf, type Recorded } from '../revisions/index.ts';
 import type { Images } from '../runtime/context.ts';
 import type { ControllerRevision } from '../runtime/resources.ts';
 import { adaptersOn, roomOf } from './weights.ts';
@@ -14,9 +13,7 @@ export interface PoolArm {
 }
 
 /** A revision on record: what it serves, and the number of its record. */
-export interface RecordedArm extends PoolArm {
-  readonly number: number;
-}
+export type RecordedArm = Recorded<PoolArm>;
 
 /** Reports whether an expert has an engine of its own that needs a GPU. */
 export function needsGpu({ engine, resources, replicas }: Expert): boolean {
@@ -54,17 +51,6 @@ export function serverHash({ experts, images }: Pick<PoolArm, 'experts' | 'image
   return expertHash(expert, image, adapters.length === 0 ? undefined : roomOf(adapters));
 }
 
-interface Content {
-  readonly revision: string;
-  readonly experts: readonly Expert[];
-  readonly images: Pick<Images, 'inference' | 'inferenceLlama'>;
-}
-
-function contentOf({ data }: ControllerRevision): Content | undefined {
-  const { revision, experts, images } = (data ?? {}) as Partial<Content>;
-  return revision === undefined || experts === undefined || images === undefined ? undefined : { revision, experts, images };
-}
-
 /** As many pods as the spec sets now: how many there are is no part of a revision. */
 function scaled(experts: readonly Expert[], pool: ExpertPool): readonly Expert[] {
   const now = new Map(pool.spec.experts.map(({ name, replicas }) => [name, replicas]));
@@ -73,19 +59,10 @@ function scaled(experts: readonly Expert[], pool: ExpertPool): readonly Expert[]
 
 /** Revisions that a pool has on record. Pure. */
 export function recordedArms(pool: ExpertPool, images: Images, records: readonly ControllerRevision[]): ReadonlyMap<string, RecordedArm> {
-  const own = records.filter((record) => isControlledBy(record, pool));
-  const arms = own.flatMap((record): readonly RecordedArm[] => {
-    const content = contentOf(record);
-    if (content === undefined) return [];
-    const { inferenceLlama: _, ...rest } = images;
-    return [
-      {
-        revision: content.revision,
-        experts: scaled(content.experts, pool),
-        images: { ...rest, ...content.images },
-        number: record.revision ?? 0,
-      },
-    ];
+  const { inferenceLlama: _, ...rest } = images;
+  return recordsOf(pool, records, (data) => {
+    const { revision, experts, images: own } = data as Partial<PoolArm>;
+    if (revision === undefined || experts === undefined || own === undefined) return undefined;
+    return { revision, experts: scaled(experts, pool), images: { ...rest, ...own } };
   });
-  return new Map(arms.map((arm) => [arm.revision, arm]));
 }

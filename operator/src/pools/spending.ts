@@ -1,4 +1,4 @@
-import { timestamp } from '@agentfleet/kube';
+import { isRecord, timestamp } from '@agentfleet/kube';
 import {
   fromMicros,
   toMicros,
@@ -82,10 +82,6 @@ function isBook(value: unknown): value is SpendingBook {
       (one) => isAmount(one) && isCount(one['attempt']) && ['uid', 'namespace', 'name'].every((key) => typeof one[key] === 'string'),
     )
   );
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;

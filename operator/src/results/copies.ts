@@ -3,6 +3,7 @@ import {
   Controller,
   done,
   Informer,
+  parseKey,
   isAlreadyExists,
   isNotFound,
   keyOf,
@@ -73,8 +74,8 @@ export class Copies {
     this.controller = new Controller({
       name: 'results-copies',
       sources: [watches(this.#tasks, { predicate: ({ type }) => type === 'add' })],
-      reconcile: async (_, { name, signal }) => {
-        await this.#copy(name, signal);
+      reconcile: async (key, { signal }) => {
+        await this.#copy(parseKey(key), signal);
         return done;
       },
       maxConcurrent: 4,

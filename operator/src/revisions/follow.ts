@@ -1,22 +1,18 @@
-import {
-  type AgentTaskOrder,
-  type EnergyModel,
-  type EnergyModelStatus,
-  type ExpertPool,
-  type ExpertPoolStatus,
-  rolloutAnnotations,
-} from '@agentfleet/protocol/api';
+import { type AgentTaskOrder, type EnergyModelStatus, type ExpertPoolStatus, rolloutAnnotations } from '@agentfleet/protocol/api';
+import { labels } from '@agentfleet/protocol/pool';
 import type { Lister } from '@agentfleet/kube';
-import { rolloutOrderIndex, rolloutOrderKey, type RolloutTarget } from '../runtime/caches.ts';
+import { rolloutLedgerName } from '../pools/names.ts';
+import { rolloutOrderIndex, rolloutOrderKey } from '../runtime/caches.ts';
 import type { OperatorContext } from '../runtime/context.ts';
 import { identity, resources } from '../runtime/resources.ts';
-import type { Decider, Guarded, RolloutLock } from './arm.ts';
+import { revisionIndex } from '../runtime/taskCensus.ts';
+import { modelLockedBy, poolLockedBy, type Decider, type Guarded, type RolloutLock } from './arm.ts';
 import type { GoldenQuestion } from './goldenSets.ts';
 import { DamagedBook, mostTasks, type LedgerPlace } from './ledger.ts';
+import { isPool, ownerKind, type PlanOf, type RolloutOwner } from './plan.ts';
 import { type NamedPolicy, withoutPolicy } from './policy.ts';
 import { isOpen, progress, type Seen } from './progress.ts';
 import { rolloutReport, type RolloutReport } from './report.ts';
-import type { ShadowView } from './shadow.ts';
 import type { Trial, Trials } from './trials.ts';
 
 /** Dependencies for following the rollouts of pools and of models. */
@@ -26,12 +22,15 @@ export interface Followers {
   readonly lock: RolloutLock;
 }
 
+/** Reports whether an unfinished task works with a revision, or is judged by it. */
+export type InUse = (revision: string) => boolean;
+
 /** The pool or model that a rollout is of. */
-interface RolloutOwner<P> {
-  readonly owner: ExpertPool | EnergyModel;
+interface Followed<P> {
+  readonly owner: RolloutOwner;
   readonly policy: NamedPolicy | undefined;
   /** Returns the rest of a rollout where no policy is named any more. */
-  readonly leaving: () => P | undefined;
+  readonly leaving: (inUse: InUse) => P | undefined;
 }
 
 /** The revisions of an owner, as its controller knows them. */
@@ -39,77 +38,71 @@ export interface Revisions<P> extends Pick<Seen, 'canaryEngines' | 'incompatible
   /** The revision that the spec asks for. */
   readonly desired: string;
   readonly recorded: ReadonlyMap<string, unknown> | undefined;
-  readonly place: LedgerPlace;
-  readonly golden: Pick<GoldenQuestion, 'kind' | 'labels' | 'serviceAccount' | 'ready' | 'arm' | 'jobs' | 'pods'>;
-  readonly trial: Pick<Trial, 'arm' | 'pods' | 'heldOut' | 'maps'>;
-  /** Returns the obstacle that keeps a rollout from beginning, as the caches show it. */
-  readonly lockedBy: () => string | undefined;
-  readonly guard: (decider: Decider) => Promise<Guarded>;
+  readonly golden: Pick<GoldenQuestion, 'serviceAccount' | 'ready' | 'arm' | 'jobs' | 'pods'>;
+  readonly trial: Pick<Trial, 'pods' | 'heldOut' | 'maps'>;
   /** Message about what the engines of the desired revision lack on GPUs. */
   readonly short: string | undefined;
   /** The status to write instead of the one that was decided. */
   readonly amend?: (next: RolloutReport) => RolloutReport | undefined;
   /** Returns the plan of the revisions that have pods; undefined: the record of the revision that serves is gone. */
-  readonly plan: (status: RolloutReport) => P | undefined;
+  readonly plan: (status: RolloutReport, inUse: InUse) => P | undefined;
 }
 
 /** Result of a look at a rollout: a plan, or the status of one whose stable revision is unknown. `release` once the status is written. */
 export type Planned<P> = ({ readonly plan: P | undefined } | { readonly lost: RolloutReport }) & { readonly release: () => void };
 
-/** Parts that all plans have. */
-interface RolloutParts {
-  /** Children that stay although no desired state asks for them, as `group/plural/name`. */
-  readonly keep: readonly string[];
-  readonly shadow?: ShadowView | undefined;
-}
+type RolloutParts = Pick<PlanOf<never>, 'keep' | 'shadow'>;
 
 const free = (): void => undefined;
 
 /** Brings what was seen of a rollout to the state machine, and plans the children of its owner by the answer. */
 export async function followRollout<P extends RolloutParts>(
   followers: Followers,
-  rolloutOwner: RolloutOwner<P>,
+  followed: Followed<P>,
   revisionsOf: (now: number) => Revisions<P>,
   signal: AbortSignal,
 ): Promise<Planned<P>> {
   try {
-    return await follow(followers, rolloutOwner, revisionsOf, signal);
+    return await follow(followers, followed, revisionsOf, signal);
   } catch (error) {
-    const before = rolloutReport(rolloutOwner.owner.status);
+    const before = rolloutReport(followed.owner.status);
     if (!(error instanceof DamagedBook) || before === undefined) throw error;
     return { lost: { ...before, reason: 'BookUnreadable', message: error.message }, release: free };
   }
 }
 
 async function follow<P extends RolloutParts>(
-  { context, trials }: Followers,
-  { owner, policy, leaving }: RolloutOwner<P>,
+  followers: Followers,
+  { owner, policy, leaving }: Followed<P>,
   revisionsOf: (now: number) => Revisions<P>,
   signal: AbortSignal,
 ): Promise<Planned<P>> {
-  if (policy === undefined) return { plan: leaving(), release: free };
+  const { context, trials } = followers;
+  const inUse: InUse = (revision) => context.caches.tasks.lister.byIndex(revisionIndex, revision).length > 0;
+  if (policy === undefined) return { plan: leaving(inUse), release: free };
   const before = rolloutReport(owner.status);
   const now = context.clock.now();
   if (policy.spec === undefined) return { lost: withoutPolicy(before, policy, now), release: free };
   const { spec } = policy;
   const revisions = revisionsOf(now);
-  const { place, desired, recorded, incompatible, short, amend } = revisions;
+  const { desired, recorded, incompatible, short, amend } = revisions;
   if (before?.stable !== undefined && before.stable !== desired && recorded?.has(before.stable) !== true)
     return { lost: recordLost(before, before.stable), release: free };
+  const { place, golden: question, arm } = meansOf(owner);
   const canaryEngines = enginesOf(trials, before, revisions);
   const retry = owner.metadata.annotations?.[rolloutAnnotations.retry];
-  const golden = await trials.golden.look({ ...revisions.golden, place, status: before, spec, retry }, signal);
-  const evidence = await trials.evidence({ ...revisions.trial, place, status: before, spec, golden, now }, signal);
-  const orders = decidedBy(context.caches.orders.lister, owner.kind, owner);
+  const golden = await trials.golden.look({ ...revisions.golden, ...question, place, status: before, spec, retry }, signal);
+  const evidence = await trials.evidence({ ...revisions.trial, arm, place, status: before, spec, golden, now }, signal);
+  const orders = decidedBy(context.caches.orders.lister, owner);
   const seen = { desired, canaryEngines, incompatible, evidence, ...orders, retry, now };
   const decide = (lockedBy: string | undefined): RolloutReport => {
     const whole = withPlaces(progress(before, spec, { ...seen, lockedBy }, trials.designs), short);
     const next = withFullBook(whole, (id) => trials.isFull(place, id));
     return amend?.(next) ?? next;
   };
-  const { status, release } = await revisions.guard({ before, lockedBy: revisions.lockedBy(), decide });
+  const { status, release } = await guarded(followers, owner, { before, decide }, signal);
   try {
-    const plan = revisions.plan(status);
+    const plan = revisions.plan(status, inUse);
     if (plan === undefined) return { lost: recordLost(status, status.stable ?? ''), release };
     const jobs = before?.id === status.id ? golden.keep.map((name) => identity(resources.jobs, name)) : [];
     return { plan: { ...plan, keep: [...plan.keep, ...jobs], shadow: trials.shadow(place, status) }, release };
@@ -120,6 +113,38 @@ async function follow<P extends RolloutParts>(
   }
 }
 
+/** Returns the names and labels that differ between a pool and a model. */
+function meansOf(owner: RolloutOwner): {
+  readonly place: LedgerPlace;
+  readonly golden: Pick<GoldenQuestion, 'kind' | 'labels'>;
+  readonly arm: Trial['arm'];
+} {
+  const kind = ownerKind(owner);
+  const { name } = owner.metadata;
+  const own = { [labels[kind]]: name };
+  const component = kind === 'pool' ? 'expert' : 'verifier';
+  return {
+    place: { owner, name: rolloutLedgerName(name, kind), labels: { [labels.component]: component, ...own } },
+    golden: { kind, labels: own },
+    arm: kind === 'pool' ? 'revision' : 'verifierRevision',
+  };
+}
+
+/** Decides with the obstacle that keeps a rollout from beginning, as the caches show it; one that begins holds the lock. */
+function guarded(
+  { context: { caches }, lock }: Followers,
+  owner: RolloutOwner,
+  decider: Omit<Decider, 'lockedBy'>,
+  signal: AbortSignal,
+): Promise<Guarded> {
+  const { name, namespace = '' } = owner.metadata;
+  if (!isPool(owner))
+    return lock.ofModel(owner, { ...decider, lockedBy: modelLockedBy(name, caches.pools.lister.list({ namespace })) }, signal);
+  const judge = owner.spec.energyModelRef?.name;
+  const model = judge === undefined ? undefined : caches.energyModels.lister.get(`${namespace}/${judge}`);
+  return lock.ofPool(owner, { ...decider, lockedBy: poolLockedBy(model) }, signal);
+}
+
 /** Returns the state of the desired revision's engines; for one that was ready and is tried, the sum of their outages counts. */
 function enginesOf({ outages }: Trials, before: RolloutReport | undefined, now: Pick<Revisions<unknown>, 'desired' | 'canaryEngines'>) {
   const { phase, id, canary } = before ?? {};
@@ -128,11 +153,7 @@ function enginesOf({ outages }: Trials, before: RolloutReport | undefined, now: 
 }
 
 /** Returns the decisions of people about the revision that is tried: by orders that stand. A rejection counts for more than an approval. */
-function decidedBy(
-  orders: Lister<AgentTaskOrder>,
-  kind: RolloutTarget,
-  { metadata, status }: Pick<ExpertPool | EnergyModel, 'metadata' | 'status'>,
-): Pick<Seen, 'approved' | 'rejected'> {
+function decidedBy(orders: Lister<AgentTaskOrder>, { kind, metadata, status }: RolloutOwner): Pick<Seen, 'approved' | 'rejected'> {
   const canary = status?.rollout?.canary;
   const standing = orders
     .byIndex(rolloutOrderIndex, rolloutOrderKey(metadata.namespace, kind, metadata.name))

@@ -149,7 +149,10 @@ describe('the lock', () => {
 
   it('is free for the next one where the book of a rollout is damaged, which its status names with a cure', async () => {
     const lock = new RolloutLock(transport);
-    const damaged = { metadata: { name: 'book', namespace: 'platform', resourceVersion: '1' }, data: { 'counts.json': '{oops' } };
+    const damaged = {
+      metadata: { name: 'coding-pool-rollout', namespace: 'platform', resourceVersion: '1' },
+      data: { 'counts.json': '{oops' },
+    };
     const books = new LedgerWriter(transport, { lister: { get: () => damaged } } as unknown as Informer<ConfigMap>);
     const trials = {
       golden: { look: () => ({ keep: [] }) },
@@ -157,14 +160,12 @@ describe('the lock', () => {
       shadow: (place: LedgerPlace, { id = '' }: RolloutReport) => books.read(place, id),
       designs: new Designs(),
     };
-    const context = { clock: systemClock, caches: { orders: { lister: { byIndex: () => [] } } } };
-    const owner = pool({ rollout: idle });
+    const none = { lister: { byIndex: () => [], get: () => undefined } };
+    const context = { clock: systemClock, caches: { orders: none, tasks: none, energyModels: none } };
+    const owner: ExpertPool = { ...newPool(), status: { rollout: idle } };
     const revisions = {
       desired: loading.canary,
       recorded: new Map([[idle.stable, 1]]),
-      place: { owner, name: 'book', labels: {} },
-      lockedBy: () => undefined,
-      guard: () => lock.ofPool(newPool(), decider, signal),
       plan: () => ({ keep: [] }),
     };
     const planned = await followRollout(
@@ -175,7 +176,7 @@ describe('the lock', () => {
     );
     expect(planned).toMatchObject({ lost: { phase: 'Idle', stable: idle.stable, reason: 'BookUnreadable' } });
     expect('lost' in planned && planned.lost.message).toMatch(
-      /^ConfigMap platform\/book, .* damaged in key counts\.json; correct it, or delete it/,
+      /^ConfigMap platform\/coding-pool-rollout, .* damaged in key counts\.json; correct it, or delete it/,
     );
     (await lock.ofPool(newPool(), decider, signal)).release();
   });

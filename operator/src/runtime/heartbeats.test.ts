@@ -55,7 +55,7 @@ describe('Heartbeats', () => {
 
   it('waits for no worker that is gone', async () => {
     handler.onAdd?.(lease(0), false);
-    handler.onDelete?.(lease(0), false);
+    handler.onDelete?.(lease(0));
     expect(clock.timers).toBe(0);
     handler.onAdd?.(lease(0), false);
     await clock.advance(60_000);
@@ -74,7 +74,7 @@ describe('Heartbeats', () => {
   it('believes a clock that is wrong by a little, and not a Lease that is long dead', () => {
     handler.onAdd?.(lease(30_000), true);
     expect(beats.freshMs(key)).toBe(20_000);
-    handler.onDelete?.(lease(0), false);
+    handler.onDelete?.(lease(0));
     handler.onAdd?.(lease(61_000), true);
     expect(beats.freshMs(key)).toBe(0);
   });
@@ -85,7 +85,7 @@ describe('Heartbeats', () => {
     expect(beats.freshMs(key)).toBe(0);
     handler.onUpdate?.(lease(0, ''), lease(1));
     expect(beats.freshMs(key)).toBe(20_000);
-    handler.onDelete?.(lease(0), false);
+    handler.onDelete?.(lease(0));
     expect(beats.freshMs(key)).toBe(0);
     expect(reported).toHaveLength(4);
   });

@@ -1,6 +1,6 @@
 import type { Read } from '@agentfleet/protocol/environment';
 import type { V1Container, V1EnvVar, V1PodSpec, V1Toleration, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import type { KubeObject, ResourceClient } from '@agentfleet/kube';
+import { isRecord, type KubeObject, type ResourceClient } from '@agentfleet/kube';
 import { authoritiesConfigMap, authoritiesFile, labels } from '@agentfleet/protocol/pool';
 import { tracingEnvironment } from '@agentfleet/protocol/tracing';
 import { dirname } from 'node:path';
@@ -44,22 +44,18 @@ const known: Readonly<Record<keyof OperandSettings, (value: unknown) => boolean>
   imagePullSecrets: isTexts,
   users: (value) => value === 'Fixed' || value === 'Cluster',
   nodeSelector: isTextMap,
-  tolerations: (value) => Array.isArray(value) && value.every(isMap),
+  tolerations: (value) => Array.isArray(value) && value.every(isRecord),
   priorityClassName: (value) => typeof value === 'string',
   serviceAccountAnnotations: isTextMap,
-  proxy: (value) => isMap(value) && typeof value['url'] === 'string' && isHttp(value['url']) && isTexts(value['except']),
+  proxy: (value) => isRecord(value) && typeof value['url'] === 'string' && isHttp(value['url']) && isTexts(value['except']),
   privateAuthorities: (value) => typeof value === 'boolean',
   tracing: (value) =>
-    isMap(value) && typeof value['endpoint'] === 'string' && isReceiver(value['endpoint']) && isShare(value['sampleRatio']),
+    isRecord(value) && typeof value['endpoint'] === 'string' && isReceiver(value['endpoint']) && isShare(value['sampleRatio']),
   artifacts: isTextMap,
 };
 
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function isTextMap(value: unknown): boolean {
-  return isMap(value) && Object.values(value).every((one) => typeof one === 'string');
+  return isRecord(value) && Object.values(value).every((one) => typeof one === 'string');
 }
 
 function isTexts(value: unknown): boolean {
@@ -81,7 +77,7 @@ function isShare(value: unknown): boolean {
 /** Settings as the chart writes them, JSON. @throws Error that names the member and its cure */
 export function parseSettings(text: string): OperandSettings {
   const value = JSON.parse(text) as unknown;
-  if (!isMap(value)) throw new Error('it is not an object');
+  if (!isRecord(value)) throw new Error('it is not an object');
   for (const [name, content] of Object.entries(value)) {
     if (!Object.hasOwn(known, name)) throw new Error(`${name} is not known; there are ${Object.keys(known).join(', ')}`);
     if (!known[name as keyof OperandSettings](content))

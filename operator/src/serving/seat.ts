@@ -7,6 +7,7 @@ import {
   uuidAnnotation,
   withoutGpu,
   type PodPlacement,
+  nodeOfSlot,
 } from '../placement/index.ts';
 import { engineContainer } from './vllm/index.ts';
 
@@ -37,8 +38,6 @@ export interface PlannedStatus {
   readonly plan?: PlanStatus;
   readonly conditions?: readonly Condition[];
 }
-
-const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
 
 /** All of them as one annotation; undefined where one of them is not known. */
 function reported(values: readonly (string | undefined)[]): string | undefined {
@@ -83,7 +82,7 @@ export function seatOf(
   if (open !== undefined) return { kind: 'Unseated', reason: undefined, message: `${open.slot} is not held yet`, moves: true };
   const places = found.map(({ slot, uuid, claim }) => ({
     name: slot,
-    node: nodeOf(slot),
+    node: nodeOfSlot(slot),
     uuid,
     ...(claim === undefined ? {} : { claim }),
   }));

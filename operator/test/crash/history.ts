@@ -28,7 +28,7 @@ export class History {
       this.#listeners.push((of, { object, previous }) => {
         if (of !== kind) return;
         const [now, before] = [object as T | undefined, previous as T | undefined];
-        if (now === undefined && before !== undefined) handler.onDelete?.(before, false);
+        if (now === undefined && before !== undefined) handler.onDelete?.(before);
         else if (now !== undefined && before === undefined) handler.onAdd?.(now, false);
         else if (now !== undefined && before !== undefined) handler.onUpdate?.(before, now);
       });

@@ -1,4 +1,5 @@
-import { conditionFaults, keyOf, type KubeObject, type WithConditions } from '@agentfleet/kube';
+import { keyOf, type KubeObject, type WithConditions } from '@agentfleet/kube';
+import { conditionFaults } from '@agentfleet/kube/testing';
 import type { FakeApiServer, SeenRequest, VersionChange } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';

@@ -11,11 +11,6 @@ export const processErrors = {
     when: 'the operator ends with status 1: it lost its lease, or could not begin',
     cure: 'read the error; a lost lease needs nothing, the kubelet starts a new process',
   },
-  AF_RECONCILE_REFUSED: {
-    process: operator,
-    when: 'an object cannot be reconciled, and a retry would not help',
-    cure: 'read the error, change the object that the key names',
-  },
   AF_RECONCILE_FAILED: {
     process: operator,
     when: 'a reconcile failed; it is tried again with backoff',

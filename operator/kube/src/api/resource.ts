@@ -144,6 +144,11 @@ export function atLeast(seen: string | undefined, wanted: string): boolean {
   return order === undefined ? seen !== undefined : order >= 0;
 }
 
+/** Reports whether a value is an object of JSON. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Orders objects by age, the oldest first; of one second by key. */
 export function byAge({ metadata: a }: Pick<KubeObject, 'metadata'>, { metadata: b }: Pick<KubeObject, 'metadata'>): number {
   const [x, y] = [a, b].map(({ creationTimestamp = '', namespace = '', name }) => `${creationTimestamp} ${namespace}/${name}`) as [

@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import { keyOf, type Declaration, type KubeObject, type ObjectKey, compareVersions, type OwnerReference } from '../api/resource.ts';
+import {
+  isRecord,
+  keyOf,
+  type Declaration,
+  type KubeObject,
+  type ObjectKey,
+  compareVersions,
+  type OwnerReference,
+} from '../api/resource.ts';
 import type { ResourceClient } from '../client/client.ts';
 
 /** JSON with sorted keys and without undefined: equal declarations give equal text. */
@@ -15,10 +23,6 @@ export function canonical(value: unknown): string {
 /** A short name of a declaration's content, 128 bits in base64url. */
 export function contentHash(value: unknown): string {
   return createHash('sha256').update(canonical(value)).digest('base64url').slice(0, 22);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
 /**

@@ -155,7 +155,7 @@ describe('code of ours that throws', () => {
     await using follower = follow(bed.transport, {
       transform: throwing((object) => ({ ...object, spec: { size: 9 } })),
       indexers: { size: throwing((object) => [String(object.spec?.size)]) },
-      onHandlerError: (error) => errors.push(error.message),
+      log: { ...silentLog, error: (_, fields) => errors.push(String(fields?.['error'])) },
     });
     for (const name of ['one', 'odd', 'two']) await client.create({ ...named(name), spec: { size: 1 } });
     await eventually('all three', () => follower.informer.lister.size === 3);

@@ -1,3 +1,4 @@
+import { silentLog } from '../runtime/log.ts';
 import { describe, expect, it } from 'vitest';
 import { defineResource } from '../api/resource.ts';
 import { ResourceClient } from '../client/client.ts';
@@ -27,9 +28,9 @@ describe('Informer', () => {
   it('goes on after a handler threw, calls late handlers with what is there, and indexes', async () => {
     await using bed = await testBed();
     const client = new ResourceClient(bed.transport, widgets);
-    const errors: Error[] = [];
+    const errors: unknown[] = [];
     const bySize = (object: Widget): string[] => [String(object.spec?.size)];
-    await using follower = follow(bed, { indexers: { size: bySize }, onHandlerError: (error) => errors.push(error) });
+    await using follower = follow(bed, { indexers: { size: bySize }, log: { ...silentLog, error: (_, fields) => errors.push(fields) } });
     const { informer } = follower;
     informer.addHandler({
       onAdd: () => {

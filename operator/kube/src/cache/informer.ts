@@ -11,8 +11,8 @@ export interface Handler<T> {
   onAdd?(object: T, isInInitialList: boolean): void;
   /** `old` and `current` have the same uid, and differ in their version. */
   onUpdate?(old: T, current: T): void;
-  /** Once for each uid, with the last state known. `finalStateUnknown`: it vanished while no watch ran. */
-  onDelete?(object: T, finalStateUnknown: boolean): void;
+  /** Once for each uid, with the last state known. */
+  onDelete?(object: T): void;
 }
 
 export interface InformerOptions<T extends KubeObject> extends ReflectorOptions<T> {
@@ -21,8 +21,6 @@ export interface InformerOptions<T extends KubeObject> extends ReflectorOptions<
   /** Follows the objects of these names, each by a watch of its own; for a resource without namespaces. */
   readonly names?: readonly string[];
   readonly indexers?: Readonly<Record<string, Indexer<T>>>;
-  /** Called when a handler or an indexer threw; the cache goes on. */
-  readonly onHandlerError?: (error: Error) => void;
 }
 
 /** A part of the collection that is followed by a watch of its own. */
@@ -165,7 +163,7 @@ export class Informer<T extends KubeObject = KubeObject> {
     for (const key of this.#store.keys()) {
       if (name !== '' && this.#scopeOf(key) !== scope) continue;
       const old = present.has(key) ? undefined : this.#store.get(key);
-      if (old !== undefined) this.#remove(old, true);
+      if (old !== undefined) this.#remove(old);
       if (pause.due()) await pause.yield();
     }
     scope.initial = false;
@@ -185,15 +183,13 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   /** The last state is that of the event; another uid means that we missed the end of the one we knew. */
   #delete(old: T | undefined, last: T): void {
-    if (old === undefined) return;
-    if (old.metadata.uid === last.metadata.uid) this.#remove(last, false);
-    else this.#remove(old, true);
+    if (old !== undefined) this.#remove(old.metadata.uid === last.metadata.uid ? last : old);
   }
 
   #put(scope: Scope<T>, object: T): void {
     const old = this.#store.get(keyOf(object));
     if (old !== undefined && old.metadata.uid !== object.metadata.uid) {
-      this.#remove(old, true);
+      this.#remove(old);
       this.#put(scope, object);
       return;
     }
@@ -204,9 +200,9 @@ export class Informer<T extends KubeObject = KubeObject> {
     else this.#tell((to) => to.onUpdate?.(old, object));
   }
 
-  #remove(last: T, finalStateUnknown: boolean): void {
+  #remove(last: T): void {
     this.#store.delete(keyOf(last));
-    this.#tell((to) => to.onDelete?.(last, finalStateUnknown));
+    this.#tell((to) => to.onDelete?.(last));
   }
 
   #progress(scope: Scope<T>, version: string): void {
@@ -230,6 +226,5 @@ export class Informer<T extends KubeObject = KubeObject> {
   #complain(what: string, thrown: unknown): void {
     const error = asError(thrown);
     this.#options.log.error(what, { code: 'AF_CACHE_HANDLER', resource: this.name, error: error.stack ?? error.message });
-    this.#options.onHandlerError?.(error);
   }
 }

@@ -210,9 +210,7 @@ export class Reflector<T extends KubeObject> {
     const { namespace, labelSelector, fieldSelector, pageSize = 500 } = this.#options;
     const objects: T[] = [];
     let version = '';
-    const scope = { ...(namespace === undefined ? {} : { namespace }), ...(labelSelector === undefined ? {} : { labelSelector }) };
-    const pages = this.#client.pages({ ...scope, ...(fieldSelector === undefined ? {} : { fieldSelector }), limit: pageSize, signal });
-    for await (const page of pages) {
+    for await (const page of this.#client.pages({ namespace, labelSelector, fieldSelector, limit: pageSize, signal })) {
       for (const item of page.items) objects.push(this.#slim(item));
       version = page.resourceVersion;
     }
@@ -248,9 +246,9 @@ export class Reflector<T extends KubeObject> {
       {
         transport,
         resource,
-        ...(namespace === undefined ? {} : { namespace }),
-        ...(labelSelector === undefined ? {} : { labelSelector }),
-        ...(fieldSelector === undefined ? {} : { fieldSelector }),
+        namespace,
+        labelSelector,
+        fieldSelector,
         ...(this.#version === undefined ? { sendInitialEvents: true } : { resourceVersion: this.#version }),
         timeoutSeconds: Math.round(watchSeconds * (1 + random())),
         stallMs,

@@ -1,5 +1,4 @@
 import { keyOf, type KubeObject, type ObjectKey } from '../api/resource.ts';
-import { labelMatcher, type LabelSelector } from '../api/selector.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { KubeError } from '../runtime/errors.ts';
 
@@ -10,8 +9,8 @@ export type Indexer<T> = (object: T) => readonly string[];
 export interface Lister<T extends KubeObject> {
   readonly size: number;
   get(key: ObjectKey): T | undefined;
-  /** All objects, or those of one namespace, that match the selector. No order. */
-  list(options?: { readonly namespace?: string; readonly selector?: LabelSelector }): T[];
+  /** All objects, or those of one namespace. No order. */
+  list(options?: { readonly namespace?: string }): T[];
   /** Objects under a value of an index. Throws a RangeError when there is no such index. */
   byIndex(index: string, value: string): T[];
   values(): IterableIterator<T>;
@@ -92,9 +91,8 @@ export class Store<T extends KubeObject> implements Lister<T> {
     return this.#objects.values();
   }
 
-  list(options: { readonly namespace?: string; readonly selector?: LabelSelector } = {}): T[] {
-    const all = options.namespace === undefined ? [...this.#objects.values()] : this.byIndex(namespaceIndex, options.namespace);
-    return options.selector === undefined ? all : all.filter(labelMatcher(options.selector));
+  list({ namespace }: { readonly namespace?: string } = {}): T[] {
+    return namespace === undefined ? [...this.#objects.values()] : this.byIndex(namespaceIndex, namespace);
   }
 
   byIndex(index: string, value: string): T[] {

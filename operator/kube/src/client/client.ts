@@ -25,9 +25,9 @@ export interface WriteOptions extends CallOptions {
 }
 
 export interface ListOptions extends CallOptions {
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
   /** Objects in one page; default 500. */
   readonly limit?: number;
   /** Empty (default): the newest state. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { mergeConditions, type Condition, conditionFaults, kstatus, type WithConditions } from './conditions.ts';
+import { conditionFaults, kstatus } from '../testing/conditions.ts';
+import { mergeConditions, type Condition, type WithConditions } from './conditions.ts';
 
 const t0 = Date.UTC(2030, 0, 1);
 const ready = { type: 'Ready', status: 'False', reason: 'Waiting', message: '', observedGeneration: 1 } as const;

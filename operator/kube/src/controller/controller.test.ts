@@ -1,3 +1,4 @@
+import { parseKey } from '../api/resource.ts';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { Informer } from '../cache/informer.ts';
@@ -8,7 +9,7 @@ import { silentLog } from '../runtime/log.ts';
 import { seededRandom } from '../testing/random.ts';
 import { settle, VirtualClock } from '../testing/virtualClock.ts';
 import { eventually, testBed, widgets, type Widget } from '../testing/widget.ts';
-import { Controller, type ControllerOptions, type Reconcile, done, requeueAfter, TerminalError } from './controller.ts';
+import { Controller, type ControllerOptions, type Reconcile, done, requeueAfter } from './controller.ts';
 import { generationChanged, channel, toController, watches } from './source.ts';
 
 interface Run {
@@ -67,13 +68,12 @@ describe('Controller', () => {
     await stop();
   });
 
-  it('waits longer after each failure, forgets at a success, and does not retry a terminal error', async () => {
+  it('waits longer after each failure, and forgets at a success', async () => {
     const times: number[] = [];
-    let outcome: 'fail' | 'ok' | 'terminal' = 'fail';
+    let outcome: 'fail' | 'ok' = 'fail';
     const { controller, clock, registry, stop } = start(() => {
       times.push(clock.monotonic());
       if (outcome === 'fail') throw new Error('no');
-      if (outcome === 'terminal') throw new TerminalError('never');
       return Promise.resolve(done);
     });
     controller.enqueue('a');
@@ -82,16 +82,11 @@ describe('Controller', () => {
     outcome = 'ok';
     await clock.advance(100);
     expect(controller.queue.retries('a')).toBe(0);
-    outcome = 'terminal';
-    controller.enqueue('a');
-    await clock.advance(10_000);
-    expect(times).toHaveLength(6);
     const text = await registry.metrics();
-    expect(text).toContain('controller_runtime_reconcile_total{controller="test",result="error"} 5');
+    expect(text).toContain('controller_runtime_reconcile_total{controller="test",result="error"} 4');
     expect(text).toContain('controller_runtime_reconcile_total{controller="test",result="success"} 1');
     expect(text).toContain('controller_runtime_reconcile_total{controller="test",result="requeue_after"} 0');
-    expect(text).toContain('controller_runtime_terminal_reconcile_errors_total{controller="test"} 1');
-    expect(text).toContain('controller_runtime_reconcile_errors_total{controller="test"} 5');
+    expect(text).toContain('controller_runtime_reconcile_errors_total{controller="test"} 4');
     await stop();
   });
 
@@ -186,13 +181,13 @@ describe('Controller', () => {
       sources: [watches(informer, { predicate: generationChanged })],
       gate: consistency,
       registry,
-      reconcile: async (key, { name }) => {
+      reconcile: async (key) => {
         const cached = informer.lister.get(key);
         if (cached === undefined) return done;
         if ((cached.spec?.size ?? 0) !== size) stale += 1;
         if (size >= 20) return done;
         size += 1;
-        const answer = await client.patch(name, { spec: { size } });
+        const answer = await client.patch(parseKey(key), { spec: { size } });
         consistency.wrote(key, informer, answer);
         controller.enqueue(key);
         return done;

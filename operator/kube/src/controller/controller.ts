@@ -1,4 +1,4 @@
-import { type ObjectKey, parseKey, type ObjectName } from '../api/resource.ts';
+import type { ObjectKey } from '../api/resource.ts';
 import { type Clock, systemClock, deadline } from '../runtime/clock.ts';
 import type { Counter, Registry } from 'prom-client';
 import { counter, gauge, histogram } from '../runtime/metrics.ts';
@@ -61,14 +61,6 @@ export function requeueAfter(ms: number): Outcome {
   return { kind: 'requeueAfter', ms };
 }
 
-/** An error that trying again cannot cure: counted and logged, not retried until the object changes. */
-export class TerminalError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'TerminalError';
-  }
-}
-
 /** Of controller-runtime pkg/internal/controller/metrics/metrics.go. */
 const timeBuckets = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5,
@@ -81,7 +73,6 @@ interface ReconcileMetrics {
   active(change: 1 | -1): void;
   finished(result: ReconcileResult, ms: number): void;
   error(): void;
-  terminal(): void;
   panic(): void;
   timeout(): void;
   /** A reconcile was put off because a cache had not seen our own write. */
@@ -93,7 +84,6 @@ const noReconcileMetrics: ReconcileMetrics = {
   active: none,
   finished: none,
   error: none,
-  terminal: none,
   panic: none,
   timeout: none,
   stale: none,
@@ -146,7 +136,6 @@ function reconcileMetrics(registry: Registry, controller: string, maxConcurrent:
       time.observe(own, ms / 1000);
     },
     error: plain('controller_runtime_reconcile_errors_total', 'Total number of reconciliation errors per controller'),
-    terminal: plain('controller_runtime_terminal_reconcile_errors_total', 'Total number of terminal reconciliation errors per controller'),
     panic: plain('controller_runtime_reconcile_panics_total', 'Total number of reconciliation panics per controller'),
     timeout: plain('controller_runtime_reconcile_timeouts_total', 'Total number of reconciliation timeouts per controller'),
     stale: plain('controller_runtime_reconcile_stale_cache_skips_total', 'Reconciliations put off until the cache has seen our own writes'),
@@ -155,12 +144,8 @@ function reconcileMetrics(registry: Registry, controller: string, maxConcurrent:
 
 /** Inputs that one reconcile may use. */
 export interface ReconcileContext {
-  readonly name: ObjectName;
   /** Aborted at the time limit and when the controller must end at once. */
   readonly signal: AbortSignal;
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly priority: number;
 }
 
 /** Brings the object of the key nearer to what it should be. Throws to be called again after a wait. */
@@ -289,10 +274,8 @@ export class Controller {
 
   async #reconcile(item: QueueItem): Promise<Outcome> {
     const limit = deadline(this.#clock, this.#options.timeoutMs ?? 60_000, this.#kill.signal);
-    const name = parseKey(item.key);
-    const log = withFields(this.#log, { ...name });
     try {
-      return await this.#options.reconcile(item.key, { name, signal: limit.signal, log, clock: this.#clock, priority: item.priority });
+      return await this.#options.reconcile(item.key, { signal: limit.signal });
     } catch (error) {
       if (limit.expired()) this.#metrics.timeout();
       throw error;
@@ -316,11 +299,6 @@ export class Controller {
     this.#metrics.finished('error', ms);
     // Errors that a language without panics throws by mistake: the same retry, but counted apart.
     if (isDefect(error)) this.#metrics.panic();
-    if (error instanceof TerminalError) {
-      this.#metrics.terminal();
-      this.#log.error('reconcile failed for good', { code: 'AF_RECONCILE_REFUSED', key: item.key, error: error.stack ?? error.message });
-      return;
-    }
     const level = isFenced(error) ? 'info' : 'error';
     this.#log[level]('reconcile failed', {
       ...(level === 'error' && { code: 'AF_RECONCILE_FAILED' }),

@@ -18,11 +18,6 @@ function onUpdate<T extends KubeObject>(changed: (old: T, object: T) => boolean)
 /** The spec changed, or deletion began; drops what only touched status, labels or annotations. */
 export const generationChanged: Predicate<KubeObject> = onUpdate((old, object) => old.metadata.generation !== object.metadata.generation);
 
-/** Drops resyncs. */
-export const versionChanged: Predicate<KubeObject> = onUpdate(
-  (old, object) => old.metadata.resourceVersion !== object.metadata.resourceVersion,
-);
-
 export const labelsChanged: Predicate<KubeObject> = onUpdate(
   (old, object) => !isDeepStrictEqual(old.metadata.labels ?? {}, object.metadata.labels ?? {}),
 );
@@ -30,10 +25,6 @@ export const labelsChanged: Predicate<KubeObject> = onUpdate(
 export const annotationsChanged: Predicate<KubeObject> = onUpdate(
   (old, object) => !isDeepStrictEqual(old.metadata.annotations ?? {}, object.metadata.annotations ?? {}),
 );
-
-export function allOf<T>(...predicates: readonly Predicate<T>[]): Predicate<T> {
-  return (change) => predicates.every((predicate) => predicate(change));
-}
 
 export function anyOf<T>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   return (change) => predicates.some((predicate) => predicate(change));

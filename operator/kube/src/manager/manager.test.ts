@@ -1,3 +1,4 @@
+import { parseKey } from '../api/resource.ts';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { Informer } from '../cache/informer.ts';
@@ -50,10 +51,10 @@ function replica(bed: Bed, identity: string, options: Partial<ManagerOptions> = 
   const controller = new Controller({
     name: identity,
     sources: [watches(informer)],
-    reconcile: async (key, { name }) => {
+    reconcile: async (key) => {
       if (informer.lister.get(key)?.metadata.labels?.['by'] !== undefined) return done;
       await slow();
-      await client.patch(name, { metadata: { labels: { by: identity } } });
+      await client.patch(parseKey(key), { metadata: { labels: { by: identity } } });
       return done;
     },
   });

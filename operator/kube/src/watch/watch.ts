@@ -1,5 +1,5 @@
 import { KubeError, asError } from '../runtime/errors.ts';
-import { type KubeObject, collectionPath, type Resource } from '../api/resource.ts';
+import { type KubeObject, collectionPath, isRecord, type Resource } from '../api/resource.ts';
 import { type Clock, type Timer, slices } from '../runtime/clock.ts';
 import { ApiError, type StatusBody } from '../transport/apiError.ts';
 import type { ApiStream, Transport } from '../transport/types.ts';
@@ -81,9 +81,9 @@ export interface WatchEvent<T> {
 export interface WatchOptions<T extends KubeObject> {
   readonly transport: Transport;
   readonly resource: Resource<T>;
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
   /** Events after this version; undefined with `sendInitialEvents` for the newest state. */
   readonly resourceVersion?: string;
   /** Begin with the present objects as ADDED, then a bookmark that marks their end (KEP-3157). */
@@ -92,7 +92,6 @@ export interface WatchOptions<T extends KubeObject> {
   readonly timeoutSeconds: number;
   /** Without event or bookmark for this long the connection counts as dead. Bookmarks come each minute. */
   readonly stallMs: number;
-  readonly accept?: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** The server took the watch; no event was read yet. */
@@ -129,10 +128,6 @@ function parseEvent<T>(line: string, where: string): WatchEvent<T> {
   return event as WatchEvent<T>;
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
-}
-
 /** Returns the error for a damaged event: skipping it would lose an object permanently, as the next event moves the version past it. */
 function malformed(what: string, where: string, cause?: unknown): KubeError {
   return new KubeError('AF_API_MALFORMED', { what, where, cure: 'Nothing to do: the state is listed again' }, { cause });
@@ -156,7 +151,6 @@ async function open<T extends KubeObject>(options: WatchOptions<T>, path: string
     lane: 'watch',
     retry: false,
     signal: options.signal,
-    ...(options.accept === undefined ? {} : { accept: options.accept }),
   });
 }
 

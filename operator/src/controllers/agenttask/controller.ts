@@ -7,8 +7,6 @@ import {
   Controller,
   done,
   hasFinalizer,
-  isConflict,
-  isNotFound,
   requeueAfter,
   watches,
   type KubeObject,
@@ -19,6 +17,7 @@ import {
 import type { AgentTask, Reason } from '@agentfleet/protocol/api';
 import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { noTracing, withinTask } from '@agentfleet/protocol/tracing';
+import { ConflictBackoff, conflictMs } from '../../runtime/conflicts.ts';
 import { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
 import { EndedTasks, Requeues } from './requeues.ts';
@@ -98,12 +97,6 @@ interface AgentTaskControllerOptions {
   /** Of tasks of one namespace; tests count how often it is asked. */
   readonly order?: Order<Turn>;
 }
-
-/**
- * A newer version is on its way to the cache; its arrival wakes the task before this passes, as a rule. A cache that lags
- * behind is tried again less and less often.
- */
-const conflictMs = { first: 50, newer: 2_000, gone: 60_000 } as const;
 
 /**
  * Whatever may change a decision wakes the task. This is for a wake-up that was lost, and spread over as much time again
@@ -186,8 +179,7 @@ class Reconciler {
   readonly #metrics: TaskMetrics;
   /** Monotonic ms of the last decision whose status was written. */
   readonly #written = new Map<string, number>();
-  /** Conflicts one after the other by key. */
-  readonly #conflicts = new Map<string, number>();
+  readonly #conflicts = new ConflictBackoff();
 
   constructor(context: OperatorContext, consistency: Consistency, options: AgentTaskControllerOptions) {
     const { order = byTurn } = options;
@@ -227,7 +219,7 @@ class Reconciler {
     this.requeues = requeues;
   }
 
-  async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
+  async reconcile(key: string, { signal }: ReconcileContext): Promise<Outcome> {
     const cached = this.#context.caches.tasks.lister.get(key);
     // One that is left alone stays out of the queue.
     if (cached === undefined || this.#invalidTasks.restMs(cached) === 0) this.#ledger.forget(key);
@@ -242,22 +234,8 @@ class Reconciler {
       await this.#executor.discard(task, this.#observer.sandboxes(key), signal);
       return this.#gone(key, signal, invalidRetryMs);
     }
-    try {
-      const { assignment = {} } = task.status ?? {};
-      const outcome = await withinTask(task, assignment, noTracing, () => this.#follow(key, task, signal));
-      this.#conflicts.delete(key);
-      return outcome;
-    } catch (error) {
-      if (!isConflict(error) && !isNotFound(error)) throw error;
-      return requeueAfter(this.#retryMs(key, isConflict(error) ? conflictMs.newer : conflictMs.gone));
-    }
-  }
-
-  /** Ms to wait after a write to what is newer, or gone, than the cache shows. */
-  #retryMs(key: string, longest: number): number {
-    const before = this.#conflicts.get(key) ?? 0;
-    this.#conflicts.set(key, before + 1);
-    return Math.min(longest, conflictMs.first * 2 ** Math.min(before, 20));
+    const { assignment = {} } = task.status ?? {};
+    return this.#conflicts.tried(key, () => withinTask(task, assignment, noTracing, () => this.#follow(key, task, signal)));
   }
 
   #restMs(key: string): number {
@@ -348,7 +326,7 @@ class Reconciler {
     );
     if (this.#context.caches.tasks.lister.get(key) === undefined) {
       this.#written.delete(key);
-      this.#conflicts.delete(key);
+      this.#conflicts.forget(key);
       this.#invalidTasks.forget(key);
       this.#executor.forget(key);
     }

@@ -1,4 +1,5 @@
-import { conditionFaults, findCondition } from '@agentfleet/kube';
+import { findCondition } from '@agentfleet/kube';
+import { conditionFaults } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../runtime/resources.ts';

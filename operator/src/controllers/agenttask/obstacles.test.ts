@@ -1,8 +1,12 @@
+import { findCondition } from '@agentfleet/kube';
+import type { AgentTaskStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
+import { decide } from './decide.ts';
 import { Bed } from './testing/bed.ts';
 import { condition, finish, isReady, reported } from './testing/look.ts';
 import { runningStatus, waitingStatus } from './testing/kubelet.ts';
 import { newPool, newTask } from './testing/objects.ts';
+import { ago, assignment, now, podOf, snapshotOf, taskOf, working } from './testing/snapshots.ts';
 import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker.ts';
 
 describe('what stands in the way is reported', () => {
@@ -117,5 +121,15 @@ describe('what stands in the way is reported', () => {
     await bed.pods.patch({ namespace: 'team', name: 'one-1' }, { status: runningStatus(false) }, { subresource: 'status' });
     await bed.until('it is reported', () => reported(bed.task('one'), 'SandboxReady') === 'False/KeeperNotReady');
     expect(bed.task('one').status?.attempts).toBeUndefined();
+  });
+
+  test('a keeper that does not answer goes on to be reported, whatever else is looked at meanwhile', () => {
+    const containerStatuses = ['keeper', 'tools'].map((name) => ({ name, ready: false, restartCount: 1, state: { running: {} } }));
+    const pods = [podOf('one-1', { status: { containerStatuses } })];
+    let status: AgentTaskStatus = { ...working, assignment: { ...assignment, sandboxReadyAt: ago(90) } };
+    for (let look = 0; look < 2; look += 1) {
+      status = decide(snapshotOf(taskOf(status), { pods }), now).status;
+      expect(findCondition(status.conditions, 'SandboxReady')?.reason).toBe('KeeperNotReady');
+    }
   });
 });

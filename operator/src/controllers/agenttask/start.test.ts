@@ -84,7 +84,7 @@ const starts: readonly (readonly [string, Snapshot, readonly unknown[]])[] = [
   [
     'one that answered once may restart for long',
     young(silent, 9000, {}, taskOf({ ...starting, clock, assignment: { ...assignment, sandboxReadyAt: ago(90) } })),
-    ['Preparing', 'Preparing', 'Starting', 'Run', 3500],
+    ['Preparing', 'KeeperNotReady', 'KeeperNotReady', 'Run', 3500],
   ],
   [
     'another worker gets the sandbox that starts',

@@ -3,8 +3,6 @@ import {
   Consistency,
   Controller,
   done,
-  isConflict,
-  isNotFound,
   keyOf,
   requeueAfter,
   ResourceClient,
@@ -26,6 +24,7 @@ import { rolloutMoved, isOpen } from '../../revisions/index.ts';
 import { rejectedFailures } from '../../rollout/index.ts';
 import { rolloutOrderIndex, rolloutOrderKey, type RolloutTarget } from '../../runtime/caches.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
+import { ConflictBackoff } from '../../runtime/conflicts.ts';
 import { resources } from '../../runtime/resources.ts';
 import { decideOrder, type OrderDecision, missingMs, ownerOf, statusOf, type Verdict } from './decide.ts';
 
@@ -73,9 +72,6 @@ function isFrozen(rollout: RolloutStatus | undefined, revision: string): boolean
 function triedNow(rollout: RolloutStatus | undefined): string {
   return isOpen(rollout) ? `status.rollout.canary is ${rollout?.canary ?? ''}` : 'no rollout is open, see status.rollout';
 }
-
-/** Ms to wait after a write to what is newer than the cache shows; a cache that lags behind is tried again less and less often. */
-const conflictMs = { first: 50, longest: 2_000 } as const;
 
 /**
  * The controller of AgentTaskOrders: reports what becomes of an order, and ties it to its task. The caches of the context
@@ -127,8 +123,7 @@ export class OrderReconciler {
   readonly #context: OperatorContext;
   readonly #tasks: ResourceClient<AgentTask>;
   readonly #orders: ResourceClient<AgentTaskOrder>;
-  /** Conflicts one after the other by key. */
-  readonly #conflicts = new Map<string, number>();
+  readonly #conflicts = new ConflictBackoff();
 
   constructor(context: OperatorContext) {
     const { transport, clock } = context;
@@ -143,27 +138,22 @@ export class OrderReconciler {
     return this.#conflicts.size + this.consistency.size;
   }
 
-  async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
+  async reconcile(key: string, { signal }: ReconcileContext): Promise<Outcome> {
     const { caches, clock } = this.#context;
-    const before = this.#conflicts.get(key) ?? 0;
-    this.#conflicts.delete(key);
     const order = caches.orders.lister.get(key);
     if (order === undefined || order.metadata.deletionTimestamp !== undefined) {
       this.consistency.forget(key);
+      this.#conflicts.forget(key);
       return done;
     }
     const decision =
       order.spec.rolloutRef === undefined
         ? decideOrder(order, await this.#taskOf(order, signal), clock.now())
         : decideRolloutOrder(order, this.#targetOf(order), clock.now());
-    try {
+    return this.#conflicts.tried(key, async () => {
       await (decision.remove === true ? this.#remove(order, signal) : this.#write(order, decision, signal));
-    } catch (error) {
-      if (!isConflict(error) && !isNotFound(error)) throw error;
-      this.#conflicts.set(key, before + 1);
-      return requeueAfter(Math.min(conflictMs.longest, conflictMs.first * 2 ** Math.min(before, 20)));
-    }
-    return decision.requeueAfterMs === undefined ? done : requeueAfter(decision.requeueAfterMs);
+      return decision.requeueAfterMs === undefined ? done : requeueAfter(decision.requeueAfterMs);
+    });
   }
 
   /** One that has ended is in no cache. */

@@ -1,4 +1,5 @@
-import { conditionFaults, findCondition } from '@agentfleet/kube';
+import { findCondition } from '@agentfleet/kube';
+import { conditionFaults } from '@agentfleet/kube/testing';
 import type { Condition } from '@agentfleet/protocol/api';
 import { briefKey, labels, type PoolBrief } from '@agentfleet/protocol/pool';
 import { describe, expect, it } from 'vitest';

@@ -32,8 +32,7 @@ import { judgeCalibration } from './calibration.ts';
 import { decideModel, modelStatus } from './decide.ts';
 import { observeModel, type ModelObserver, modelKinds } from './observe.ts';
 import type { ModelSnapshot } from './snapshot.ts';
-import { withModelPlan } from './rolloutPlan.ts';
-import { planModel } from './rollouts.ts';
+import { planModel, withModelPlan } from './rollouts.ts';
 
 /** Dependencies of this controller besides the context. */
 interface EnergyModelOptions {

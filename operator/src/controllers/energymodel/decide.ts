@@ -7,12 +7,12 @@ import { holdersWall } from '../../operands/index.ts';
 import { holdersName, verifierName } from '../../pools/names.ts';
 import { identity, resources } from '../../runtime/resources.ts';
 import { type PoolDecision, seated } from '../expertpool/decide.ts';
-import type { Manifest } from '../../operands/manifest.ts';
+import { recordOf, type Manifest } from '../../operands/manifest.ts';
 import { surplus, takenNames } from '../expertpool/children.ts';
 import { bytesOfDemand, modelDemand, modelNeedsGpu } from '../placement/owners.ts';
 import { seatOf, type Seat, rolledOut, serverUrl, servingOf, withImage, type Serving } from '../../serving/index.ts';
 import { artifactFault, modelKeys, modelLabels, verifierDeployment, verifierService, verifierWall } from './manifests.ts';
-import { asArm, modelRecord } from './rolloutPlan.ts';
+import { asArm } from './rollouts.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
 import { conditionsFor } from '@agentfleet/kube';
 import { calibrationStatus, judgeCalibration, thresholdsInForce, armCalibration } from './calibration.ts';
@@ -47,7 +47,7 @@ function planParts(snapshot: ModelSnapshot, plan: ModelPlan): readonly Manifest[
     ...podsOf(snapshot, { model: asArm(asked.model, arm), image: arm.image }, arm.revision),
   ];
   return [
-    ...(record === undefined ? [] : [modelRecord(asked.model, modelLabels(asked.model), record)]),
+    ...(record === undefined ? [] : [recordOf(asked.model, modelLabels(asked.model), record)]),
     verifierService(asked.model, undefined, serving?.revision),
     ...arms.flatMap(each),
     ...(plain === 'Make' ? podsOf(snapshot, asked) : []),

@@ -1,7 +1,8 @@
 import type { EnergyModel } from '@agentfleet/protocol/api';
 import type { Deployment, Pod } from '../../runtime/resources.ts';
 import type { ServerInfo } from '../../serving/index.ts';
-import type { PlanOf, SnapshotOf } from '../expertpool/snapshot.ts';
+import type { PlanOf, Recorded } from '../../revisions/index.ts';
+import type { SnapshotOf } from '../expertpool/snapshot.ts';
 
 type Spec = EnergyModel['spec'];
 
@@ -20,13 +21,8 @@ export interface ModelArm {
   readonly image: string;
 }
 
-/** A revision on record, and the number of its record. */
-export interface RecordedModel extends ModelArm {
-  readonly number: number;
-}
-
 /** In a snapshot that has one, what serves is that of `serving`. */
-export interface ModelPlan extends PlanOf<ModelArm, RecordedModel> {
+export interface ModelPlan extends PlanOf<ModelArm> {
   /** Undefined: pods of no revision serve. */
   readonly serving: ModelArm | undefined;
   /** Pods of no revision. Keep: as `keep` lists. Make: they follow, or serve. */
@@ -34,7 +30,7 @@ export interface ModelPlan extends PlanOf<ModelArm, RecordedModel> {
 }
 
 /** All that decisions about a model are made from. */
-export interface ModelSnapshot extends SnapshotOf<RecordedModel> {
+export interface ModelSnapshot extends SnapshotOf<Recorded<ModelArm>> {
   readonly model: EnergyModel;
   /** Image of the pods that score. */
   readonly image: string;

@@ -1,4 +1,5 @@
-import { conditionFaults, kstatus, type Condition } from '@agentfleet/kube';
+import { type Condition } from '@agentfleet/kube';
+import { conditionFaults, kstatus } from '@agentfleet/kube/testing';
 import { describe, expect, it } from 'vitest';
 import type { Deployment, Pod } from '../../runtime/resources.ts';
 import { decideModel, modelStatus } from './decide.ts';

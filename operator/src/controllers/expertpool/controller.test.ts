@@ -1,4 +1,5 @@
-import { conditionFaults, events, findCondition, ResourceClient, type KubeObject, type Resource } from '@agentfleet/kube';
+import { events, findCondition, ResourceClient, type KubeObject, type Resource } from '@agentfleet/kube';
+import { conditionFaults } from '@agentfleet/kube/testing';
 import type { Condition } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import { describe, expect, it } from 'vitest';

@@ -9,6 +9,7 @@ import {
   annotationsChanged,
   anyOf,
   generationChanged,
+  keyOf,
   labelsChanged,
   toController,
   watches,
@@ -30,8 +31,7 @@ import { homeOf } from '../../operands/manifest.ts';
 import { NoteReader, notePollMs, observePool, reportedBy, type PoolObserver } from './observe.ts';
 import { infoRetryMs, isPreparing, type AskInfo, type InfoReader } from '../../serving/index.ts';
 import { replayPollMs, ReplayReader, type PoolSnapshot, countedAs } from './snapshot.ts';
-import { withPlan } from './rolloutPlan.ts';
-import { planPool } from './rollouts.ts';
+import { planPool, withPlan } from './rollouts.ts';
 import { poolStatus } from './status.ts';
 import { isFetching, progressPollMs } from './manifests/weights.ts';
 import { StatusWriter } from './statusWriter.ts';
@@ -40,7 +40,6 @@ import { labels } from '@agentfleet/protocol/pool';
 import { warmEntry } from '../../pools/resolve.ts';
 import { scaledPool } from '../../pools/scales.ts';
 import { traitsOf } from '../../runtime/taskCensus.ts';
-import { poolKey } from './tenancy.ts';
 import { anyDefault, namedPool, warmPoolOf } from '../../runtime/caches.ts';
 
 /** Dependencies of this controller besides the context. */
@@ -146,7 +145,7 @@ function madeAhead(pod: Pod): readonly ObjectKey[] {
 function poolsOf({ caches }: OperatorContext): (task: AgentTask) => readonly ObjectKey[] {
   return (task) => {
     const named = namedPool(task);
-    const keys = named === anyDefault ? [...caches.pools.lister.values()].filter(({ spec }) => spec.default).map(poolKey) : [named];
+    const keys = named === anyDefault ? [...caches.pools.lister.values()].filter(({ spec }) => spec.default).map(keyOf) : [named];
     const { worker, workerNamespace } = task.status?.assignment ?? {};
     const pod = caches.pods.lister.get(`${workerNamespace ?? ''}/${worker ?? ''}`);
     return [...keys, ...(pod === undefined ? [] : labelled(pod))];
@@ -178,13 +177,13 @@ function modelSources({ caches }: OperatorContext): readonly Source[] {
     pools.lister
       .list({ namespace: metadata.namespace ?? '' })
       .filter(({ spec }) => spec.energyModelRef?.name === metadata.name)
-      .map(poolKey);
+      .map(keyOf);
   // A model's policy sets how much its shadow is copied, which workers read in the pool's brief.
   const ruled = (policy: RolloutPolicy): readonly ObjectKey[] => {
     const namespace = policy.metadata.namespace ?? '';
     const byModel = energyModels.lister.list({ namespace }).filter((model) => namesPolicy(model, policy));
     const own = pools.lister.list({ namespace }).filter((pool) => namesPolicy(pool, policy));
-    return [...own.map(poolKey), ...byModel.flatMap(naming)];
+    return [...own.map(keyOf), ...byModel.flatMap(naming)];
   };
   return [watches(energyModels, { map: naming }), watches(rolloutPolicies, { map: ruled, predicate: generationChanged })];
 }
@@ -199,9 +198,9 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
       map: (object) => [...new Set([...owner(object), ...labelled(object), ...accessOf(object)])],
     });
   const selecting = (): readonly ObjectKey[] =>
-    [...pools.lister.values()].filter(({ spec }) => spec.allowedNamespaces.from === 'Selector').map(poolKey);
+    [...pools.lister.values()].filter(({ spec }) => spec.allowedNamespaces.from === 'Selector').map(keyOf);
   const wanting = ({ metadata }: PoolGrant): readonly ObjectKey[] =>
-    [...pools.lister.values()].filter((pool) => pool.spec.default || warmEntry(pool, metadata.namespace ?? '') !== undefined).map(poolKey);
+    [...pools.lister.values()].filter((pool) => pool.spec.default || warmEntry(pool, metadata.namespace ?? '') !== undefined).map(keyOf);
   return [
     // An annotation lists which ablations its tasks may ask for; the plan has the places of its experts.
     watches<ExpertPool>(pools, { predicate: anyOf<ExpertPool>(generationChanged, annotationsChanged, planChanged) }),
@@ -215,8 +214,8 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
     ...modelSources(context),
     watches(namespaces, { map: selecting, predicate: labelsChanged }),
     leaseSource(context, heartbeats),
-    changeSource(context.tokens, () => [...pools.lister.values()].map(poolKey)),
-    ...(context.apiServer === undefined ? [] : [changeSource(context.apiServer, () => [...pools.lister.values()].map(poolKey))]),
+    changeSource(context.tokens, () => [...pools.lister.values()].map(keyOf)),
+    ...(context.apiServer === undefined ? [] : [changeSource(context.apiServer, () => [...pools.lister.values()].map(keyOf))]),
     ...childKinds(context.caches, children).map(({ cache }) => child(cache)),
   ];
 }

@@ -3,7 +3,7 @@ import { imageOf, serverHash, weightsOf, needsGpu, shardsOf } from '../../operan
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { expertName, gatewayName, spendingName } from '../../pools/names.ts';
 import { identity, resources, type Deployment } from '../../runtime/resources.ts';
-import { gatewaysOf, heldByGateways, serverName, serversOf, type Server, serverRevision, armsOf, recordOf } from './servers.ts';
+import { gatewaysOf, heldByGateways, serverName, serversOf, type Server, serverRevision, armsOf, recordsToMake } from './servers.ts';
 import { type Child, surplus, takenNames, type ChildWriter } from './children.ts';
 import {
   guardedExperts,
@@ -114,7 +114,7 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
     ...weightsParts(snapshot),
     ...poolWalls(pool, operatorNamespace, snapshot.prometheusNamespace, reach),
     ...gateways.flatMap((gateway) => gatewayParts(gateway, snapshot)),
-    ...recordOf(snapshot),
+    ...recordsToMake(snapshot),
     ...servers.map((server) => expertService({ pool, ...server })),
     ...servers.flatMap((server) => deployment(snapshot, server)),
     ...gateways.filter(isWhole).map((gateway) => gatewayDeployment(gateway, snapshot)),

@@ -6,12 +6,13 @@ import { armsOf } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { api, gen, key, names, snapshotOf } from './testing/chatPools.ts';
 import { deployment } from './testing/snapshots.ts';
-import { desiredArm, planOf, withPlan, type InUse } from './rolloutPlan.ts';
+import { desiredArm, planOf, withPlan } from './rollouts.ts';
+import type { InUse } from '../../revisions/index.ts';
 import { newPolicy } from '../../revisions/testing/policies.ts';
 import { rolloutStatus } from '../../revisions/testing/status.ts';
 
 const now = Date.parse('2030-01-01T00:00:00Z');
-const idle: InUse = { revision: () => false, plain: () => false };
+const idle: InUse = () => false;
 const rolloutPolicyRef = { name: 'careful' };
 const policy = newPolicy({ gates: [{ name: 'loss', metric: 'TaskLoss' }] }, 'careful');
 

@@ -6,5 +6,5 @@
  */
 export { childKinds, createChildCaches, type ChildCaches, ChildWriter } from './children.ts';
 export { createExpertPoolController } from './controller.ts';
-export { poolKey, Tenancy } from './tenancy.ts';
+export { Tenancy } from './tenancy.ts';
 export { hasNoPods } from './manifests/chat.ts';

@@ -11,10 +11,10 @@ import { clusterAccess, newestReady, type AskInfo, type InfoReader, isPreparing 
 import { accessIndex, childKinds, childrenIn, type ChildCaches, type Child } from './children.ts';
 import { homeOf } from '../../operands/manifest.ts';
 import { type ReplayReader, countTasks, type PoolSnapshot } from './snapshot.ts';
-import { poolKey, Tenancy } from './tenancy.ts';
+import { Tenancy } from './tenancy.ts';
 import { readProgress, weightsViews } from './manifests/weights.ts';
 import { warmIndex } from '../../runtime/caches.ts';
-import { asError, events, ResourceClient, type Clock, type KubeEvent, type Log, type Transport } from '@agentfleet/kube';
+import { asError, events, keyOf, ResourceClient, type Clock, type KubeEvent, type Log, type Transport } from '@agentfleet/kube';
 
 /** Sources that pools are observed with. */
 export interface PoolObserver {
@@ -36,7 +36,7 @@ export interface PoolObserver {
 function servedNamespaces(children: ChildCaches, tenancy: Tenancy, pool: ExpertPool): readonly string[] {
   const open = new Set(
     children.roleBindings.lister
-      .byIndex(accessIndex, poolKey(pool))
+      .byIndex(accessIndex, keyOf(pool))
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map(({ metadata }) => metadata.namespace),
   );
@@ -70,7 +70,7 @@ function modelOf({ caches }: OperatorContext, pool: ExpertPool): EnergyModel | u
 /** Asks the pods of a pool about themselves: what runs, how long they take, how far they are. */
 async function askPods({ context, infos, latencies, ask }: PoolObserver, pool: ExpertPool, signal: AbortSignal) {
   const { caches, config, clock } = context;
-  const pods = caches.pods.lister.byIndex('pool', poolKey(pool));
+  const pods = caches.pods.lister.byIndex('pool', keyOf(pool));
   const running = countTasks(new Tenancy(caches, config).tasksOf(pool)).running > 0;
   const reported = await Promise.all([infos.read(reportedBy(pool, pods), signal), latencies.read(pods, running, signal)]);
   const progress = await readProgress(pods, ask, clock, signal);
@@ -84,12 +84,12 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   const [namespace, given] = [homeOf(pool), administered(context)];
   const recorded = recordedArms(pool, config.images, children.controllerRevisions.lister.list({ namespace }));
   const replays = await observer.replays.read(withAll(pool, recorded), signal);
-  const notes = await observer.notes.read(caches.pods.lister.byIndex('pool', poolKey(pool)), signal);
+  const notes = await observer.notes.read(caches.pods.lister.byIndex('pool', keyOf(pool)), signal);
   const { infos, latencies, progress } = await askPods(observer, pool, signal);
   // From here on nothing waits, so that all caches are read at one moment.
   const tenancy = new Tenancy(caches, config);
   const energyModel = modelOf(context, pool);
-  const pods = caches.pods.lister.byIndex('pool', poolKey(pool));
+  const pods = caches.pods.lister.byIndex('pool', keyOf(pool));
   const deployments = caches.deployments.lister.list({ namespace });
   return {
     pool,
@@ -105,7 +105,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     deployments: new Map(deployments.map((deployment) => [deployment.metadata.name, deployment])),
     claim: caches.persistentVolumeClaims.lister.get(`${namespace}/${artifactsClaim(pool.metadata.name)}`),
     pods,
-    madeAhead: caches.pods.lister.byIndex(warmIndex, poolKey(pool)),
+    madeAhead: caches.pods.lister.byIndex(warmIndex, keyOf(pool)),
     alive: new Set(pods.map(({ metadata }) => metadata.name).filter((name) => heartbeats.freshMs(`${namespace}/${name}`) > 0)),
     notes,
     infos,

@@ -12,7 +12,7 @@ import type { PoolSnapshot } from './snapshot.ts';
 import { newSnapshot } from './testing/snapshots.ts';
 import { lostOf, shortOf, withPlaces } from '../../revisions/index.ts';
 import { itemsOf } from './rollouts.ts';
-import { desiredArm, planOf, withPlan } from './rolloutPlan.ts';
+import { desiredArm, planOf, withPlan } from './rollouts.ts';
 import { rolloutCondition } from '../../operands/conditions.ts';
 import { newPolicy } from '../../revisions/testing/policies.ts';
 import { rolloutStatus } from '../../revisions/testing/status.ts';
@@ -74,7 +74,7 @@ function decided(rollout: RolloutReport, planned: PlanStatus, there: readonly st
     policy: newPolicy({ strategy: 'Recreate', drainSeconds: 60 }, 'careful'),
     recorded: new Map([one, two].map((arm) => [arm.revision, arm])),
   };
-  const inUse = { revision: () => true, plain: () => false };
+  const inUse = (): boolean => true;
   return decidePool(withPlan(snapshot, planOf(snapshot, rollout, inUse, now)));
 }
 

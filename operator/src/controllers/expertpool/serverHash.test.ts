@@ -4,7 +4,7 @@ import type { RolloutReport } from '../../revisions/index.ts';
 import { describe, expect, test } from 'vitest';
 import { newPool } from '../agenttask/testing/objects.ts';
 import { decidePool } from './decide.ts';
-import { desiredArm, planOf, withPlan } from './rolloutPlan.ts';
+import { desiredArm, planOf, withPlan } from './rollouts.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { newSnapshot } from './testing/snapshots.ts';
 import { weightsViews } from './manifests/weights.ts';
@@ -68,7 +68,7 @@ function servers(before: readonly Part[], after: readonly Part[]): Readonly<Reco
     recorded: new Map([one, two].map((arm) => [arm.revision, arm])),
     weights,
   };
-  const inUse = { revision: () => true, plain: () => false };
+  const inUse = (): boolean => true;
   const { apply } = decidePool(withPlan(whole, planOf(whole, rolling, inUse, 0)));
   const made = apply.filter(({ object }) => object.kind === 'Deployment' && object.metadata.name.includes('-expert-'));
   return Object.fromEntries(

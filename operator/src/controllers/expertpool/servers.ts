@@ -1,12 +1,12 @@
 import { type PoolArm, imageOf, serverHash } from '../../operands/index.ts';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
-import { expertName, gatewayName, revisionRecordName } from '../../pools/names.ts';
+import { expertName, gatewayName } from '../../pools/names.ts';
 import type { Images } from '../../runtime/context.ts';
 import { identity, resources, type Pod } from '../../runtime/resources.ts';
 import { hasNoPods, chatExperts } from './manifests/chat.ts';
 import type { ArmInput, BriefInput } from './manifests/brief.ts';
 import { gatewayReplicas, type Gateway } from './manifests/gateway.ts';
-import { owned, type Manifest } from '../../operands/manifest.ts';
+import { poolLabels, recordOf, type Manifest } from '../../operands/manifest.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { gatewayCredentials } from '../../pools/resolve.ts';
@@ -82,14 +82,12 @@ export function armsOf(snapshot: PoolSnapshot): Pick<BriefInput, 'revisionOf' | 
 }
 
 /** The record of the revision that the spec asks for, when it has none yet. Pure. */
-export function recordOf({ pool, rollout }: PoolSnapshot): readonly Manifest[] {
+export function recordsToMake({ pool, rollout }: PoolSnapshot): readonly Manifest[] {
   const { record } = rollout ?? {};
   if (record === undefined) return [];
-  const { revision, experts, images, number } = record;
-  const { inference, inferenceLlama } = images;
-  const data = { revision, experts, images: { inference, ...(inferenceLlama === undefined ? {} : { inferenceLlama }) } };
-  const name = revisionRecordName(pool.metadata.name, 'pool', revision);
-  return [owned(pool, resources.controllerRevisions, { name, component: 'expert' }, { revision: number, data })];
+  const { inference, inferenceLlama } = record.images;
+  const images = { inference, ...(inferenceLlama === undefined ? {} : { inferenceLlama }) };
+  return [recordOf(pool, poolLabels(pool, 'expert'), { ...record, images })];
 }
 
 /** Returns the hash by which gateways of revisions differ: two with the same chat models have one. Undefined: there is none. Pure. */

@@ -1,4 +1,4 @@
-import type { RolloutReport, Latency, NamedPolicy, ShadowView } from '../../revisions/index.ts';
+import type { Latency, NamedPolicy, PlanOf } from '../../revisions/index.ts';
 import type { PoolArm, RecordedArm } from '../../operands/index.ts';
 import type { EnergyModel, ExpertPool, Reason } from '@agentfleet/protocol/api';
 import type { MissingGrant } from '../../pools/consent.ts';
@@ -21,24 +21,8 @@ interface TaskCounts {
   readonly queued: number;
 }
 
-/** Result of a rollout for a pool or a model. */
-export interface PlanOf<Arm, Recorded extends Arm> {
-  /** Undefined: the owner has no rollout any more, and what is left of the last one ends. */
-  readonly status: RolloutReport | undefined;
-  /** All revisions that have pods, that of stable first. */
-  readonly arms: readonly Arm[];
-  /** The revision that is to be put on record; undefined when it is. */
-  readonly record: Recorded | undefined;
-  /** Children that stay although no desired state asks for them, as `group/plural/name`. */
-  readonly keep: readonly string[];
-  /** Ms after which time alone may change it. */
-  readonly againMs: number;
-  /** Results of copies; undefined: nothing is in shadow. */
-  readonly shadow?: ShadowView | undefined;
-}
-
 /** In a snapshot that has one, the pool's experts and images are those of `serving`. */
-export interface RolloutPlan extends PlanOf<PoolArm, RecordedArm> {
+export interface RolloutPlan extends PlanOf<PoolArm> {
   readonly serving: PoolArm;
   /** Experts that are still served by pods from before there were revisions. */
   readonly plain: ReadonlySet<string>;

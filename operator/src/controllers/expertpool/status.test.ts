@@ -1,4 +1,5 @@
-import { conditionFaults, kstatus, type Condition } from '@agentfleet/kube';
+import { type Condition } from '@agentfleet/kube';
+import { conditionFaults, kstatus } from '@agentfleet/kube/testing';
 import type { ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
 import { newPool } from '../agenttask/testing/objects.ts';

@@ -1,3 +1,4 @@
+import { keyOf } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { poolLookup, mayWarm, resolvePoolRef, type PoolLookup } from '../../pools/resolve.ts';
@@ -7,11 +8,6 @@ import type { TaskGroup, TaskTraits } from '../../runtime/taskCensus.ts';
 import { homeOf } from '../../operands/manifest.ts';
 
 type TenancyCaches = Pick<Caches, 'census' | 'pools' | 'poolGrants' | 'pods' | 'namespaces'>;
-
-/** Key of a pool in caches. */
-export function poolKey(pool: ExpertPool): string {
-  return `${homeOf(pool)}/${pool.metadata.name}`;
-}
 
 /** Lookup of the pool that a task belongs to, over the caches of one moment. */
 export class Tenancy {
@@ -33,10 +29,10 @@ export class Tenancy {
 
   /** The tasks of a pool, by what they are alike in. */
   tasksOf(pool: ExpertPool): readonly TaskGroup[] {
-    const key = poolKey(pool);
+    const key = keyOf(pool);
     return [...this.#caches.census.groups()].filter((group) => {
       const found = this.poolOf(group);
-      return found !== undefined && poolKey(found) === key;
+      return found !== undefined && keyOf(found) === key;
     });
   }
 
@@ -68,13 +64,13 @@ export class Tenancy {
     const found = new Map<string, ExpertPool>();
     for (const group of this.#caches.census.groups(namespace)) {
       const pool = this.poolOf(group);
-      if (pool !== undefined) found.set(poolKey(pool), pool);
+      if (pool !== undefined) found.set(keyOf(pool), pool);
     }
     for (const pool of this.#caches.pools.lister.list({ namespace })) {
       const alone = pool.spec.allowedNamespaces.from === 'Same' && pool.metadata.deletionTimestamp === undefined;
-      if (alone) found.set(poolKey(pool), pool);
+      if (alone) found.set(keyOf(pool), pool);
     }
-    for (const pool of this.#caches.pools.lister.values()) if (this.#warms(pool, namespace)) found.set(poolKey(pool), pool);
+    for (const pool of this.#caches.pools.lister.values()) if (this.#warms(pool, namespace)) found.set(keyOf(pool), pool);
     return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, pool]) => pool);
   }
 

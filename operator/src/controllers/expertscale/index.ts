@@ -7,8 +7,6 @@ import {
   Consistency,
   Controller,
   done,
-  isConflict,
-  isNotFound,
   keyOf,
   requeueAfter,
   ResourceClient,
@@ -21,15 +19,13 @@ import {
 import { fieldManagers, type ExpertPool, type ExpertScale, type ExpertScaleStatus } from '@agentfleet/protocol/api';
 import { scaledPool, scalesOf, withReplicas } from '../../pools/scales.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
+import { ConflictBackoff } from '../../runtime/conflicts.ts';
 import { type ControllerRevision, resources } from '../../runtime/resources.ts';
 import { heldPods, lackOf, placeless, type GpuCaches } from '../placement/index.ts';
 import { decideScale } from './decide.ts';
 
 /** Time until an ExpertScale for which GPUs have no room is looked at again, ms: no event reports that memory came free. */
 const roomMs = 15_000;
-
-/** Time until an ExpertScale that was changed since it was read is looked at again, ms. */
-const conflictMs = 100;
 
 /** Sources of the controller. */
 interface Sources {
@@ -71,6 +67,7 @@ class ScaleReconciler {
   readonly consistency: Consistency;
   readonly #sources: Sources;
   readonly #scales: ResourceClient<ExpertScale>;
+  readonly #conflicts = new ConflictBackoff();
 
   constructor(sources: Sources) {
     const { transport, clock } = sources.context;
@@ -79,16 +76,19 @@ class ScaleReconciler {
     this.#scales = new ResourceClient(transport, resources.expertScales);
   }
 
-  async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
+  async reconcile(key: string, { signal }: ReconcileContext): Promise<Outcome> {
     const scale = this.#sources.context.caches.expertScales.lister.get(key);
     if (scale === undefined || scale.metadata.deletionTimestamp !== undefined) {
       this.consistency.forget(key);
+      this.#conflicts.forget(key);
       return done;
     }
     const status = this.#decide(scale);
-    if (canonical(scale.status ?? {}) !== canonical(status) && !(await this.#write(scale, status, signal))) return requeueAfter(conflictMs);
-    const { granted } = status;
-    return granted !== undefined && granted < scale.spec.replicas ? requeueAfter(roomMs) : done;
+    return this.#conflicts.tried(key, async () => {
+      if (canonical(scale.status ?? {}) !== canonical(status)) await this.#write(scale, status, signal);
+      const { granted } = status;
+      return granted !== undefined && granted < scale.spec.replicas ? requeueAfter(roomMs) : done;
+    });
   }
 
   #decide(scale: ExpertScale): ExpertScaleStatus {
@@ -111,17 +111,10 @@ class ScaleReconciler {
     return lackOf(pool, expert, before, after);
   }
 
-  /** False: it has changed since it was read. */
-  async #write(scale: ExpertScale, status: ExpertScaleStatus, signal: AbortSignal): Promise<boolean> {
+  async #write(scale: ExpertScale, status: ExpertScaleStatus, signal: AbortSignal): Promise<void> {
     const { name, namespace = '', resourceVersion } = scale.metadata;
     const options = { fieldManager: fieldManagers.operator, signal };
-    try {
-      const seen = await this.#scales.applyStatus({ metadata: { name, namespace, resourceVersion }, status }, options);
-      this.consistency.wrote(keyOf(scale), this.#sources.context.caches.expertScales, seen);
-      return true;
-    } catch (error) {
-      if (!isConflict(error) && !isNotFound(error)) throw error;
-      return false;
-    }
+    const seen = await this.#scales.applyStatus({ metadata: { name, namespace, resourceVersion }, status }, options);
+    this.consistency.wrote(keyOf(scale), this.#sources.context.caches.expertScales, seen);
   }
 }

@@ -1,7 +1,7 @@
 import type { Inventory, Owner, OwnerPlan, PlanSlot } from './model/index.ts';
 import { cut, type NewCondition } from '@agentfleet/kube';
 import type { Reason, ConditionType } from '@agentfleet/protocol/api';
-import { slotClaimName } from '../../placement/index.ts';
+import { nodeOfSlot, slotClaimName } from '../../placement/index.ts';
 import { slicesOfPlugin } from './inventory.ts';
 import { isShut, lacksHolder } from './problem.ts';
 import { sharingCondition } from './slots.ts';
@@ -121,7 +121,7 @@ function placed(outcome: OwnerPlan, inventory: Inventory): ConditionValue {
 
 /** Two stacks that hand out the GPUs of a node that this owner names or sits on. */
 function conflict(owner: Owner, { plan, unplaced }: OwnerPlan, { conflicts }: Inventory): ConditionValue {
-  const nodes = new Set([...namedIn(owner.requests), ...plan.assignments.map(({ slot }) => slot)].map(nodeOf));
+  const nodes = new Set([...namedIn(owner.requests), ...plan.assignments.map(({ slot }) => slot)].map(nodeOfSlot));
   const found = [...conflicts].find(([node]) => nodes.has(node) || unplaced.length > 0);
   if (found === undefined) return { status: 'False', reason: 'NoConflict', message: 'one stack hands out the GPUs' };
   return { status: 'True', reason: 'TwoStacks', message: found[1] };
@@ -129,10 +129,6 @@ function conflict(owner: Owner, { plan, unplaced }: OwnerPlan, { conflicts }: In
 
 function namedIn(requests: Owner['requests']): readonly string[] {
   return requests.flatMap(({ slot, slots = [] }) => [...slots, ...(slot === undefined ? [] : [slot])]);
-}
-
-function nodeOf(slot: string): string {
-  return slot.slice(0, slot.lastIndexOf('/'));
 }
 
 /** The state of a plan as a condition. Pure. */

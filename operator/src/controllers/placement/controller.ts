@@ -1,9 +1,7 @@
 import {
-  allOf,
   anyOf,
   Controller,
   requeueAfter,
-  versionChanged,
   watches,
   type Informer,
   type KubeObject,
@@ -190,14 +188,17 @@ const leftGpu: Predicate<Pod> = (change) =>
 
 function sourcesOf({ context: { caches }, gpus, records }: PlacementSources): readonly Source[] {
   const map = (): readonly string[] => [everything];
-  const any = <T extends KubeObject>(cache: Informer<T>, ...predicates: readonly Predicate<T>[]): Source =>
-    watches(cache, { map, predicate: allOf(anyOf<T>(versionChanged), ...predicates) });
+  const any = <T extends KubeObject>(cache: Informer<T>, predicate: Predicate<T> = () => true): Source =>
+    watches(cache, { map, predicate });
   return [
     any(caches.pools),
     any(caches.energyModels),
     any(caches.expertScales),
     any(caches.deployments, isEngine),
-    watches(caches.pods, { map, predicate: anyOf<Pod>(leftGpu, ({ object }) => isReserve(object)) }),
+    any(
+      caches.pods,
+      anyOf<Pod>(leftGpu, ({ object }) => isReserve(object)),
+    ),
     any(records),
     any(caches.configMaps, isBook),
     any(caches.nodes, gpusChanged),

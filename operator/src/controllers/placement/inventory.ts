@@ -52,7 +52,7 @@ function bindingsOf({ book, recorded }: ClusterView): readonly SlotBinding[] {
 function publishedSlots(view: ClusterView, conflicts: ReadonlyMap<string, string>): readonly PlanSlot[] {
   const { gpus, pending } = gpusOf(view.slices, view.driver.driver);
   const counted = new Set(countedNodes(view).map(({ metadata }) => metadata.name));
-  const bound = bindingsOf(view).filter(({ slot }) => !counted.has(slot.slice(0, slot.lastIndexOf('/'))));
+  const bound = bindingsOf(view).filter(({ slot }) => !counted.has(nodeOfSlot(slot)));
   return bindSlots(gpus, bound, view.book.approved, pending).map(({ slot, node, uuid, pciBusID, gpu, state, message = '' }) => {
     const conflict = conflicts.get(node);
     const seen = view.book.acknowledged.get(slot) ?? [];

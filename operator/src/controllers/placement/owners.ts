@@ -24,7 +24,7 @@ import {
   type Architecture,
   type EngineDemand,
 } from '../../placement/index.ts';
-import { isOpen, poolRevision } from '../../revisions/index.ts';
+import { isOpen, poolRevision, servingArms } from '../../revisions/index.ts';
 import { indivisible } from './problem.ts';
 import type { KubeObject } from '@agentfleet/kube';
 import type { Images } from '../../runtime/context.ts';
@@ -376,14 +376,12 @@ export function serversIn(pool: ExpertPool, { images, records }: Revisions): rea
   if (rolloutPolicyRef === undefined) return experts.map((expert) => ({ expert, experts, revision: undefined, canary: undefined }));
   const desired = poolRevision(pool.metadata.uid ?? '', experts, (expert) => imageOf(expert, images));
   const arms = new Map<string, Content>([...recordedArms(pool, images, records.filter(ofPool(pool))), [desired, { experts, images }]]);
-  const status = pool.status?.rollout;
-  const serving = arms.get(status?.stable ?? desired);
-  if (serving === undefined) return undefined;
-  const stable = serversOf(serving);
-  const tried = status !== undefined && isOpen(status) ? arms.get(status.canary ?? '') : undefined;
-  if (tried === undefined) return stable;
+  const found = servingArms(arms, desired, pool.status?.rollout);
+  if (found === undefined) return undefined;
+  const stable = serversOf(found.serving);
+  if (found.tried === undefined) return stable;
   const known = new Set(stable.map(keyOf));
-  const canaries = serversOf(tried).filter((server) => !known.has(keyOf(server)));
+  const canaries = serversOf(found.tried).filter((server) => !known.has(keyOf(server)));
   const beside = new Map(stable.map((server) => [server.expert.name, server]));
   return [...stable, ...canaries.map((server) => ({ ...server, canary: { beside: beside.get(server.expert.name) } }))];
 }

@@ -11,7 +11,7 @@ import type {
   PlacementRequest,
 } from './model/index.ts';
 import type { PlanStatus } from '@agentfleet/protocol/api';
-import { chooseMode, type Mode, type ModeChoice, type ModeFacts, solve } from '../../placement/index.ts';
+import { chooseMode, type Mode, type ModeChoice, type ModeFacts, nodeOfSlot, solve } from '../../placement/index.ts';
 import { claimNameOf, claimsInUse, hasClasses } from './claims.ts';
 import { lostTo, withLedger, lacksHolder, admittedAsOne, inOrderOfItems, rejectionsOf, problemOf, placesOf } from './problem.ts';
 import { injectionOf } from './reserve/index.ts';
@@ -215,8 +215,6 @@ interface CanaryPlaces {
   readonly rejected: readonly Rejection[];
 }
 
-const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
-
 /** Slots that are tried, one group after another. */
 function groupsOf(request: PlacementRequest, { beside, elsewhere }: CanaryRequest, search: CanarySearch): readonly (readonly string[])[] {
   const { serving, inventory } = search;
@@ -224,7 +222,7 @@ function groupsOf(request: PlacementRequest, { beside, elsewhere }: CanaryReques
   if (elsewhere && own !== undefined) return [own];
   const same = serving.assignments.filter(({ item }) => item === beside).map((place) => place.slot);
   // A slot that is named names its node: the weights may be there only.
-  const node = own?.[0] === undefined ? undefined : nodeOf(own[0]);
+  const node = own?.[0] === undefined ? undefined : nodeOfSlot(own[0]);
   const any = inventory.slots.filter((known) => node === undefined || known.node === node).map(({ name }) => name);
   return [same, any];
 }

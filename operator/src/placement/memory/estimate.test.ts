@@ -20,10 +20,18 @@ import {
   kvBytesPerToken,
   readConfig,
   tensorBytes,
-  tokensWithin,
   usableBytes,
   type EngineDemand,
 } from './index.ts';
+
+/** Tokens whose keys and values fit when an engine may take `budgetBytes` of each GPU; 0 when not even the rest fits. */
+function tokensWithin(budgetBytes: number, demand: EngineDemand): number {
+  const rest = estimateEngine({ ...demand, tokens: 0 }).total;
+  const perToken =
+    kvBytesPerToken(demand.architecture, demand.kvElementBytes, demand.shards) +
+    (demand.draft === undefined ? 0 : kvBytesPerToken(demand.draft.architecture, demand.kvElementBytes, demand.shards));
+  return Math.max(0, Math.floor((budgetBytes - rest) / perToken));
+}
 
 const a100 = 40 * gibibyte;
 

@@ -114,17 +114,6 @@ export function usableBytes(totalBytes: number): number {
   return Math.max(0, totalBytes - driverReserveBytes);
 }
 
-/**
- * Tokens whose keys and values fit when an engine may take `budgetBytes` of each GPU; 0 when not even the rest fits.
- */
-export function tokensWithin(budgetBytes: number, demand: EngineDemand): number {
-  const rest = estimateEngine({ ...demand, tokens: 0 }).total;
-  const perToken =
-    kvBytesPerToken(demand.architecture, demand.kvElementBytes, demand.shards) +
-    (demand.draft === undefined ? 0 : kvBytesPerToken(demand.draft.architecture, demand.kvElementBytes, demand.shards));
-  return Math.max(0, Math.floor((budgetBytes - rest) / perToken));
-}
-
 /** An estimate that misses the measured memory by more than this share is reported as `EstimateDrift`. */
 export const driftTolerance = 0.15;
 

@@ -13,7 +13,6 @@ export {
   graphBytes,
   kvBytesPerToken,
   processBytes,
-  tokensWithin,
   usableBytes,
   type Adapters,
   type Draft,

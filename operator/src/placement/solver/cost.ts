@@ -4,6 +4,9 @@ import type { Model, ModelItem, Score, Obstacle } from './problem.ts';
 /** Cost of a unit of each term. */
 export const weights = { traffic: 10, interference: 6, migration: 4, hole: 2, imbalance: 1 } as const;
 
+/** Share of a slot that stays free: of one with a single tenant, and of one with several. */
+export const headroom = { exclusive: 0.03, shared: 0.08 } as const;
+
 /**
  * Returns the cost that placing the item there adds to the terms that only grow: traffic to placed items, interference with
  * tenants of its slots, and migration. Members of one group are one engine and do not disturb each other.
@@ -137,8 +140,8 @@ export class Occupancy {
 
   /** Bytes that tenants may take on the slot when there are so many of them. */
   limit(slot: number, tenants: number): number {
-    const { exclusive, shared } = this.#model.headroom;
-    return Math.floor((this.#model.slots[slot]?.usableBytes ?? 0) * (1 - (tenants > 1 ? shared : exclusive)));
+    const free = tenants > 1 ? headroom.shared : headroom.exclusive;
+    return Math.floor((this.#model.slots[slot]?.usableBytes ?? 0) * (1 - free));
   }
 
   /** Bytes by which the slot is too small for the item beside its tenants; 0 or less when it fits. */

@@ -1,6 +1,5 @@
 // Search for the GPU of each engine: exact, over named slots, with reasons. Pure; imports nothing.
 export {
-  defaultHeadroom,
   ranks,
   type Alternative,
   type Assignment,
@@ -19,5 +18,5 @@ export {
   type Solution,
   type Traffic,
 } from './problem.ts';
-export { weights } from './cost.ts';
+export { headroom, weights } from './cost.ts';
 export { defaultMaxSteps, solve, type SolveOptions } from './solve.ts';

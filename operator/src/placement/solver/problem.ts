@@ -71,11 +71,7 @@ export interface Problem {
   readonly current: Placement;
   /** `Required`: items with traffic are joined by NVLink or share a slot. `Ignore`: links cost nothing, and shards need none. */
   readonly nvlink: NvlinkRule;
-  /** Share of a slot that stays free: of one with a single tenant, and of one with several. */
-  readonly headroom?: { readonly exclusive: number; readonly shared: number };
 }
-
-export const defaultHeadroom = { exclusive: 0.03, shared: 0.08 };
 
 /** Reason why an item cannot be on a slot. */
 export type Obstacle =
@@ -159,7 +155,6 @@ export interface Model {
   readonly nvlinked: readonly (readonly boolean[])[];
   /** Whether some slot is joined to no other. */
   readonly isolating: boolean;
-  readonly headroom: { readonly exclusive: number; readonly shared: number };
   /** For each slot the first one that looks the same while both are empty. */
   readonly twin: readonly number[];
 }
@@ -195,7 +190,7 @@ export function modelOf(problem: Problem): Model {
     };
   });
   const isolating = slots.some(({ isolated }) => isolated === true);
-  const model = { problem, slots, items, hops, nvlinked, isolating, headroom: problem.headroom ?? defaultHeadroom };
+  const model = { problem, slots, items, hops, nvlinked, isolating };
   return { ...model, twin: slots.map((_, index) => twinOf(model, index)) };
 }
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { exhaustiveCost } from '../testing/exhaustive.ts';
 import { alikeProblems, problems, wideProblems } from '../testing/problems.ts';
-import { defaultHeadroom, solve, weights, type Problem, type Solution } from './index.ts';
+import { headroom, solve, weights, type Problem, type Solution } from './index.ts';
 
 const numRuns = process.env['AGENTFLEET_FULL'] === '1' ? 20_000 : 300;
 
@@ -102,7 +102,7 @@ describe('any problem', () => {
         const solution = solve(problem);
         for (const slot of problem.slots) {
           const tenants = solution.assignments.filter(({ slots }) => slots.includes(slot.name));
-          const share = tenants.length > 1 ? defaultHeadroom.shared : defaultHeadroom.exclusive;
+          const share = tenants.length > 1 ? headroom.shared : headroom.exclusive;
           expect(tenants.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThanOrEqual(slot.usableBytes * (1 - share));
           if (!slot.healthy) expect(tenants).toEqual([]);
         }

@@ -1,4 +1,4 @@
-import { defaultHeadroom, weights, type Item, type Problem } from '../solver/index.ts';
+import { headroom, weights, type Item, type Problem } from '../solver/index.ts';
 
 const hops = { NV: 1, PIX: 3, PXB: 3, PHB: 6, NODE: 6, SYS: 10 } as const;
 
@@ -33,7 +33,7 @@ export function exhaustiveCost(problem: Problem): number | undefined {
   return best;
 }
 
-function allowed({ items, slots, nvlink, links, traffic, headroom = defaultHeadroom }: Problem, places: Places): boolean {
+function allowed({ items, slots, nvlink, links, traffic }: Problem, places: Places): boolean {
   const fits = slots.every((slot, index) => {
     const tenants = items.filter((_, item) => places[item]?.includes(index));
     const bytes = tenants.reduce((sum, item) => sum + item.bytes, 0);

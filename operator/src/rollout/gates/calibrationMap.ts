@@ -1,17 +1,12 @@
 // operator, rollout/gates: gate on the calibration map of a canary verifier. May import statistics, routing and protocol.
-import type { CalibrationMaps, Finding, HeadMap } from './gate.ts';
-
-interface MapGate {
-  readonly minSamples: number;
-  readonly bound: number;
-}
+import type { Bounded, CalibrationMaps, Finding, HeadMap } from './gate.ts';
 
 /**
  * Judges whether the map from energy to probability is one to veto by: fitted on enough acts, falling, and without a range of
  * energies of one probability at the threshold, all of which the next fit could refuse or let pass at once. Waiting mends no map,
  * so an unfit one is refused. Pure.
  */
-export function calibrationMapFinding(maps: CalibrationMaps | undefined, gate: MapGate): Finding {
+export function calibrationMapFinding(maps: CalibrationMaps | undefined, gate: Bounded): Finding {
   if (maps === undefined) return missing('the pods of the canary have not reported how they were calibrated');
   if ('fault' in maps) return { verdict: 'Fail', samples: 0, message: `the calibration of the canary cannot count: ${maps.fault}` };
   // Maps of heads that refuse nothing cannot be wrong about a refusal.
@@ -27,7 +22,7 @@ export function calibrationMapFinding(maps: CalibrationMaps | undefined, gate: M
 
 const missing = (message: string): Finding => ({ verdict: 'InsufficientData', samples: 0, message });
 
-function refusalOf(head: HeadMap, { minSamples, bound }: MapGate): string | undefined {
+function refusalOf(head: HeadMap, { minSamples, bound }: Bounded): string | undefined {
   const { name, samples, knots, veto } = head;
   if (!(samples >= minSamples)) return `the map of head ${name} was fitted on ${samples} of ${minSamples} acts; calibrate it with more`;
   if (knots.length < 2) return `the map of head ${name} has one knot: all energies have one probability; calibrate it anew`;

@@ -104,6 +104,9 @@ export interface BoundGate<M extends BoundMetric = Exclude<BoundMetric, 'TaskLos
   readonly minSamples: number;
 }
 
+/** The fields of a gate that decide its finding. */
+export type Bounded = Pick<BoundGate, 'bound' | 'minSamples'>;
+
 /** A condition on a canary. */
 export type Gate =
   | BoundGate

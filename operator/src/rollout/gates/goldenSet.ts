@@ -1,5 +1,5 @@
 import { differenceLimit, z95 } from '../statistics/index.ts';
-import type { BoundGate, Finding, GoldenEvidence } from './gate.ts';
+import type { Bounded, Finding, GoldenEvidence } from './gate.ts';
 
 /** Shares of cases are written as decimals. */
 const rounding = 1e-9;
@@ -13,7 +13,7 @@ const unasked: GoldenEvidence = { lacks: 'the golden set was not run', stuck: tr
 export function goldenSetFinding(
   canary: GoldenEvidence = unasked,
   stable: GoldenEvidence = unasked,
-  { bound, minSamples }: Pick<BoundGate, 'bound' | 'minSamples'>,
+  { bound, minSamples }: Bounded,
 ): Finding {
   if ('lacks' in canary || 'lacks' in stable) return lacking(canary, stable);
   const samples = canary.total;

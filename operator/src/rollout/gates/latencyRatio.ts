@@ -1,6 +1,6 @@
 import { countOf, lastBound, quantileLimits, z95 } from '../statistics/index.ts';
-import type { ArmEvidence, BoundGate, Finding, GateResult, Verdict } from './gate.ts';
-import { lookAt } from './look.ts';
+import type { ArmEvidence, Bounded, Finding, GateResult, Verdict } from './gate.ts';
+import { lookAt, tooFew } from './look.ts';
 
 /** Quantile of the times until an answer that is compared. */
 const share = 0.95;
@@ -12,14 +12,10 @@ type Times = ArmEvidence['latencies'];
  * (one-sided 95 %, joined as Newcombe joins those of shares). Times beyond the last bucket are unknown, of whichever arm. Pure.
  * @param previous last result of this same rule
  */
-export function latencyRatioFinding(
-  canary: Times,
-  stable: Times,
-  { bound, minSamples }: Pick<BoundGate<'LatencyRatio'>, 'bound' | 'minSamples'>,
-  previous?: GateResult,
-): Finding {
-  const [samples, needed] = [Math.min(countOf(canary), countOf(stable)), Math.max(1, minSamples)];
-  if (samples < needed) return { verdict: 'InsufficientData', samples, message: `${samples} of ${needed} requests of each arm so far` };
+export function latencyRatioFinding(canary: Times, stable: Times, { bound, minSamples }: Bounded, previous?: GateResult): Finding {
+  const samples = Math.min(countOf(canary), countOf(stable));
+  const few = tooFew(samples, minSamples, 'requests of each arm');
+  if (few !== undefined) return few;
   const [mine, base] = [quantileLimits(canary, share, z95), quantileLimits(stable, share, z95)];
   for (const [who, { value }, times] of [['canary', mine, canary] as const, ['stable revision', base, stable] as const]) {
     if (Number.isFinite(value)) continue;
@@ -28,7 +24,7 @@ export function latencyRatioFinding(
   }
   const difference = mine.value - bound * base.value;
   const upper = difference + Math.hypot(mine.high - mine.value, bound * (base.value - base.low));
-  const { look, z, words } = lookAt(samples, needed, previous);
+  const { look, z, words } = lookAt(samples, minSamples, previous);
   const [low, high] = [quantileLimits(canary, share, z).low, quantileLimits(stable, share, z).high];
   const lower = difference - Math.hypot(mine.value - low, bound * (high - base.value));
   const verdict: Verdict = lower > 0 ? 'Fail' : upper <= 0 ? 'Pass' : 'Inconclusive';

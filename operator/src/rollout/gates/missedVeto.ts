@@ -1,11 +1,6 @@
 import { differenceLimit, z95 } from '../statistics/index.ts';
-import type { ArmEvidence, Finding, GateResult, Verdict } from './gate.ts';
-import { lookAt } from './look.ts';
-
-interface MissedGate {
-  readonly bound: number;
-  readonly minSamples: number;
-}
+import type { ArmEvidence, Bounded, Finding, GateResult, Verdict } from './gate.ts';
+import { lookAt, tooFew } from './look.ts';
 
 /**
  * Judges whether acts that the canary lets pass go wrong more often than acts that the stable revision lets pass. A task counts
@@ -15,22 +10,19 @@ interface MissedGate {
 export function missedVetoFinding(
   canary: ArmEvidence,
   stable: ArmEvidence,
-  { bound, minSamples }: MissedGate,
+  { bound, minSamples }: Bounded,
   previous?: GateResult,
 ): Finding {
   const [mine, base] = [canary.passedActs, stable.passedActs];
   const samples = Math.min(mine.total, base.total);
-  const needed = Math.max(1, minSamples);
-  if (samples < needed) {
-    const message = `${samples} of ${needed} tasks of each revision with an act that passed so far`;
-    return { verdict: 'InsufficientData', samples, message };
-  }
+  const few = tooFew(samples, minSamples, 'tasks of each revision with an act that passed');
+  if (few !== undefined) return few;
   const [a, b] = [
     { passed: mine.missed, total: mine.total },
     { passed: base.missed, total: base.total },
   ];
   const upper = differenceLimit(a, b, -z95);
-  const { look, z, words } = lookAt(samples, needed, previous);
+  const { look, z, words } = lookAt(samples, minSamples, previous);
   const refused = differenceLimit(a, b, z) > bound;
   const verdict: Verdict = refused ? 'Fail' : upper <= bound ? 'Pass' : 'Inconclusive';
   const message = `${mine.missed} of ${mine.total} tasks went wrong after an act that passed, ${base.missed} of ${base.total} of the stable revision: at most ${upper.toFixed(4)} more, and may be ${bound}; ${words} of each`;

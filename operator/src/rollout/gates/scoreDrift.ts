@@ -1,11 +1,6 @@
 import { binnedIndex } from '../statistics/index.ts';
-import type { ArmEvidence, Finding, GateResult } from './gate.ts';
+import type { ArmEvidence, Bounded, Finding, GateResult } from './gate.ts';
 import { boundariesOf, lookAt } from './look.ts';
-
-interface DriftGate {
-  readonly bound: number;
-  readonly minSamples: number;
-}
 
 /** The chance to find a drift where there is none, over all looks: a half for copies, a half for tasks. */
 const driftAlpha = 0.01;
@@ -21,7 +16,7 @@ const sum = (bins: readonly number[]): number => bins.reduce((total, count) => t
 export function scoreDriftFinding(
   canary: ArmEvidence,
   stable: ArmEvidence,
-  { bound: max, minSamples }: DriftGate,
+  { bound: max, minSamples }: Bounded,
   previous?: GateResult,
 ): Finding {
   const needed = Math.max(1, minSamples);
@@ -36,7 +31,7 @@ export function scoreDriftFinding(
   }
   // Tasks are other samples than copies: their looks begin anew.
   const before = previous?.message.includes(` ${used.what},`) === true ? previous : undefined;
-  const { look, z, words } = lookAt(samples, needed, before, boundaries);
+  const { look, z, words } = lookAt(samples, minSamples, before, boundaries);
   const found = binnedIndex(used.stable, used.canary, z);
   if (found === undefined)
     return {

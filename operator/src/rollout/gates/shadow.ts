@@ -1,14 +1,8 @@
-import { wilson } from '@agentfleet/protocol/stats';
 import { kappa, z95, type Table } from '../statistics/index.ts';
-import type { Finding, GateResult, ShadowEvidence, Verdict } from './gate.ts';
-import { lookAt } from './look.ts';
+import type { Bounded, Finding, GateResult, ShadowEvidence, Verdict } from './gate.ts';
+import { lookAt, rateFinding, tooFew } from './look.ts';
 
 const none: Table = { both: 0, onlyFirst: 0, onlySecond: 0, neither: 0 };
-
-interface AgreementGate {
-  readonly bound: number;
-  readonly minSamples: number;
-}
 
 /**
  * Judges whether the shadow refuses the acts that the stable verifier refuses. Pure.
@@ -16,7 +10,7 @@ interface AgreementGate {
  */
 export function agreementFinding(
   shadow: ShadowEvidence | undefined,
-  { bound, minSamples }: AgreementGate,
+  { bound, minSamples }: Bounded,
   previous: GateResult | undefined,
 ): Finding {
   const acts = shadow?.acts ?? none;
@@ -29,7 +23,7 @@ export function agreementFinding(
     return { verdict: 'InsufficientData', samples, ...(previous?.look === undefined ? {} : { look: previous.look }), message };
   }
   const { value, lower } = found;
-  const { look, z, words } = lookAt(samples, Math.max(1, minSamples), previous);
+  const { look, z, words } = lookAt(samples, minSamples, previous);
   const refused = (kappa(acts, z)?.upper ?? bound) < bound;
   const verdict: Verdict = refused ? 'Fail' : lower >= bound ? 'Pass' : 'Inconclusive';
   const apart = `${acts.onlyFirst} acts refused by the stable only, ${acts.onlySecond} by the shadow only`;
@@ -37,33 +31,12 @@ export function agreementFinding(
   return { verdict, value, samples, look, message };
 }
 
-interface FalseVetoGate {
-  readonly bound: number;
-  readonly minSamples: number;
-}
-
 /**
  * Judges the share of the acts of tasks that succeeded that the shadow would have refused. Pure.
  * @param previous last result of this same rule
  */
-export function falseVetoFinding(
-  shadow: ShadowEvidence | undefined,
-  { bound: max, minSamples }: FalseVetoGate,
-  previous: GateResult | undefined,
-): Finding {
+export function falseVetoFinding(shadow: ShadowEvidence | undefined, gate: Bounded, previous: GateResult | undefined): Finding {
   const { onlySecond, neither } = shadow?.ofSucceeded ?? none;
-  const total = onlySecond + neither;
-  const few = tooFew(total, minSamples, 'acts of tasks that succeeded');
-  if (few !== undefined) return few;
-  const { high } = wilson(onlySecond, total, z95);
-  const { look, z, words } = lookAt(total, Math.max(1, minSamples), previous);
-  const refused = wilson(onlySecond, total, z).low > max;
-  const verdict: Verdict = refused ? 'Fail' : high <= max ? 'Pass' : 'Inconclusive';
-  const message = `${onlySecond} of ${total} acts of tasks that succeeded would be refused: at most ${high.toFixed(4)}, and may be ${max}; ${words} acts`;
-  return { verdict, value: onlySecond / total, samples: total, look, message };
-}
-
-function tooFew(samples: number, needed: number, what: string): Finding | undefined {
-  if (samples >= Math.max(1, needed)) return undefined;
-  return { verdict: 'InsufficientData', samples, message: `${samples} of ${needed} ${what} so far` };
+  const tally = { passed: onlySecond, total: onlySecond + neither };
+  return rateFinding('atMost', tally, gate, 'acts of tasks that succeeded', previous, ' would be refused');
 }

@@ -12,7 +12,7 @@ import {
   normalQuantile,
   type Design,
 } from './index.ts';
-import { simulate } from './simulate.ts';
+import { simulate } from './testing/simulate.ts';
 
 const goal = { alpha: 0.01, beta: 0.045, margin: 0.03, baseRate: 0.9, looks: defaultLooks };
 

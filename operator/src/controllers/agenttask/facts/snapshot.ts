@@ -258,7 +258,8 @@ export function factsOf(snapshot: Snapshot, now: number): Facts {
   const usable = usablePods(task, pods);
   const sandbox = usable.find(({ metadata }) => metadata.name === assignment?.sandbox) ?? usable[0];
   const assigned = pods.find((pod) => pod.metadata.name === assignment?.sandbox && isControlledBy(pod, task));
-  const wasReady = sandbox?.metadata.name === assignment?.sandbox && findCondition(status.conditions, 'SandboxReady')?.status === 'True';
+  const hasAnswered = assignment?.sandboxReadyAt !== undefined || findCondition(status.conditions, 'SandboxReady')?.status === 'True';
+  const wasReady = sandbox?.metadata.name === assignment?.sandbox && hasAnswered;
   const run = currentRun(status);
   const sandboxIs = sandbox === undefined ? undefined : sandboxState(sandbox, wasReady);
   const isReady = sandbox?.metadata.name === assignment?.sandbox && sandboxIs?.ready === true;

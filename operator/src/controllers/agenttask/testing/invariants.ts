@@ -1,4 +1,5 @@
-import { conditionFaults, findCondition, keyOf, type Handler, type KubeObject } from '@agentfleet/kube';
+import { findCondition, keyOf, type Handler, type KubeObject } from '@agentfleet/kube';
+import { conditionFaults } from '@agentfleet/kube/testing';
 import { toMicros, type AgentTask, type Usage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { isUnclaimed } from '../../../pools/resolve.ts';

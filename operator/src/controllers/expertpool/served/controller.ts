@@ -27,7 +27,7 @@ import { traitsOf } from '../../../runtime/taskCensus.ts';
 import { jwksConfigMap, linkSecret } from '../../agenttask/sandbox/pod.ts';
 import { accessIndex, accessOf, type ChildCaches, type Child, type ChildWriter } from '../children.ts';
 import { homeOf } from '../../../operands/manifest.ts';
-import { poolKey, Tenancy } from '../tenancy.ts';
+import { Tenancy } from '../tenancy.ts';
 import { decideNamespace, sandboxWall, type NamespaceSnapshot } from './decide.ts';
 
 /** Dependencies of this controller besides the context. */
@@ -64,10 +64,10 @@ const goes: Predicate<KubeObject> = (change) =>
 function reachOf(context: OperatorContext, children: ChildCaches): (pool: ExpertPool) => readonly string[] {
   const { census } = context.caches;
   return (pool) => {
-    const objects: KubeObject[] = [...children.roleBindings.lister.byIndex(accessIndex, poolKey(pool))];
+    const objects: KubeObject[] = [...children.roleBindings.lister.byIndex(accessIndex, keyOf(pool))];
     const warm = (pool.spec.sandbox.warm ?? []).map(({ namespace }) => namespace);
     const naming = [...census.groups()].filter(({ namespace, poolRef }) =>
-      poolRef === undefined ? pool.spec.default : `${poolRef.namespace ?? namespace}/${poolRef.name}` === poolKey(pool),
+      poolRef === undefined ? pool.spec.default : `${poolRef.namespace ?? namespace}/${poolRef.name}` === keyOf(pool),
     );
     return [...new Set([homeOf(pool), ...warm, ...objects.flatMap(own), ...naming.map(({ namespace }) => namespace)])];
   };
@@ -99,8 +99,8 @@ function filesIn({ tasks }: Caches, tenancy: Tenancy, namespace: string): Readon
     if (workspace.type !== 'ConfigMap') continue;
     const pool = tenancy.poolOf(traitsOf(task));
     if (pool === undefined) continue;
-    const names = found.get(poolKey(pool)) ?? new Set();
-    found.set(poolKey(pool), names.add(workspace.configMap.name));
+    const names = found.get(keyOf(pool)) ?? new Set();
+    found.set(keyOf(pool), names.add(workspace.configMap.name));
   }
   return new Map([...found].map(([pool, names]) => [pool, [...names].sort()]));
 }

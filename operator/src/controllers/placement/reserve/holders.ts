@@ -12,6 +12,7 @@ import {
   pluginGpus,
   usableBytes,
   type SlotBinding,
+  nodeOfSlot,
 } from '../../../placement/index.ts';
 import { isOver, type Pod, type Node } from '../../../runtime/resources.ts';
 import { containerSecurity, podSecurity, podTrouble } from '../../../serving/index.ts';
@@ -147,7 +148,7 @@ export function holderPod({ slot, namespace, ownerReferences }: WantedHolder, im
     terminationGracePeriodSeconds: graceSeconds,
     securityContext: podSecurity,
     runtimeClassName: gpuRuntimeClass,
-    nodeSelector: { [hostname]: slot.slice(0, slot.lastIndexOf('/')) },
+    nodeSelector: { [hostname]: nodeOfSlot(slot) },
     tolerations: gpuTolerations,
     initContainers: [container('tell', 'tell-gpu')],
     containers: [container('hold', 'hold-gpu')],
@@ -165,11 +166,9 @@ export function sharingNodes(nodes: readonly Node[]): readonly string[] {
   return nodes.filter(({ metadata }) => !['', 'none'].includes(metadata.labels?.[sharingLabel] ?? '')).map(({ metadata }) => metadata.name);
 }
 
-const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
-
 /** Nodes whose GPUs a device plugin hands out, as far as is known. */
 export function isCounted(node: Node, holders: readonly HolderView[]): boolean {
-  return pluginGpus(node) > 0 || holders.some(({ slot, alive }) => alive && nodeOf(slot) === node.metadata.name);
+  return pluginGpus(node) > 0 || holders.some(({ slot, alive }) => alive && nodeOfSlot(slot) === node.metadata.name);
 }
 
 /**
@@ -179,7 +178,7 @@ export function isCounted(node: Node, holders: readonly HolderView[]): boolean {
 export function countedSlots(view: ClusterView, node: Node): readonly PlanSlot[] {
   const { name } = node.metadata;
   const bytes = bytesOf(`${node.metadata.labels?.[memoryLabel] ?? ''}Mi`);
-  const held = view.holders.filter(({ slot, alive }) => alive && nodeOf(slot) === name);
+  const held = view.holders.filter(({ slot, alive }) => alive && nodeOfSlot(slot) === name);
   const counted = bytes === undefined ? [] : Array.from({ length: pluginGpus(node) }, (_, index) => `${name}/gpu${index}`);
   // A plugin that is restarted counts none for a while, and what is held is held.
   return [...new Set([...counted, ...held.map(({ slot }) => slot)])].sort(byNumber).map((slot): PlanSlot => ({

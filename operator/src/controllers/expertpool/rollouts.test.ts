@@ -7,7 +7,8 @@ import { poolBrief } from './manifests/brief.ts';
 import { armsOf } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { deployment, newSnapshot } from './testing/snapshots.ts';
-import { desiredArm, leavingPlan, planOf, withPlan, type InUse } from './rolloutPlan.ts';
+import { desiredArm, leavingPlan, planOf, withPlan } from './rollouts.ts';
+import type { InUse } from '../../revisions/index.ts';
 import { newPolicy } from '../../revisions/testing/policies.ts';
 import { rolloutStatus } from '../../revisions/testing/status.ts';
 
@@ -21,7 +22,7 @@ const expert = (domains: readonly string[]): object => ({
   replicas: 1,
 });
 const other = { name: 'plan', role: 'Planner', engine: { type: 'Builtin' }, replicas: 1 };
-const idle: InUse = { revision: () => false, plain: () => false };
+const idle: InUse = () => false;
 
 const asked = (domains: readonly string[]): PoolSnapshot => ({
   ...newSnapshot(newPool({ rolloutPolicyRef: { name: 'careful' }, experts: [expert(domains), other] })),
@@ -69,7 +70,7 @@ describe('the plan of a rollout', () => {
   it('keeps the pods of a revision as long as a task works with it, and for a while after the flip', () => {
     const snapshot = snapshotOf([one, two]);
     const after = rolloutStatus({ stable: two.revision, lastGreen: [one.revision] });
-    const used: InUse = { ...idle, revision: (revision) => revision === one.revision };
+    const used: InUse = (revision) => revision === one.revision;
     const late = start + 600_000;
     expect(planOf(snapshot, after, used, late)?.arms.map(({ revision }) => revision)).toEqual([two.revision, one.revision]);
     expect(planOf(snapshot, after, idle, late)?.arms.map(({ revision }) => revision)).toEqual([two.revision]);
@@ -77,6 +78,23 @@ describe('the plan of a rollout', () => {
     const present = snapshotOf([one, two], [old]);
     expect(planOf(present, after, idle, start + 59_000)?.arms).toHaveLength(2);
     expect(planOf(present, after, idle, start + 61_000)?.arms).toHaveLength(1);
+  });
+
+  it('makes no pods again for a revision long gone that shares a server with the one that serves', () => {
+    const three = desiredArm(asked(['go']));
+    const seen = snapshotOf([one, two, three]);
+    const after = rolloutStatus({ stable: three.revision, lastGreen: [two.revision, one.revision] });
+    const servers = [two, three].flatMap(({ revision: stable }) =>
+      serversIn(withPlan(seen, planOf(seen, rolloutStatus({ stable }), idle, start + 600_000))),
+    );
+    const present = snapshotOf([one, two, three], servers);
+    expect(planOf(present, after, idle, start + 1_000)?.arms.map(({ revision }) => revision)).toEqual([three.revision, two.revision]);
+  });
+
+  it('looks again while pods from before there were revisions are there', () => {
+    const stable = rolloutStatus({ stable: two.revision });
+    expect(planOf(snapshotOf([two], ['coding-expert-gen']), stable, idle, start + 1_000)?.againMs).toBe(5_000);
+    expect(planOf(snapshotOf([two]), stable, idle, start + 1_000)?.againMs).toBe(Infinity);
   });
 
   it('goes on with pods from before there were revisions until the first one serves', () => {

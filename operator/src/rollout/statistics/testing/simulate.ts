@@ -1,6 +1,6 @@
 /** For the test and the bench only: how often a design of a rollout errs. Pure; `random` is given. */
-import type { Design } from './design.ts';
-import { judge, type JudgedBefore } from './judge.ts';
+import type { Design } from '../design.ts';
+import { judge, type JudgedBefore } from '../judge.ts';
 
 /** Outcomes of many simulated rollouts. */
 export interface Simulated {
