@@ -16,6 +16,7 @@ export { namingEnvironment, countTests, wholeRun } from './parse/results.ts';
 export { parseResults } from './parse/index.ts';
 export { reportFiles } from './protect/entries.ts';
 export { resultTampering, judgeChanges, type Writing } from './protect/judge.ts';
+export { packagesOf } from './protect/conventions.ts';
 export { protectedPaths } from './protect/protected.ts';
 export { editable } from './protect/sections.ts';
 export type { Change, ChangeJudgement, CheckCommand, Operation, ProtectedSet, Violation } from './protect/types.ts';

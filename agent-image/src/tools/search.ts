@@ -119,13 +119,14 @@ const ends = {
   Time: 'not all files were searched in time; narrow path or glob',
 } as const;
 
-function sum({ files, skipped, endedBy }: SearchResult, matches: readonly Found[]): string {
+function sum({ files, skipped, leftOut = [], endedBy }: SearchResult, matches: readonly Found[]): string {
   const paths = new Set(matches.map(({ path }) => path)).size;
   const left = [
     skipped.binary > 0 ? `${skipped.binary} binary` : '',
     skipped.large > 0 ? `${skipped.large} large` : '',
     skipped.unreadable > 0 ? `${skipped.unreadable} unreadable` : '',
     skipped.longLines > 0 ? `the end of ${count(skipped.longLines, 'long line')}` : '',
+    leftOut.length > 0 ? `what is below ${leftOut.map(plain).join(', ')} (name one as path)` : '',
   ].filter((one) => one !== '');
   const found = matches.length === 0 ? 'no line matches' : `${count(matches.length, 'matching line')} in ${count(paths, 'file')}`;
   const not = left.length === 0 ? '' : `, without ${left.join(', ')}`;
