@@ -328,20 +328,29 @@ const tally = /\b\d+ (?:passed|passing|failed|failing|pending|skipped|todo)\b/;
 /** Lines at the end of an output in which its sum is looked for. */
 const sumLines = 40;
 
-/**
- * Returns the lines near the end of an output that count tests, quoted, else its last line, which often is the reason that it gives.
- *
- * @example
- * lastWords('  839 passing (6s)\n  1 pending\n'); // '"839 passing (6s), 1 pending"'
- */
-export function lastWords(output: string): string {
-  const lines = stripVTControlCharacters(output)
+const linesOf = (output: string): readonly string[] =>
+  stripVTControlCharacters(output)
     .split('\n')
     .map((line) => line.trim().replaceAll(/\s+/g, ' '))
     .filter((line) => line !== '');
-  const sums = lines.slice(-sumLines).filter((line) => line.length < 100 && tally.test(line));
-  const said = sums.length === 0 ? (lines.at(-1) ?? '') : sums.slice(-3).join(', ');
-  return said === '' ? 'and it printed nothing' : JSON.stringify(said.slice(0, 160));
+
+/**
+ * Returns the lines near the end of an output that count tests, quoted; null: there is none.
+ *
+ * @example
+ * sumOf('  839 passing (6s)\n  1 pending\n'); // '"839 passing (6s), 1 pending"'
+ */
+export function sumOf(output: string): string | null {
+  const sums = linesOf(output)
+    .slice(-sumLines)
+    .filter((line) => line.length < 100 && tally.test(line));
+  return sums.length === 0 ? null : JSON.stringify(sums.slice(-3).join(', ').slice(0, 160));
+}
+
+/** The sum of tests that a command printed, else its last line, which often is the reason that it gives. */
+export function lastWords(output: string): string {
+  const line = linesOf(output).at(-1) ?? '';
+  return sumOf(output) ?? (line === '' ? 'and it printed nothing' : JSON.stringify(line.slice(0, 160)));
 }
 
 export function shownId(id: string): string {

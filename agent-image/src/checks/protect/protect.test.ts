@@ -182,3 +182,22 @@ test.each([
 ])('%s lies in the installed packages of %s', (path, folder) => {
   expect(packagesOf(path)).toBe(folder);
 });
+
+test('what a build writes into a folder that git leaves out is deleted before the proof, and is no violation', () => {
+  const ignored = 'node_modules/\n/build\ndist\n!dist/keep.js\n*.log\nout\nlib/\n';
+  const tree = ['.gitignore', 'src/a.ts', 'lib/old.js', 'test/a.test.js'];
+  const read = (path: string): string | undefined => (path === '.gitignore' ? ignored : undefined);
+  const set = protectedPaths(tree, [{ name: 'c', command: ['sh', '-c', 'npm test && test -s out/report.txt'] }], byDefault, read);
+  const made = [
+    'build/a.js',
+    'packages/x/build/a.js',
+    'build/test/a.test.js',
+    'dist/a.js',
+    'lib/new.js',
+    'out/report.txt',
+    'build',
+    'a.log',
+  ];
+  expect(made.filter(set.derived)).toEqual(['build/a.js', 'packages/x/build/a.js', 'build/test/a.test.js']);
+  expect(judgeChanges([{ path: 'build/a.js', op: 'Add' }], set)).toEqual({ violations: [], discard: ['build/a.js'], aside: [] });
+});

@@ -101,10 +101,12 @@ export function protectedPaths(
   const parents = new Set(files.flatMap(parentsOf));
   const tests = files.filter((path) => why(path)?.kind === 'Test');
   const shadows = byDefault ? shadowing(paths, tests, entries) : (): null => null;
-  const derived = derivedMatcher(entries);
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
   const isModule = ruleOf(testModules).matches;
   const named = checks.flatMap(({ command }) => command).join('\n');
+  const isMade = derivedMatcher(entries);
+  const isBuilt = builtMatcher(read('.gitignore') ?? '', there, named);
+  const derived = (path: string): boolean => isMade(path) || isBuilt(path);
   const onlyTest = (path: string): boolean => rules.every(({ matches, protection }) => protection.kind === 'Test' || !matches(path));
   return {
     why,
@@ -160,4 +162,16 @@ function ruleOf({ globs, protection, caseSensitive }: Convention): Rule {
 function derivedMatcher({ reports }: Entries): Matcher {
   const matches = picomatch([...derivedGlobs], { dot: true });
   return (path) => matches(path) || reports.has(path);
+}
+
+/**
+ * Matches what lies in folders that `.gitignore` names by a plain name and that are not there at snapshot 0: output of builds, which the
+ * checks make again. A folder that a check names stays, and so does one with exceptions.
+ */
+function builtMatcher(ignored: string, there: ReadonlySet<string>, named: string): Matcher {
+  const lines = ignored.split('\n').map((line) => line.trim());
+  const kept = lines.filter((line) => line.startsWith('!')).join('\n');
+  const names = lines.flatMap((line) => /^\/?([\w.-]+)\/?$/.exec(line)?.[1] ?? []);
+  const folders = new Set(names.filter((name) => !kept.includes(name) && !named.includes(name)));
+  return (path) => parentsOf(path).some((folder) => folders.has(folder.slice(folder.lastIndexOf('/') + 1)) && !there.has(folder));
 }

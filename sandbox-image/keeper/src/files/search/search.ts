@@ -105,6 +105,7 @@ export async function searchFiles(roots: readonly string[], query: SearchQuery, 
   const wanted = query.include === undefined ? () => true : globPattern(query.include);
   // A pattern of names that speaks of such a folder means to look there.
   const leftOut: string[] | null = /node_modules|site-packages|venv|\.git\b|\.[tn]ox/.test(query.include ?? '') ? null : [];
+  const within = /^[^*?{}]+\//.exec(query.include ?? '')?.[0] ?? '';
   const search = new Search(pattern, Math.min(Number(query.limit ?? defaultMatches), lookBounds.matches), options);
   if (isFile) await search.file(bytesOf(real), '');
   else
@@ -112,7 +113,7 @@ export async function searchFiles(roots: readonly string[], query: SearchQuery, 
       if (search.isOver()) break;
       if (kind === 'file' && wanted(name)) await search.file(path, displayPath(name));
     }
-  return { path: real, ...search.result(), ...leftOutOf(leftOut ?? []) };
+  return { path: real, ...search.result(), ...leftOutOf((leftOut ?? []).filter((folder) => `${folder}/`.startsWith(within))) };
 }
 
 /** The real path of a folder or of a regular file. @throws KeeperError as {@link resolveFolder} for anything else */

@@ -74,9 +74,11 @@ const foreign = /(?:^|\/)(?:\.git|node_modules|\.venv|venv|site-packages|\.tox|\
 /** Names of folders that an answer gives at most. */
 const namedFolders = 8;
 
-/** The folders that a walk did not enter, for an answer; without any, nothing. */
-export const leftOutOf = (folders: readonly string[]): { readonly leftOut?: readonly string[] } =>
-  folders.length === 0 ? {} : { leftOut: folders.slice(0, namedFolders) };
+/** The folders of packages that a walk did not enter, for an answer; without any, nothing. That of git is none of them: nobody looks for it. */
+export function leftOutOf(folders: readonly string[]): { readonly leftOut?: readonly string[] } {
+  const packages = folders.filter((folder) => !/(?:^|\/)\.git$/.test(folder)).sort();
+  return packages.length === 0 ? {} : { leftOut: packages.slice(0, namedFolders) };
+}
 
 /**
  * Yields all entries below a real folder, folder by folder, each sorted by the bytes of its names. Entries that vanish
