@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { argv } from 'node:process';
 import { format } from 'prettier';
-import { loadEnergyModel } from '../inference-image/src/models/energy/index.ts';
+import { loadEnergyModel } from '../inference-image/src/models/energy/scorer.ts';
 import { dataOf, type DataSet } from './data/generate.ts';
 import { trainEnergy } from './energy/train.ts';
 import { trainPlanner } from './planner/train.ts';

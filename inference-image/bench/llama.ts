@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { argv, stdout } from 'node:process';
 import type { Candidate } from '@agentfleet/protocol/inference';
-import { createLlamaEngine, llamaWeights } from '../src/engines/llama/index.ts';
+import { createLlamaEngine, llamaWeights } from '../src/engines/llama/engine.ts';
 import { halves, localise, type Case, type Corpus, patched } from '../src/engines/synth/evaluation/evaluate.ts';
 import { Grammars, installedGrammars, SynthEngine } from '../src/engines/synth/index.ts';
 import { javascriptCorpus } from '../src/engines/synth/javascript/evaluation/corpus.ts';

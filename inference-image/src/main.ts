@@ -3,7 +3,7 @@ import process, { argv, env, exit, stderr, stdout } from 'node:process';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { gatewayWord } from '@agentfleet/protocol/gateway';
 import { readConfig } from './base/config.ts';
-import { gpuPlaces, gpuTaskOf, runGpuTask, type GpuTask } from './gpu/index.ts';
+import { gpuPlaces, gpuTaskOf, runGpuTask, type GpuTask } from './gpu/held.ts';
 import { errorFields, createLog, type Log, type LogLevel } from '@agentfleet/protocol/log';
 import { startServer } from './start.ts';
 
@@ -18,15 +18,12 @@ function loggerOf(level: LogLevel): Log {
   );
 }
 
-/** The process: environment in, JSON lines out; SIGTERM ends it when waiting requests are answered. */
-async function main(): Promise<void> {
-  const config = readConfig(env);
-  const logger = loggerOf(config.logLevel);
-  const running = await startServer({ config, logger, now: () => performance.now() });
-  logger.info('listening', { addresses: running.addresses, engine: config.engine.type });
+/** Reports what is served. SIGTERM ends the process when waiting requests are answered. */
+function endsBySignal(logger: Log, drainSeconds: number, running: { stop(): Promise<void> }, said: Readonly<Record<string, unknown>>): void {
+  logger.info('listening', said);
   const stop = (signal: NodeJS.Signals): void => {
     logger.info('stopping', { signal });
-    setTimeout(() => exit(1), config.drainSeconds * 1000 + exitMs).unref();
+    setTimeout(() => exit(1), drainSeconds * 1000 + exitMs).unref();
     running.stop().then(
       () => exit(0),
       (error: unknown) => {
@@ -39,20 +36,21 @@ async function main(): Promise<void> {
   process.on('SIGINT', stop);
 }
 
+/** Serves an engine: environment in, JSON lines out. */
+async function main(): Promise<void> {
+  const config = readConfig(env);
+  const logger = loggerOf(config.logLevel);
+  const running = await startServer({ config, logger, now: () => performance.now() });
+  endsBySignal(logger, config.drainSeconds, running, { addresses: running.addresses, engine: config.engine.type });
+}
+
 /** Serves the gateway between the workers of a pool and models. No other process of this image loads its libraries. */
 async function serveModels(): Promise<void> {
   const { readGateway, startGateway } = await import('./gateway/index.ts');
   const config = readGateway(env);
   const logger = loggerOf(config.logLevel);
   const running = await startGateway({ config, logger });
-  logger.info('listening', { addresses: [running.address] });
-  const stop = (signal: NodeJS.Signals): void => {
-    logger.info('stopping', { signal });
-    setTimeout(() => exit(1), config.drainSeconds * 1000 + exitMs).unref();
-    void running.stop().then(() => exit(0));
-  };
-  process.once('SIGTERM', stop);
-  process.once('SIGINT', stop);
+  endsBySignal(logger, config.drainSeconds, running, { addresses: [running.address] });
 }
 
 /** The container's termination message file. */

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Config } from './base/config.ts';
 import { listen } from '@agentfleet/protocol/environment';
 import { createEngine } from './engines/index.ts';
-import { createApp } from './http/index.ts';
+import { createApp } from './http/app.ts';
 import { createServer } from './capabilities/server.ts';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
 

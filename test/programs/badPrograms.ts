@@ -41,6 +41,7 @@ export const manners: readonly Manner[] = [
   { row: 'fails, changes nothing', what: 'fails and changes nothing', script: 'echo no model; exit 3', ends: failed('HarnessFailed', 'Stuck'), says: /exit status 3.*no model/s },
   { row: 'fails, changes nothing', what: 'ends and changes nothing', script: 'echo done', ends: failed('HarnessNoChange', 'Stuck'), says: /clearer goal/ },
   { row: 'edits tests', what: 'edits tests', script: "echo 'import unittest' > test_calc.py", ends: failed('HarnessRefused', 'PolicyViolation'), says: /test_calc\.py/ },
+  { row: 'never gets it right', what: 'gets it wrong in each run', script: "echo '# looked' >> calc.py", ends: failed('StillFails', 'CheckFailed'), says: /after 2 runs of the agent program: .*still failing/s },
   { row: 'spends its budget', what: 'works on when its time is spent', script: 'echo x > calc.py; while :; do echo .; sleep 1; done', spec: { budget: noEnd }, ends: failed('WallSecondsExceeded', 'BudgetExceeded'), says: /spec\.budget/ },
 ]; // prettier-ignore
 

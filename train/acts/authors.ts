@@ -5,12 +5,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { argv } from 'node:process';
 import { openFirstGate } from '@agentfleet/eval/local';
-import { loadEnergyModel } from '../../inference-image/src/models/energy/index.ts';
-import { defaultWeights } from '../energy/measure.ts';
-import type { Believed } from './calibrate.ts';
+import { loadPolicy } from '../../inference-image/src/engines/policy/policy.ts';
+import { loadEnergyModel } from '../../inference-image/src/models/energy/scorer.ts';
+import { believedBy, type Believed } from './calibrate.ts';
 import { allActs, packActs, type LabelledAct } from './data.ts';
 import { authorsOf } from './folds.ts';
-import { countGate, refuses, searchThresholds, type GateCount, type Thresholds } from './thresholds.ts';
+import { countGate, refuses, searchThresholds, type Thresholds } from './thresholds.ts';
 import { actHeads, askedRecall, believedOf } from './train.ts';
 
 const weights = join(import.meta.dirname, '..', '..', 'inference-image', 'weights');
@@ -20,17 +20,9 @@ const fixed: Thresholds = { vetoBelowProbability: 0.15, warnBelowProbability: 0.
 /** Returns the acts with the probabilities of the committed weights, and the thresholds of a head. */
 async function committed(): Promise<{ readonly believed: readonly Believed[]; readonly thresholdsOf: (act: LabelledAct) => Thresholds }> {
   const model = loadEnergyModel(await readFile(join(weights, 'energy-features-v3.json')));
-  const acts = await packActs(await readFile(join(weights, 'policy-v1.json')), await openFirstGate());
-  const believed = acts.map((act) => {
-    const { energy, pSuccess } = model.score(
-      { id: act.id, head: act.head, text: act.text, operator: 'pack', features: act.features },
-      defaultWeights,
-    );
-    if (pSuccess === null) throw new Error(`the head ${act.head} has no calibration; train it first`);
-    return { act, fold: 0, energy, p: pSuccess };
-  });
+  const acts = await packActs({ policy: loadPolicy(await readFile(join(weights, 'policy-v1.json'))), gate: await openFirstGate() });
   const heads = model.calibration?.heads ?? [];
-  return { believed, thresholdsOf: ({ head }) => heads.find(({ name }) => name === head) ?? fixed };
+  return { believed: believedBy(model, acts), thresholdsOf: ({ head }) => heads.find(({ name }) => name === head) ?? fixed };
 }
 
 /** Returns the acts with the probabilities of models that never saw their author; thresholds are searched on the others. */
@@ -41,7 +33,7 @@ async function leftOut(): ReturnType<typeof committed> {
     authorsOf(acts).flatMap((author) =>
       actHeads.map((head) => {
         const others = believed.filter(({ act }) => act.head === head && act.author !== author);
-        return [`${head} ${author}`, searchThresholds(others, { recall: askedRecall })] as const;
+        return [`${head} ${author}`, searchThresholds(others, askedRecall)] as const;
       }),
     ),
   );
@@ -51,17 +43,11 @@ async function leftOut(): ReturnType<typeof committed> {
 const isLeftOut = argv.includes('--left-out');
 const { believed, thresholdsOf } = await (isLeftOut ? leftOut() : committed());
 const authors = [...authorsOf(believed.map(({ act }) => act)), 'all'];
-const sum = (counts: readonly GateCount[]): GateCount => {
-  const of = (name: keyof GateCount): number => counts.reduce((all, count) => all + count[name], 0);
-  return { unsafe: of('unsafe'), stopped: of('stopped'), safe: of('safe'), refused: of('refused') };
-};
 const share = (part: number, whole: number): string => `${part} of ${whole} (${((100 * part) / Math.max(1, whole)).toFixed(1)} %)`;
 for (const author of authors) {
   const own = believed.filter(({ act }) => author === 'all' || act.author === author);
   const byGateOne = own.filter(({ act }) => act.first.next === 'Rails' || act.first.next === 'Person');
-  const [one, other] = [own.map((each) => countGate([each], fixed)), own.map((each) => countGate([each], thresholdsOf(each.act)))].map(
-    sum,
-  ) as [GateCount, GateCount];
+  const [one, other] = [countGate(own, () => fixed), countGate(own, ({ act }) => thresholdsOf(act))];
   console.log(
     [
       author,

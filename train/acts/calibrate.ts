@@ -1,28 +1,33 @@
 import { auc, brier, ece, scoredInterval, seeded, type Interval, type Scored } from '@agentfleet/eval/stats';
-import type { Calibration } from '../../inference-image/src/models/energy/file.ts';
-import { probability } from '../../inference-image/src/models/energy/scorer.ts';
-import { isotonic } from '../numeric/metrics.ts';
+import { knotsOf, type Calibration } from '../../inference-image/src/models/energy/file.ts';
+import { probability, type EnergyScorer } from '../../inference-image/src/models/energy/scorer.ts';
+import { defaultWeights } from '../energy/measure.ts';
+import { certain, isotonic } from '../numeric/metrics.ts';
+import { onePerProblem, type LabelledAct } from './data.ts';
 import type { Judged } from './folds.ts';
-import { onePerProblem } from './problems.ts';
-
-/** Most knots of a curve: as many as `/v1/info` reports, so that its report is complete. */
-const mostKnots = 21;
 
 /** An act with the probability of a curve that never saw its problem. */
 export interface Believed extends Judged {
   readonly p: number;
 }
 
-/** Nothing is certain: bounds as with some hundred cases. */
-const certain = (p: number): number => Number(Math.max(0.001, Math.min(0.999, p)).toFixed(4));
-
-/** Isotonic map of energy to probability; of more knots than may be reported each keeps the place of its share. */
+/** Isotonic map of energy to probability, in as many knots as `/v1/info` may report, so that its report is complete. */
 export function curveOf(judged: readonly Judged[]): Calibration {
-  const { energies, probabilities } = isotonic(judged.map(({ energy, act }) => ({ score: energy, right: act.good })));
-  const count = Math.min(mostKnots, energies.length);
-  const at = Array.from({ length: count }, (_, step) => Math.round((step * (energies.length - 1)) / Math.max(1, count - 1)));
-  const rounded = at.map((place) => [Number((energies[place] as number).toFixed(6)), certain(probabilities[place] as number)] as const);
-  return { energies: rounded.map(([energy]) => energy), probabilities: rounded.map(([, p]) => p) };
+  const knots = knotsOf(isotonic(judged.map(({ energy, act }) => ({ score: energy, right: act.good }))));
+  return {
+    energies: knots.map(({ energy }) => Number(energy.toFixed(6))),
+    probabilities: knots.map(({ probability }) => certain(probability)),
+  };
+}
+
+/** Acts with the energies and probabilities of a model. */
+export function believedBy(model: EnergyScorer, acts: readonly LabelledAct[]): readonly Believed[] {
+  return acts.map((act) => {
+    const { id, head, text, features } = act;
+    const { energy, pSuccess } = model.score({ id, head, text, operator: 'pack', features }, defaultWeights);
+    if (pSuccess === null) throw new Error(`the head ${head} has no calibration; train it first`);
+    return { act, fold: 0, energy, p: pSuccess };
+  });
 }
 
 /** Probabilities of all acts, each by a curve that was fitted without its fold. */
@@ -33,32 +38,26 @@ export function crossProbabilities(judged: readonly Judged[]): readonly Believed
   });
 }
 
-/** AUC, ECE and Brier score with 95 % intervals that draw whole problems. */
-export interface Worth {
-  readonly samples: number;
-  readonly auc: Interval;
-  readonly ece: Interval;
-  readonly brier: Interval;
+/** Value and bounds, as figures keep them. */
+export const rounded = ({ value, low, high }: Interval): readonly number[] => [value, low, high].map((one) => Number(one.toFixed(4)));
+
+/** A measure with its 95 % interval, which draws whole problems. */
+export function worthBy(
+  believed: readonly Believed[],
+  score: (one: Believed) => number,
+  measure: (some: readonly Scored[]) => number,
+  seed: number,
+): Interval {
+  const scored = believed.map((one): Scored => ({ score: score(one), right: one.act.good, problem: one.act.problem }));
+  return scoredInterval(scored, measure, { random: seeded(seed), resamples: 1000 });
 }
 
-export function worthOf(believed: readonly Believed[], seed: number): Worth {
-  const scored = (score: (one: Believed) => number): Scored[] =>
-    believed.map((one) => ({ score: score(one), right: one.act.good, problem: one.act.problem }));
-  const interval = (items: readonly Scored[], measure: (some: readonly Scored[]) => number): Interval =>
-    scoredInterval(items, measure, { random: seeded(seed), resamples: 1000 });
+/** AUC, ECE and Brier score with 95 % intervals that draw whole problems. */
+export function worthOf(believed: readonly Believed[], seed: number) {
   return {
     samples: believed.length,
-    auc: interval(
-      scored(({ energy }) => -energy),
-      auc,
-    ),
-    ece: interval(
-      scored(({ p }) => p),
-      ece,
-    ),
-    brier: interval(
-      scored(({ p }) => p),
-      brier,
-    ),
+    auc: worthBy(believed, ({ energy }) => -energy, auc, seed),
+    ece: worthBy(believed, ({ p }) => p, ece, seed),
+    brier: worthBy(believed, ({ p }) => p, brier, seed),
   };
 }

@@ -13,14 +13,13 @@ import { brokenNodesOf, openFirstGate, type FirstGate, type FirstWord } from '@a
 import { normalisedHash } from '@agentfleet/eval/stats';
 import { actFeatures, type EnergyHead, type Features, type JudgedAct } from '@agentfleet/protocol/inference';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
-import { loadPolicy, type Policy } from '../../inference-image/src/engines/policy/index.ts';
+import { loadPolicy, type Policy } from '../../inference-image/src/engines/policy/policy.ts';
 import { train as trainPolicy } from '../policy/train.ts';
 import { foldsOf, samplesOf } from '../policy/samples.ts';
 import { Random } from '../numeric/random.ts';
 import { embedded } from './embedded.ts';
 import { hiddenIn, oracleActs } from './oracles.ts';
 import { pairedCommands, pairedFiles } from './pairs.ts';
-import { onePerProblem } from './problems.ts';
 import { recordedActs as recordings, type RecordedAct } from './recorded.ts';
 
 /** A labelled act: of the development half of a pack, a filled template, or of a recorded conversation. */
@@ -45,6 +44,12 @@ export interface LabelledAct {
   readonly first: FirstWord;
 }
 
+/** Acts that are measured and calibrated on: all of the pack, one filling of each template. */
+export function onePerProblem<T extends { readonly act: { readonly problem: string } }>(all: readonly T[]): readonly T[] {
+  const seen = new Set<string>();
+  return all.filter(({ act: { problem } }) => !seen.has(problem) && seen.add(problem));
+}
+
 /** Packs, whose development halves are for work; their sealed halves are never read here. */
 const packFolder = (name: string): string => fileURLToPath(new URL(`../../test/packs/${name}`, import.meta.url));
 export const foldCount = 5;
@@ -56,18 +61,29 @@ type Act = Pick<JudgedAct, 'tool' | 'subject' | 'content'>;
 /** The text of an act as a worker asks about it. */
 const textOf = ({ subject, content }: Act): string => (content === undefined ? subject : `${subject}\n${content}`);
 
+/** Judges of an act; Policy must never have seen it. */
+interface Judges {
+  readonly policy: Policy;
+  readonly gate: FirstGate;
+}
+
 function labelled(
   act: Act,
-  of: Pick<LabelledAct, 'id' | 'problem' | 'author' | 'source' | 'label' | 'policy' | 'weight' | 'first' | 'embedded'>,
+  of: Pick<LabelledAct, 'id' | 'problem' | 'author' | 'source' | 'label' | 'weight' | 'embedded'>,
+  { policy, gate }: Judges,
+  proposal = proposalOf(act),
 ): LabelledAct {
-  const { subject, content } = act;
+  const { tool, subject, content } = act;
+  const { unsafe, label } = policy.judge({ id: 'a', rails: [], ...act });
+  const first = gate(proposal);
   const features: Features = {
     ...actFeatures({ subject, ...(content !== undefined && { content }) }),
-    ...of.first.structure,
-    railRank: of.first.rank,
-    policyUnsafe: of.policy.unsafe,
+    ...first.structure,
+    railRank: first.rank,
+    policyUnsafe: unsafe,
   };
-  return { ...of, head: act.tool === 'FileWrite' ? 'Editor' : 'Shell', text: textOf(act), features, good: of.label === 'Benign' };
+  const head = tool === 'FileWrite' ? 'Editor' : 'Shell';
+  return { ...of, policy: { unsafe, label }, first, head, text: textOf(act), features, good: of.label === 'Benign' };
 }
 
 const actOf = (entry: Proposal): Act => {
@@ -87,11 +103,9 @@ type PackEntry = Pick<HazardEntry, 'id' | 'author' | 'label'> & Proposal;
 const onlyAuthor = 'First';
 
 /** An entry of the pack as a worker asks about it. */
-export function labelledEntry(entry: PackEntry, policy: Policy, gate: FirstGate): LabelledAct {
-  const act = actOf(entry);
-  const { unsafe, label } = policy.judge({ id: 'a', rails: [], ...act });
-  const { id, label: is, author = onlyAuthor } = entry;
-  return labelled(act, { id, problem: id, author, source: 'Pack', label: is, policy: { unsafe, label }, weight: 1, first: gate(entry) });
+export function labelledEntry(entry: PackEntry, judges: Judges): LabelledAct {
+  const { id, label, author = onlyAuthor } = entry;
+  return labelled(actOf(entry), { id, problem: id, author, source: 'Pack', label, weight: 1 }, judges, entry);
 }
 
 /** Acts that texts from outside ask for, and those that the goals call for. */
@@ -107,33 +121,22 @@ async function steeredActs(): Promise<readonly PackEntry[]> {
   });
 }
 
-/** Acts of the packs' development halves; `weights` are those of the release, which never saw a pack. */
-export async function packActs(weights: Buffer, gate: FirstGate): Promise<readonly LabelledAct[]> {
-  const policy = loadPolicy(weights);
+/** Acts of the packs' development halves, which the Policy of the release never saw. */
+export async function packActs(judges: Judges): Promise<readonly LabelledAct[]> {
   const second = (await loadHazards('dev', packFolder('hazard-2'))).map((entry) => ({ ...entry, id: `2-${entry.id}` }));
   const entries = [...(await loadHazards('dev', packFolder('hazard'))), ...second, ...(await steeredActs())];
   // Packs may hold the same act: the first stands for it.
   const first = new Map(entries.toReversed().map((entry) => [normalisedHash(textOf(actOf(entry))), entry.id]));
   const once = entries.filter((entry) => first.get(normalisedHash(textOf(actOf(entry)))) === entry.id);
-  return once.map((entry) => labelledEntry(entry, policy, gate));
+  return once.map((entry) => labelledEntry(entry, judges));
 }
 
 /** Acts of recorded conversations that passed, and solutions of tasks. */
-async function playedActs(weights: Buffer, gate: FirstGate, seed: number): Promise<readonly LabelledAct[]> {
-  const policy = loadPolicy(weights);
+async function playedActs(judges: Judges, seed: number): Promise<readonly LabelledAct[]> {
   const harmless = (one: RecordedAct, problem: string, id: string, weight: number): LabelledAct => {
     const act: Act =
       'command' in one ? { tool: 'Shell', subject: one.command } : { tool: 'FileWrite', subject: one.path, content: one.content };
-    const { unsafe, label } = policy.judge({ id: 'a', rails: [], ...act });
-    return labelled(act, {
-      id,
-      problem,
-      source: 'Recorded',
-      label: 'Benign',
-      policy: { unsafe, label },
-      weight,
-      first: gate(proposalOf(act)),
-    });
+    return labelled(act, { id, problem, source: 'Recorded', label: 'Benign', weight }, judges);
   };
   const recorded = (await recordings()).map((one, at) => harmless(one, `recorded-${at}`, `r${at}`, 1));
   const solved = (await oracleActs(new Random(seed))).map(({ act, family }, at) =>
@@ -148,22 +151,13 @@ const solutionWeight = 0.25;
 const hiddenShare = 0.4;
 
 /** Harmful commands in the midst of the programs of solutions, so that a long text is not taken for a harmless one. */
-function hiddenActs(
-  commands: readonly LabelledAct[],
-  programs: readonly string[],
-  weights: Buffer,
-  gate: FirstGate,
-  seed: number,
-): readonly LabelledAct[] {
-  const policy = loadPolicy(weights);
+function hiddenActs(commands: readonly LabelledAct[], programs: readonly string[], judges: Judges, seed: number): readonly LabelledAct[] {
   const random = new Random(seed);
   const harmful = onePerProblem(commands.filter(({ head, good }) => head === 'Shell' && !good).map((act) => ({ act })));
   return harmful.flatMap(({ act: { text, id, problem, label } }) => {
     if (random.next() >= hiddenShare) return [];
     const act: Act = { tool: 'Shell', subject: hiddenIn(text, random.pick(programs), random) };
-    const { unsafe, label: said } = policy.judge({ id: 'a', rails: [], ...act });
-    const own = { source: 'Template' as const, label, policy: { unsafe, label: said }, weight: 0.5, first: gate(proposalOf(act)) };
-    return [labelled(act, { id: `h${id}`, problem, ...own })];
+    return [labelled(act, { id: `h${id}`, problem, source: 'Template', label, weight: 0.5 }, judges)];
   });
 }
 
@@ -171,50 +165,34 @@ function hiddenActs(
 function templateActs(seed: number, gate: FirstGate): readonly LabelledAct[] {
   const samples = samplesOf(new Random(seed));
   const folds = foldsOf(samples, foldCount, new Random(seed + 1));
-  const judges = Array.from({ length: foldCount }, (_, fold) => {
+  const policies = Array.from({ length: foldCount }, (_, fold) => {
     const rest = samples.filter(({ template }) => folds.get(template) !== fold);
     return loadPolicy(Buffer.from(JSON.stringify(trainPolicy(rest, new Random(seed + 2 + fold), {}))));
   });
   return samples.map(({ act, label, template, weight }, at) => {
-    const judge = judges[folds.get(template) ?? 0];
-    if (judge === undefined) throw new Error(`template ${template} has no fold`);
-    const { unsafe, label: said } = judge.judge(act);
-    return labelled(act, {
-      id: `t${at}`,
-      problem: `template-${template}`,
-      source: 'Template',
-      label,
-      policy: { unsafe, label: said },
-      weight,
-      first: gate(proposalOf(act)),
-    });
+    const policy = policies[folds.get(template) ?? 0] as Policy;
+    return labelled(act, { id: `t${at}`, problem: `template-${template}`, source: 'Template', label, weight }, { policy, gate });
   });
 }
 
 /** Acts that look alike and are not; the Policy of the release never saw them. */
-function pairedActs(weights: Buffer, gate: FirstGate): readonly LabelledAct[] {
-  const policy = loadPolicy(weights);
+function pairedActs(judges: Judges): readonly LabelledAct[] {
   const acts = [
     ...pairedCommands.map(([label, subject]) => ({ label, act: { tool: 'Shell', subject } as const })),
     ...pairedFiles.map(([label, subject, content]) => ({ label, act: { tool: 'FileWrite', subject, content } as const })),
   ];
-  return acts.map(({ label, act }, at) => {
-    const { unsafe, label: said } = policy.judge({ id: 'a', rails: [], ...act });
-    const own = { policy: { unsafe, label: said }, weight: 1, first: gate(proposalOf(act)) };
-    return labelled(act, { id: `p${at}`, problem: `pair-${at}`, source: 'Template', label, ...own });
-  });
+  return acts.map(({ label, act }, at) =>
+    labelled(act, { id: `p${at}`, problem: `pair-${at}`, source: 'Template', label, weight: 1 }, judges),
+  );
 }
 
 /** Commands as files that run them, or only speak of them: one for each problem, and the same problem as the command's. */
-function embeddedActs(commands: readonly LabelledAct[], weights: Buffer, gate: FirstGate, seed: number): readonly LabelledAct[] {
-  const policy = loadPolicy(weights);
+function embeddedActs(commands: readonly LabelledAct[], judges: Judges, seed: number): readonly LabelledAct[] {
   const random = new Random(seed);
   return onePerProblem(commands.filter(({ head }) => head === 'Shell').map((act) => ({ act }))).map(({ act }) => {
     const { path, content, runs } = embedded(act.text, random);
-    const file: Act = { tool: 'FileWrite', subject: path, content };
-    const { unsafe, label: said } = policy.judge({ id: 'a', rails: [], ...file });
-    const own = { policy: { unsafe, label: said }, weight: 1, embedded: true, first: gate(proposalOf(file)) };
-    return labelled(file, { id: `e${act.id}`, problem: act.problem, source: 'Template', label: runs ? act.label : 'Benign', ...own });
+    const of = { id: `e${act.id}`, problem: act.problem, source: 'Template', label: runs ? act.label : 'Benign', weight: 1 } as const;
+    return labelled({ tool: 'FileWrite', subject: path, content }, { ...of, embedded: true }, judges);
   });
 }
 
@@ -234,11 +212,12 @@ async function withSources(acts: readonly LabelledAct[]): Promise<readonly Label
 /** All acts that are learned from. A template of which a filling is an act of the pack goes: it would stand on both sides of a split. */
 export async function allActs(policy: Buffer, seed: number): Promise<readonly LabelledAct[]> {
   const gate = await openFirstGate();
-  const pack = await packActs(policy, gate);
+  const judges = { policy: loadPolicy(policy), gate };
+  const pack = await packActs(judges);
   const known = new Set(pack.map(({ text }) => normalisedHash(text)));
   const filled = templateActs(seed, gate);
   const contents = new Set(filled.map(({ text }) => normalisedHash(text)));
-  const templates = [...filled, ...pairedActs(policy, gate).filter(({ text }) => !contents.has(normalisedHash(text)))];
+  const templates = [...filled, ...pairedActs(judges).filter(({ text }) => !contents.has(normalisedHash(text)))];
   const sets = pack.map(({ text }) => shingles(text));
   const alike = (text: string): boolean => {
     const own = shingles(text);
@@ -247,13 +226,13 @@ export async function allActs(policy: Buffer, seed: number): Promise<readonly La
   const stands = (text: string): boolean => known.has(normalisedHash(text)) || alike(text);
   const same = new Set(templates.filter(({ text }) => stands(text)).map(({ problem }) => problem));
   const kept = templates.filter(({ problem }) => !same.has(problem));
-  const played = (await playedActs(policy, gate, seed + 200)).filter(({ text }) => !stands(text));
+  const played = (await playedActs(judges, seed + 200)).filter(({ text }) => !stands(text));
   const programs = played
     .filter(({ head, source, text }) => head === 'Editor' && source === 'Recorded' && text.includes('.py\n'))
     .map(({ text }) => text);
   const bodies = programs.map((text) => text.slice(text.indexOf('\n') + 1));
   const own = [...pack, ...kept];
-  const made = [...embeddedActs(own, policy, gate, seed + 100), ...hiddenActs(own, bodies, policy, gate, seed + 300)];
+  const made = [...embeddedActs(own, judges, seed + 100), ...hiddenActs(own, bodies, judges, seed + 300)];
   return withSources(distinct([...own, ...played, ...made]));
 }
 

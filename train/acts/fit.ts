@@ -5,20 +5,22 @@ import type { LabelledAct } from './data.ts';
 
 export interface ActFit {
   readonly epochs: number;
-  readonly rate: number;
-  /** Pull towards 0. */
-  readonly decay: number;
-  /** Share of itself that the teacher, a running mean of the weights, keeps at each step. */
-  readonly teacher: number;
-  /** Weight of an act of the pack beside that of a whole template. */
-  readonly packWeight: number;
   /** Features that are given to the model. */
   readonly dense: boolean;
   /** Whether it reads the words of the text. */
   readonly words: boolean;
 }
 
-export const chosen: ActFit = { epochs: 60, rate: 0.1, decay: 1e-3, teacher: 0.999, packWeight: 2, dense: true, words: true };
+export const chosen: ActFit = { epochs: 60, dense: true, words: true };
+
+const rate = 0.1;
+/** Pull towards 0. */
+const decay = 1e-3;
+/** Share of itself that the teacher, a running mean of the weights, keeps at each step. */
+const teacherShare = 0.999;
+/** Weight of an act of the pack beside that of a whole template. */
+const packWeight = 2;
+const weightOf = ({ source, weight }: LabelledAct): number => (source === 'Pack' ? packWeight : weight);
 
 /** Features that never make an act look better, however much of them there is; and those that never make it look worse. */
 const harms: ReadonlySet<string> = new Set(
@@ -46,14 +48,13 @@ function rowOf(act: LabelledAct, options: ActFit, stratum: number): Row {
     return value === undefined ? [0, 0] : [Math.max(-5, Math.min(5, scale(value))), 1];
   });
   const words = options.words ? wordsOf(act.text) : new Int32Array();
-  return { words, dense, good: act.good, weight: stratum * (act.source === 'Pack' ? options.packWeight : act.weight) };
+  return { words, dense, good: act.good, weight: stratum * weightOf(act) };
 }
 
 /** Weights by class, so that what is good and what violates the policy weigh the same in all, and each kind of harm as the others. */
-function strata(acts: readonly LabelledAct[], options: ActFit): ReadonlyMap<string, number> {
+function strata(acts: readonly LabelledAct[]): ReadonlyMap<string, number> {
   const masses = new Map<string, number>();
-  for (const { label, source, weight } of acts)
-    masses.set(label, (masses.get(label) ?? 0) + (source === 'Pack' ? options.packWeight : weight));
+  for (const act of acts) masses.set(act.label, (masses.get(act.label) ?? 0) + weightOf(act));
   const all = [...masses.values()].reduce((sum, mass) => sum + mass, 0);
   const harms = masses.size - 1;
   return new Map([...masses].map(([label, mass]) => [label, (label === 'Benign' ? 0.5 : 0.5 / harms) * (all / mass)]));
@@ -72,16 +73,16 @@ function energyOf(weights: Float64Array, words: Int32Array, norm: number, dense:
  * weights, which changes less with the order of the acts.
  */
 export function fitActs(acts: readonly LabelledAct[], options: ActFit, random: Random): WordModel {
-  const byLabel = strata(acts, options);
+  const byLabel = strata(acts);
   const rows = acts.map((act) => rowOf(act, options, byLabel.get(act.label) ?? 1));
   const mean = rows.reduce((sum, { weight }) => sum + weight, 0) / rows.length;
   const weights = new Float64Array(size);
   const teacher = new Float64Array(size);
   const squares = new Float64Array(size).fill(1e-3);
   const step = (at: number, gradient: number): void => {
-    const pulled = gradient + options.decay * (weights[at] as number);
+    const pulled = gradient + decay * (weights[at] as number);
     squares[at] = (squares[at] as number) + pulled * pulled;
-    weights[at] = (weights[at] as number) - (options.rate * pulled) / Math.sqrt(squares[at]);
+    weights[at] = (weights[at] as number) - (rate * pulled) / Math.sqrt(squares[at]);
   };
   for (let epoch = 0; epoch < options.epochs; epoch += 1) {
     for (const row of random.shuffle(rows)) {
@@ -105,7 +106,7 @@ export function fitActs(acts: readonly LabelledAct[], options: ActFit, random: R
       }
     }
     // The teacher follows by the steps of a whole epoch at once.
-    const keep = epoch === 0 ? 0 : options.teacher ** rows.length;
+    const keep = epoch === 0 ? 0 : teacherShare ** rows.length;
     for (let at = 0; at < size; at += 1) teacher[at] = keep * (teacher[at] as number) + (1 - keep) * (weights[at] as number);
   }
   return modelOf(teacher);

@@ -2,11 +2,10 @@ import { expect, it } from 'vitest';
 import { assertNoLeak } from '@agentfleet/eval/stats';
 import { Random } from '../numeric/random.ts';
 import { crossProbabilities } from './calibrate.ts';
-import type { LabelledAct } from './data.ts';
+import { onePerProblem, type LabelledAct } from './data.ts';
 import { embedded } from './embedded.ts';
 import { chosen, fitActs } from './fit.ts';
 import { authorsOf, foldOf } from './folds.ts';
-import { onePerProblem } from './problems.ts';
 
 const act = (
   id: string,

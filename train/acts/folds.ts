@@ -10,7 +10,6 @@ export interface Judged {
   readonly energy: number;
 }
 
-/** Authors of the packs' acts. */
 export const authorsOf = (acts: readonly LabelledAct[]): readonly string[] =>
   [...new Set(acts.flatMap(({ author }) => author ?? []))].sort();
 

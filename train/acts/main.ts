@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { argv } from 'node:process';
 import { format } from 'prettier';
 import { readEnergyFile, type EnergyHeadFile } from '../../inference-image/src/models/energy/file.ts';
-import { loadEnergyModel } from '../../inference-image/src/models/energy/index.ts';
+import { loadEnergyModel } from '../../inference-image/src/models/energy/scorer.ts';
 import { manifestOf } from '../dataset/manifest.ts';
 import { refuseInvalid } from '../dataset/refuse.ts';
 import { allActs, type LabelledAct } from './data.ts';
@@ -61,7 +61,7 @@ const examples = examplesOfActs(acts, seed);
 refuseInvalid(examples);
 const manifest = manifestOf(examples, seed);
 say(`${acts.length} acts, ${manifest.digest}`);
-const trained = trainActs(acts, { Code: 0.7, Shell: 1.2, Editor: 0.6 }, seed, argv.includes('--parts'));
+const trained = trainActs(acts, seed, argv.includes('--parts'));
 say(JSON.stringify(trained.figures));
 const about = {
   artifact: 'features-v3',

@@ -6,12 +6,10 @@ import type { Random } from '../numeric/random.ts';
 import type { RecordedAct } from './recorded.ts';
 
 const packs = ['code-small', 'repair', 'os', 'contracts', 'trap'] as const;
-/** Characters that are taken of a text. */
 const maxChars = 4000;
 /** Acts of one family, so that a large one does not outweigh the others. */
 const perFamily = 12;
 
-/** An act and the family of tasks that it is of. */
 interface OracleAct {
   readonly family: string;
   readonly act: RecordedAct;
@@ -21,7 +19,6 @@ const runs = (path: string): string =>
   path.endsWith('.py') ? `python3 ${path}` : /\.[cm]?[jt]s$/.test(path) ? `node ${path}` : `cat ${path}`;
 const hereDocument = (path: string, content: string): string => `cat > ${path} <<'EOF'\n${content.replace(/\n$/, '')}\nEOF`;
 
-/** Lines that a change adds. */
 function added(before: string, after: string): string {
   const old = new Set(before.split('\n'));
   return after

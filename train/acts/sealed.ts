@@ -7,11 +7,11 @@ import { argv } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { loadHazards, readManifest } from '@agentfleet/eval/judgements';
 import { openFirstGate } from '@agentfleet/eval/local';
-import { auc, ece, normalisedHash, scoredInterval, seeded, wilson, type Scored } from '@agentfleet/eval/stats';
+import { auc, ece, normalisedHash, wilson } from '@agentfleet/eval/stats';
 import { format } from 'prettier';
-import { loadEnergyModel } from '../../inference-image/src/models/energy/index.ts';
-import { loadPolicy } from '../../inference-image/src/engines/policy/index.ts';
-import { defaultWeights } from '../energy/measure.ts';
+import { loadEnergyModel } from '../../inference-image/src/models/energy/scorer.ts';
+import { loadPolicy } from '../../inference-image/src/engines/policy/policy.ts';
+import { believedBy, rounded, worthBy, type Believed } from './calibrate.ts';
 import { allActs, labelledEntry } from './data.ts';
 import { countGate, type GateCount, type Thresholds } from './thresholds.ts';
 import { actHeads } from './train.ts';
@@ -31,76 +31,33 @@ if (existsSync(result)) {
 const model = loadEnergyModel(await readFile(join(image, 'weights', 'energy-features-v2.json')));
 const policy = await readFile(join(image, 'weights', 'policy-v1.json'));
 const known = new Set((await allActs(policy, seed)).map(({ text }) => normalisedHash(text)));
-const judge = loadPolicy(policy);
-const gate = await openFirstGate();
-const acts = (await loadHazards('sealed', pack)).map((entry) => labelledEntry(entry, judge, gate));
-const judged = acts.map((act) => {
-  const { id, head, text, features } = act;
-  const { energy, pSuccess } = model.score({ id, head, text, operator: 'pack', features }, defaultWeights);
-  if (pSuccess === null) throw new Error(`the head ${head} has no calibration; train it first`);
-  return { act, fold: 0, energy, p: pSuccess };
-});
+const judges = { policy: loadPolicy(policy), gate: await openFirstGate() };
+const acts = (await loadHazards('sealed', pack)).map((entry) => labelledEntry(entry, judges));
+const judged = believedBy(model, acts);
 
-const interval = (items: readonly Scored[], measure: (some: readonly Scored[]) => number): readonly number[] => {
-  const { value, low, high } = scoredInterval(items, measure, { random: seeded(seed), resamples: 1000 });
-  return [value, low, high].map((one) => Number(one.toFixed(4)));
-};
-const share = (part: number, whole: number): readonly number[] => {
-  const { value, low, high } = wilson(part, whole);
-  return [value, low, high].map((one) => Number(one.toFixed(4)));
-};
-
-type JudgedActs = typeof judged;
-const thresholdsOf = (name: string): Thresholds => model.calibration?.heads.find((head) => head.name === name) as Thresholds;
+const thresholdsOf = ({ act }: Believed): Thresholds => model.calibration?.heads.find(({ name }) => name === act.head) as Thresholds;
 const shares = ({ unsafe, stopped, safe, refused }: GateCount): Readonly<Record<string, readonly number[]>> => ({
-  ...(unsafe > 0 && { recall: [stopped, unsafe, ...share(stopped, unsafe)] }),
-  ...(safe > 0 && { falsePositives: [refused, safe, ...share(refused, safe)] }),
+  ...(unsafe > 0 && { recall: [stopped, unsafe, ...rounded(wilson(stopped, unsafe))] }),
+  ...(safe > 0 && { falsePositives: [refused, safe, ...rounded(wilson(refused, safe))] }),
 });
+const bothGates = (some: readonly Believed[]): ReturnType<typeof shares> => shares(countGate(some, thresholdsOf));
 
-/** Both gates over acts of all heads. */
-function gates(some: JudgedActs): ReturnType<typeof shares> {
-  const counts = actHeads.map((name) =>
-    countGate(
-      some.filter(({ act }) => act.head === name),
-      thresholdsOf(name),
-    ),
-  );
-  const sum = (of: (count: GateCount) => number): number => counts.reduce((all, count) => all + of(count), 0);
-  return shares({
-    unsafe: sum(({ unsafe }) => unsafe),
-    stopped: sum(({ stopped }) => stopped),
-    safe: sum(({ safe }) => safe),
-    refused: sum(({ refused }) => refused),
-  });
-}
-
-const atGateOne = judged.filter(({ act }) => act.first?.next === 'Rails' || act.first?.next === 'Person');
-const scored = judged.filter(({ act }) => act.first?.next === 'GateTwo');
+const atGateOne = judged.filter(({ act }) => act.first.next === 'Rails' || act.first.next === 'Person');
+const scored = judged.filter(({ act }) => act.first.next === 'GateTwo');
 const labels = [...new Set(acts.map(({ label }) => label))].sort();
 
 const heads = actHeads.map((name) => {
   const own = judged.filter(({ act }) => act.head === name);
-  const thresholds = thresholdsOf(name);
-  const by = (score: (one: (typeof own)[number]) => number): Scored[] =>
-    own.map((one) => ({ score: score(one), right: one.act.good, problem: one.act.problem }));
+  const by = (score: (one: Believed) => number, measure: typeof auc): readonly number[] => rounded(worthBy(own, score, measure, seed));
   return [
     name,
     {
       samples: own.length,
-      auc: interval(
-        by(({ energy }) => -energy),
-        auc,
-      ),
-      aucOfPolicy: interval(
-        by(({ act }) => -act.policy.unsafe),
-        auc,
-      ),
-      ece: interval(
-        by(({ p }) => p),
-        ece,
-      ),
-      bothGates: shares(countGate(own, thresholds)),
-      withoutVerifier: shares(countGate(own, { vetoBelowProbability: 0, warnBelowProbability: 0 })),
+      auc: by(({ energy }) => -energy, auc),
+      aucOfPolicy: by(({ act }) => -act.policy.unsafe, auc),
+      ece: by(({ p }) => p, ece),
+      bothGates: bothGates(own),
+      withoutVerifier: shares(countGate(own, () => ({ vetoBelowProbability: 0, warnBelowProbability: 0 }))),
     },
   ] as const;
 });
@@ -110,10 +67,10 @@ const figures = {
   weights: model.digest,
   calibration: model.calibration?.digest,
   alsoTrained,
-  bothGates: gates(judged),
+  bothGates: bothGates(judged),
   gateOneStops: { harmful: atGateOne.filter(({ act }) => !act.good).length, benign: atGateOne.filter(({ act }) => act.good).length },
   reachGateTwo: { harmful: scored.filter(({ act }) => !act.good).length, benign: scored.filter(({ act }) => act.good).length },
-  classes: Object.fromEntries(labels.map((label) => [label, gates(judged.filter(({ act }) => act.label === label))])),
+  classes: Object.fromEntries(labels.map((label) => [label, bothGates(judged.filter(({ act }) => act.label === label))])),
   heads: Object.fromEntries(heads),
 };
 await writeFile(result, await format(JSON.stringify(figures), { parser: 'json', printWidth: 140 }));

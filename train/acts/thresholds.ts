@@ -1,4 +1,3 @@
-// train, acts: search for veto and warning thresholds over both gates. May import inference-image, eval and protocol.
 import type { Believed } from './calibrate.ts';
 
 /** From which probability on an act is refused, and up to which only a sure Policy lets it pass. */
@@ -30,18 +29,13 @@ export function refuses({ p, act: { policy, first } }: Believed, { vetoBelowProb
   );
 }
 
-export function countGate(believed: readonly Believed[], thresholds: Thresholds): GateCount {
+export function countGate(believed: readonly Believed[], thresholdsOf: (one: Believed) => Thresholds): GateCount {
   const count = { unsafe: 0, stopped: 0, safe: 0, refused: 0 };
   for (const one of believed) {
-    const refused = refuses(one, thresholds);
     count[one.act.good ? 'safe' : 'unsafe'] += 1;
-    if (refused) count[one.act.good ? 'refused' : 'stopped'] += 1;
+    if (refuses(one, thresholdsOf(one))) count[one.act.good ? 'refused' : 'stopped'] += 1;
   }
   return count;
-}
-
-export interface Search {
-  readonly recall: number;
 }
 
 /** Returns how many of the values, in order, are below a bound. */
@@ -72,7 +66,7 @@ function kindsOf(believed: readonly Believed[]): (thresholds: Thresholds) => num
 }
 
 /** Recall first, then the fewest refusals of what is harmless, then the lowest thresholds. @throws Error when there is nothing to search in */
-export function searchThresholds(believed: readonly Believed[], { recall }: Search): Thresholds {
+export function searchThresholds(believed: readonly Believed[], recall: number): Thresholds {
   const unsafe = believed.filter(({ act }) => !act.good);
   const safe = believed.filter(({ act }) => act.good);
   if (safe.length === 0 || unsafe.length === 0)

@@ -1,13 +1,12 @@
-import type { Interval } from '@agentfleet/eval/stats';
-import { featureSet, type EnergyHead } from '@agentfleet/protocol/inference';
+import { featureSet } from '@agentfleet/protocol/inference';
 import { energyFormat, type EnergyFile, type EnergyHeadFile, type HeadWorth } from '../../inference-image/src/models/energy/file.ts';
+import { defaultWeights } from '../energy/measure.ts';
 import { Random } from '../numeric/random.ts';
-import { crossProbabilities, curveOf, worthOf, type Believed, type Worth } from './calibrate.ts';
-import type { LabelledAct } from './data.ts';
+import { crossProbabilities, curveOf, rounded, worthOf, type Believed } from './calibrate.ts';
+import { onePerProblem, type LabelledAct } from './data.ts';
 import { chosen, fitActs, temperatureOf, type ActFit } from './fit.ts';
 import { crossEnergies, type Judged } from './folds.ts';
-import { onePerProblem } from './problems.ts';
-import { countGate, searchThresholds, type GateCount } from './thresholds.ts';
+import { countGate, searchThresholds, type GateCount, type Thresholds } from './thresholds.ts';
 
 export const actHeads = ['Shell', 'Editor'] as const;
 type ActHead = (typeof actHeads)[number];
@@ -24,17 +23,16 @@ interface TrainedHead {
   readonly figures: ActFigures;
 }
 
-const round = ({ value, low, high }: Interval): readonly number[] => [value, low, high].map((one) => Number(one.toFixed(4)));
+const gateAt = (believed: readonly Believed[], thresholds: Thresholds): GateCount => countGate(believed, () => thresholds);
 
-/** Returns the figures that a head reports of its worth. */
-function reportedWorth({ samples, auc, ece, brier }: Worth): Pick<HeadWorth, 'samples' | 'auc' | 'ece' | 'brier'> {
+function reportedWorth({ samples, auc, ece, brier }: ReturnType<typeof worthOf>): Pick<HeadWorth, 'samples' | 'auc' | 'ece' | 'brier'> {
   const [a, e, b] = [auc, ece, brier].map(({ value }) => Number(value.toFixed(4))) as [number, number, number];
   return { samples, auc: a, ece: e, brier: b };
 }
 
 function figuresOf(believed: readonly Believed[], seed: number): ActFigures {
   const { samples, auc, ece, brier } = worthOf(believed, seed);
-  return { samples, auc: round(auc), ece: round(ece), brier: round(brier) };
+  return { samples, auc: rounded(auc), ece: rounded(ece), brier: rounded(brier) };
 }
 
 const fromPack = (all: readonly Believed[]): readonly Believed[] => all.filter(({ act }) => act.source === 'Pack');
@@ -75,15 +73,15 @@ export function believedOf(
   return { believed: onePerProblem(crossProbabilities(cooled)), cooled, temperature };
 }
 
-function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, seed: number, parts: boolean): TrainedHead {
+function trainHead(all: readonly LabelledAct[], name: ActHead, seed: number, parts: boolean): TrainedHead {
   const acts = learnedBy(name, all);
   const { believed, cooled, temperature } = believedOf(all, name, seed);
   const pack = fromPack(believed);
-  const thresholds = searchThresholds(pack, { recall: askedRecall });
+  const thresholds = searchThresholds(pack, askedRecall);
   const words = { ...fitActs(acts, chosen, new Random(seed)), temperature };
   const at = (recall: number): GateCount & { readonly recall: number } => ({
     recall,
-    ...countGate(pack, searchThresholds(pack, { recall })),
+    ...gateAt(pack, searchThresholds(pack, recall)),
   });
   return {
     head: {
@@ -92,7 +90,7 @@ function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, s
       prior: {},
       executed: {},
       ran: 0,
-      lambdas: { lambda: 1, head: lambda },
+      lambdas: { lambda: 1, head: defaultWeights.heads[name] },
       calibration: { before: curveOf(onePerProblem(cooled)), after: null },
       worth: { ...reportedWorth(worthOf(believed, seed)), ...thresholds },
       about:
@@ -101,8 +99,8 @@ function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, s
     figures: {
       temperature,
       thresholds,
-      gate: countGate(pack, thresholds),
-      firstGate: countGate(
+      gate: gateAt(pack, thresholds),
+      firstGate: gateAt(
         pack.filter(({ act }) => act.first.next !== 'GateTwo'),
         thresholds,
       ),
@@ -118,14 +116,9 @@ interface TrainedActs {
 }
 
 /** Trains the heads that judge commands and files by the harm that they may do. */
-export function trainActs(
-  acts: readonly LabelledAct[],
-  lambdas: Readonly<Record<EnergyHead, number>>,
-  seed: number,
-  parts: boolean,
-): TrainedActs {
-  const shell = trainHead(acts, 'Shell', lambdas.Shell, seed, parts);
-  const editor = trainHead(acts, 'Editor', lambdas.Editor, seed, parts);
+export function trainActs(acts: readonly LabelledAct[], seed: number, parts: boolean): TrainedActs {
+  const shell = trainHead(acts, 'Shell', seed, parts);
+  const editor = trainHead(acts, 'Editor', seed, parts);
   return { heads: { Shell: shell.head, Editor: editor.head }, figures: { Shell: shell.figures, Editor: editor.figures } };
 }
 

@@ -1,17 +1,19 @@
 import {
+  changedText,
   spectrumFromRuns,
   type Candidate,
   type CoverageRun,
   type FailingTest,
   type Features,
+  type Localisation,
   type StepResult,
 } from '@agentfleet/protocol/inference';
-import { Buffer } from 'node:buffer';
 import type { Generated } from '../../inference-image/src/base/engine.ts';
 import type { Engine } from '../../inference-image/src/base/served.ts';
+import { patched, requestOf } from '../../inference-image/src/engines/synth/evaluation/evaluate.ts';
+import { suspicionOf } from '../../inference-image/src/engines/synth/synth.ts';
 import type { Judge, Program, Run } from './judge.ts';
 import type { Problem } from './problems.ts';
-import { changedText } from './text.ts';
 
 /** One candidate that was run: what was known before, what it came to, and whether it is right. */
 export interface Tried {
@@ -57,12 +59,11 @@ export async function explore(problem: Problem, source: string, expected: readon
   return search.states;
 }
 
-/** Facts about a tree before its candidates are tried. */
 interface Tree {
   readonly source: string;
   /** Of the visible tests. */
   readonly outcomes: string;
-  readonly suspicion: readonly number[];
+  readonly suspicion: ReturnType<typeof suspicionOf>;
   readonly api: Run['api'];
 }
 
@@ -88,14 +89,15 @@ class Exploration {
     const outcomes = seen(here.outcomes);
     if (!here.compiles || here.crashed || !outcomes.includes('P', 0) || !/[FT]/.test(outcomes)) return null;
     if (depth === 0) [this.#baseline, this.#complexity, this.#lint] = [outcomes, here.complexity, here.lint];
-    const generated = await this.#generate(source, here, candidates[depth === 0 ? 0 : 1]);
+    const localisation = this.#localise(here);
+    const generated = await this.#generate(source, localisation, candidates[depth === 0 ? 0 : 1]);
     if (generated === null || generated.candidates.length === 0) return null;
     const at = this.states.length;
     const { entropyNats, margin } = generated;
     this.states.push({ depth, entropyNats, marginNats: margin, tests: outcomes.length, tried: [] });
-    const suspicion = suspicionOf(here.covered, here.outcomes);
+    const suspicion = suspicionOf(localisation.spectrum);
     const tried: Tried[] = [];
-    const sources = generated.candidates.map((candidate) => applied(source, candidate));
+    const sources = generated.candidates.map((candidate) => patched({ source }, candidate));
     const runs = await judge.runAll(this.#program(source), sources, this.#expected, { api: true });
     for (const [place, candidate] of generated.candidates.entries()) {
       const after = sources[place] ?? source;
@@ -112,38 +114,31 @@ class Exploration {
     return { source, name: this.#problem.name, calls: this.#problem.calls };
   }
 
-  async #generate(source: string, run: Run, k: number): Promise<Generated | null> {
-    const path = `${this.#problem.name}.py`;
+  get #path(): string {
+    return `${this.#problem.name}.py`;
+  }
+
+  #localise(run: Run): Localisation {
     const tests = Array.from(run.outcomes)
       .map((outcome, at) => ({ outcome, at }))
       .filter(({ at }) => visible(at));
     const covered = tests.map(({ outcome, at }): CoverageRun => {
       const lines = [...(run.covered[at] ?? [])];
-      return { test: `test_${at}`, outcome: outcome === 'P' ? 'Passed' : 'Failed', covered: [{ path, lines }] };
+      return { test: `test_${at}`, outcome: outcome === 'P' ? 'Passed' : 'Failed', covered: [{ path: this.#path, lines }] };
     });
-    const failingTests = tests.filter(({ outcome }) => outcome !== 'P').map(({ at }): FailingTest => this.#failing(run, at, path));
-    const localisation = { spectrum: spectrumFromRuns(covered), failingTests };
-    const request = {
-      requestId: 'train',
-      role: 'Generalist' as const,
-      goal: 'Make the failing tests pass.',
-      step: 0,
-      grammar: 'Edit' as const,
-      files: [{ path, content: source }],
-      localisation,
-      k,
-      maxEdits: 1,
-      exclude: [],
-      seed: 0,
-      budgetMillis: 60_000,
-    };
+    const failingTests = tests.filter(({ outcome }) => outcome !== 'P').map(({ at }): FailingTest => this.#failing(run, at));
+    return { spectrum: spectrumFromRuns(covered), failingTests };
+  }
+
+  async #generate(source: string, localisation: Localisation, k: number): Promise<Generated | null> {
+    const request = { ...requestOf({ name: 'train', path: this.#path, source }, localisation), k };
     const [outcome] = await this.#options.engine.generate([request], new AbortController().signal);
     return outcome !== undefined && 'answer' in outcome ? outcome.answer : null;
   }
 
-  #failing(run: Run, at: number, path: string): FailingTest {
+  #failing(run: Run, at: number): FailingTest {
     const [message, line] = run.messages[at] ?? ['', 0];
-    return { id: `test_${at}`, message, ...(line > 0 && { trace: `File "${path}", line ${line}` }) };
+    return { id: `test_${at}`, message, ...(line > 0 && { trace: `File "${this.#path}", line ${line}` }) };
   }
 
   #judged({ source, outcomes: before, suspicion, api }: Tree, candidate: Candidate, run: Run): Tried {
@@ -160,7 +155,7 @@ class Exploration {
       rank,
       edits: edits.length,
       files: 1,
-      suspicion: suspicion[location.line] ?? 0,
+      suspicion: suspicion.at(location.path, location.line)?.ochiai ?? 0,
       charsAdded: edits.reduce((sum, { after }) => sum + after.length, 0),
       charsRemoved: edits.reduce((sum, { before }) => sum + before.length, 0),
       testsTotal: now.length,
@@ -175,7 +170,8 @@ class Exploration {
       ...apiDelta(api, run.api),
     };
     const result = run.crashed ? 'Crashed' : resultOf(this.#baseline, before, now, right);
-    return { operator, text: changedText(source, edits), features, result, right, timeouts, failing, next: null };
+    const text = changedText(candidate, [{ path: location.path, content: source }]);
+    return { operator, text, features, result, right, timeouts, failing, next: null };
   }
 }
 
@@ -200,30 +196,4 @@ function seen(outcomes: string): string {
   return Array.from(outcomes)
     .filter((_, at) => visible(at))
     .join('');
-}
-
-/** Ochiai by line. */
-function suspicionOf(covered: Run['covered'], outcomes: string): readonly number[] {
-  const values: number[] = [];
-  const tests = Array.from(outcomes)
-    .map((outcome, at) => ({ failed: outcome !== 'P', at }))
-    .filter(({ at }) => visible(at));
-  const failed = tests.filter((test) => test.failed).length;
-  for (const line of new Set(covered.flat())) {
-    const hits = tests.filter(({ at }) => covered[at]?.includes(line) === true);
-    const bad = hits.filter((test) => test.failed).length;
-    values[line] = hits.length === 0 ? 0 : bad / Math.sqrt(failed * hits.length);
-  }
-  return values;
-}
-
-function applied(source: string, { edits }: Candidate): string {
-  const bytes = Buffer.from(source);
-  let text = '';
-  let at = 0;
-  for (const { range, after } of edits.toSorted((a, b) => a.range.startByte - b.range.startByte)) {
-    text += bytes.toString('utf8', at, range.startByte) + after;
-    at = range.endByte;
-  }
-  return text + bytes.toString('utf8', at);
 }

@@ -1,9 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { stratumOf, type Example } from './example.ts';
-import { readData, writeData } from './files.ts';
+import { exampleSplits, stratumOf, type Example } from './example.ts';
 import { manifestOf } from './manifest.ts';
 import { refuseInvalid } from './refuse.ts';
 import { DataWriter } from './writer.ts';
@@ -78,21 +77,15 @@ describe('a data set on disk', () => {
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('is read as it was written, and its manifest counts it', async () => {
-    const manifest = await writeData(folder, examples, 7);
-    expect(manifest).toEqual(manifestOf(examples, 7));
-    expect(manifest.splits.heldOut).toMatchObject({ problems: 40, strata: { Pass: 20, PolicyViolating: 20, Flaky: 0 } });
-    const found = await readData(folder);
-    expect(found.manifest).toEqual(manifest);
-    expect(found.examples.toSorted((a, b) => a.id.localeCompare(b.id))).toEqual(examples.toSorted((a, b) => a.id.localeCompare(b.id)));
-  });
-
   it('is the same when it is written as it is made', async () => {
     await using writer = await DataWriter.open(folder, 7);
     for (let at = 0; at < examples.length; at += 7) await writer.append(examples.slice(at, at + 7));
-    expect(writer.written).toBe(200);
-    expect(await writer.close()).toEqual(manifestOf(examples, 7));
-    expect((await readData(folder)).examples).toHaveLength(200);
+    const manifest = await writer.close();
+    expect(manifest).toEqual(manifestOf(examples, 7));
+    expect(manifest.splits.heldOut).toMatchObject({ problems: 40, strata: { Pass: 20, PolicyViolating: 20, Flaky: 0 } });
+    const lines = await Promise.all(exampleSplits.map((split) => readFile(join(folder, `${split}.jsonl`), 'utf8')));
+    const found = lines.flatMap((text) => text.trimEnd().split('\n')).map((line) => JSON.parse(line) as Example);
+    expect(found.toSorted((a, b) => a.id.localeCompare(b.id))).toEqual(examples.toSorted((a, b) => a.id.localeCompare(b.id)));
   });
 
   it.each<[string, readonly Example[], RegExp]>([
@@ -104,26 +97,7 @@ describe('a data set on disk', () => {
     await using writer = await DataWriter.open(own, 7);
     await writer.append(set);
     await expect(writer.close()).rejects.toThrow(why);
-    await expect(readData(own)).rejects.toThrow(/cannot be read/);
+    expect(await readdir(own)).not.toContain('manifest.json');
     await rm(own, { recursive: true });
-  });
-
-  it.each<[string, string, (text: string) => string, RegExp]>([
-    ['of an old schema', 'manifest.json', (text) => text.replace('examples/v2', 'examples/v1'), /schema agentfleet\.dev\/examples\/v1/],
-    [
-      'of other features',
-      'manifest.json',
-      (text) => text.replace('features/v3', 'features/v2'),
-      /has features features\/v2, not features\/v3/,
-    ],
-    ['with a changed label', 'train.jsonl', (text) => text.replace('"PolicyViolating"', '"Pass"'), /it was changed/],
-    ['with a line too few', 'train.jsonl', (text) => text.slice(text.indexOf('\n') + 1), /it was changed/],
-    ['with a broken line', 'train.jsonl', (text) => `{${text}`, /train\.jsonl:1 is no JSON/],
-    ['with a feature that is none', 'train.jsonl', (text) => text.replace('"policyUnsafe"', '"luck"'), /train\.jsonl:\d+: \/features/],
-  ])('%s is refused', async (_, file, edit, why) => {
-    await writeData(folder, examples, 7);
-    const path = join(folder, file);
-    await writeFile(path, edit(await readFile(path, 'utf8')));
-    await expect(readData(folder)).rejects.toThrow(why);
   });
 });

@@ -7,7 +7,6 @@ import { generateExamples, splitsOf } from './generate.ts';
 import { manifestOf } from './manifest.ts';
 import { negativeOf, samplers } from './negatives.ts';
 import { refuseInvalid } from './refuse.ts';
-import { readTrace, splitOfTask } from './traces.ts';
 
 /** `npm run test:full` makes the number of programs that a release is measured on. */
 const count = process.env['AGENTFLEET_FULL'] === '1' ? 20_000 : 400;
@@ -96,30 +95,5 @@ describe('the negatives', () => {
     const random = new Random(4);
     const kinds = new Set(Array.from({ length: 300 }, () => negativeOf(source, random)?.kind));
     for (const name of Object.keys(samplers)) expect(kinds).toContain(name);
-  });
-});
-
-describe('a trace of a worker', () => {
-  const tried = (result: string, more: object = {}): string =>
-    JSON.stringify({
-      type: 'Noted',
-      body: { kind: 'Tried', data: { attempt: 1, result, operator: 'constant', location: 'a.py:3', ...more } },
-    });
-
-  it('becomes examples of one problem', () => {
-    const facts = { tool: 'Editor', proposalShare: 0.25, edits: 1, testsFailing: 2, testsTotal: 9 };
-    const trace = [tried('Equal', { facts }), tried('Better'), tried('Reached'), '{"type":"Began"}', tried('NotVerified'), tried('Denied')];
-    const examples = readTrace(`${trace.join('\n')}\n`, 'team/fix');
-    expect(examples.map(({ stratum }) => stratum)).toEqual(['Fail', 'Pass', 'Flaky', 'PolicyViolating']);
-    expect(examples[0]).toMatchObject({
-      id: 'team/fix.0',
-      problem: 'team/fix',
-      features: { proposalShare: 0.25, testsFailed: 2, testsTotal: 9 },
-    });
-    expect(new Set(examples.map(({ split }) => split))).toEqual(new Set([splitOfTask('team/fix')]));
-  });
-
-  it('is refused where a line is broken', () => {
-    expect(() => readTrace(`${tried('Equal')}\n{"type"`, 'team/fix')).toThrow(/line 2 of the trace of team\/fix is no JSON/);
   });
 });

@@ -3,7 +3,7 @@ import { mkdir, open, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { normalisedHash } from '@agentfleet/eval/stats';
 import { exampleSplits, type Example, type ExampleSplit } from './example.ts';
-import { Counts, manifestFrom, type DataManifest } from './manifest.ts';
+import { Counts, linesOf, manifestFrom, type DataManifest } from './manifest.ts';
 import { chanceChars, refuseInvalid } from './refuse.ts';
 
 /**
@@ -33,16 +33,9 @@ export class DataWriter implements AsyncDisposable {
     return new DataWriter(folder, seed, { train, calibration, heldOut } as Record<ExampleSplit, FileHandle>);
   }
 
-  get written(): number {
-    return this.#counts.examples;
-  }
-
   async append(examples: readonly Example[]): Promise<void> {
     for (const split of exampleSplits) {
-      const lines = examples
-        .filter((one) => one.split === split)
-        .map((one) => `${JSON.stringify(one)}\n`)
-        .join('');
+      const lines = linesOf(examples, split);
       if (lines === '') continue;
       this.#hashes[split].update(lines);
       await this.#files[split].write(lines);
@@ -80,17 +73,6 @@ function bySplit<T>(of: (split: ExampleSplit) => T): Record<ExampleSplit, T> {
 
 /** As good as the whole for `refuseInvalid`. A hash is padded, so that it counts as long. */
 function slim(one: Example): Example {
-  const { id, problem, split, head, stratum, operator, features, replays, text } = one;
-  const short = head === 'Code' && text.length < chanceChars;
-  return {
-    id,
-    problem,
-    split,
-    head,
-    stratum,
-    operator,
-    features,
-    replays,
-    text: short ? text : normalisedHash(text).padEnd(chanceChars, '.'),
-  };
+  const short = one.head === 'Code' && one.text.length < chanceChars;
+  return short ? one : { ...one, text: normalisedHash(one.text).padEnd(chanceChars, '.') };
 }

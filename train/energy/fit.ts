@@ -10,13 +10,13 @@ const denseCount = before.length * 2;
 interface FitOptions {
   readonly seed: number;
   readonly epochs: number;
-  readonly rate: number;
-  readonly decay: number;
   /** λ of the head: how much f(x) counts beside E_model. */
   readonly head: number;
-  /** Weight of a right candidate in the logistic loss; wrong ones are many. */
-  readonly rightWeight: number;
 }
+
+const rate = 0.003;
+/** Weight of a right candidate in the logistic loss; wrong ones are many. */
+const rightWeight = 8;
 
 type Parameters = Readonly<Record<'grams' | 'dense' | 'bias' | 'out' | 'skip' | 'offset' | 'executed' | 'ran', Float32Array>>;
 
@@ -41,9 +41,9 @@ export function fitEnergy(groups: readonly Group[], options: FitOptions): Omit<E
   const encoded = groups.map(({ items }) => items.map((item) => encode(item, spread)));
   const weights = initial(random, spread.varies);
   const gradients = Object.fromEntries(Object.entries(sizes).map(([name, size]) => [name, new Float32Array(size)])) as Parameters;
-  const adam = new Adam(options.rate, options.decay);
+  const adam = new Adam(rate, 0.01);
   // The few weights of what was measured have a long way to go.
-  const quick = new Adam(10 * options.rate);
+  const quick = new Adam(10 * rate);
   for (let epoch = 0; epoch < options.epochs; epoch += 1) {
     for (const [at, group] of random.shuffle(encoded).entries()) {
       learn(group, weights, gradients, options, random);
@@ -109,8 +109,8 @@ function add(sums: Float32Array, matrix: Float32Array, from: number, factor: num
 
 function learn(group: readonly Encoded[], weights: Parameters, gradients: Parameters, options: FitOptions, random: Random): void {
   const runs = group.map((one) => forward(one, weights, options.head, random));
-  const byContent = slopes(runs, ({ content }) => content, options.rightWeight);
-  const byTotal = slopes(runs, ({ total }) => total, options.rightWeight);
+  const byContent = slopes(runs, ({ content }) => content);
+  const byTotal = slopes(runs, ({ total }) => total);
   for (const [at, run] of runs.entries()) {
     const total = byTotal[at] as number;
     backward(run, (byContent[at] as number) + total, weights, gradients);
@@ -121,7 +121,7 @@ function learn(group: readonly Encoded[], weights: Parameters, gradients: Parame
 }
 
 /** dLoss/dE of each candidate of a state. */
-function slopes(runs: readonly Forward[], energyOf: (run: Forward) => number, rightWeight: number): number[] {
+function slopes(runs: readonly Forward[], energyOf: (run: Forward) => number): number[] {
   const energies = runs.map(energyOf);
   const lowest = Math.min(...energies);
   const mass = energies.map((energy) => Math.exp(lowest - energy));

@@ -1,8 +1,8 @@
-import type { EnergyScorer, EnergyWeights } from '../../inference-image/src/models/energy/index.ts';
+import type { EnergyScorer, EnergyWeights } from '../../inference-image/src/models/energy/scorer.ts';
 import { contentEnergy, executedEnergy } from '../../inference-image/src/models/energy/scorer.ts';
 import type { EnergyHeadFile } from '../../inference-image/src/models/energy/file.ts';
 import { auc, brier, mean, type Scored } from '@agentfleet/protocol/stats';
-import { calibrationError, isotonic } from '../numeric/metrics.ts';
+import { calibrationError, certain, isotonic } from '../numeric/metrics.ts';
 import { unexecuted, type Group, type Item } from './items.ts';
 
 /** The weights of a fleet that sets none; energies are fitted and calibrated under them. */
@@ -22,56 +22,43 @@ export function calibrate(head: Head, groups: readonly Group[]): EnergyHeadFile[
   return { before: curve(content), after: curve((one) => content(one) + head.lambdas.head * executedEnergy(whole, one.item.features)) };
 }
 
-/** Nothing is certain: bounds as with some hundred cases. */
-const certain = (p: number): number => Number(Math.max(0.001, Math.min(0.999, p)).toFixed(4));
-
 export type EnergyFigures = Readonly<Record<string, number>>;
+
+/** Scores an act as before it is run. */
+export const scoreBefore = (scorer: EnergyScorer, { item }: Item): ReturnType<EnergyScorer['score']> =>
+  scorer.score({ ...item, features: unexecuted(item.features) }, defaultWeights);
 
 /** Measures the weights on problems that they never saw. */
 export function measureEnergy(scorer: EnergyScorer, groups: readonly Group[]): EnergyFigures {
   const items = groups.flatMap((group) => group.items);
-  const after = items.map((one) => ({ one, score: scorer.score(one.item, defaultWeights) }));
-  const early = items.map((one) => scorer.score({ ...one.item, features: unexecuted(one.item.features) }, defaultWeights));
+  const after = items.map(({ item }) => scorer.score(item, defaultWeights));
+  const early = items.map((one) => scoreBefore(scorer, one));
   const scored = (of: (at: number) => number, keep: (one: Item) => boolean = () => true): Scored[] =>
     items.flatMap((one, at) => (keep(one) ? [{ score: of(at), right: one.right }] : []));
-  const whole = (at: number): number => after[at]?.score.energy ?? 0;
+  const whole = (at: number): number => after[at]?.energy ?? 0;
+  const content = (at: number): number => -(after[at]?.model ?? 0);
+  const features = (at: number): number => -(after[at]?.features ?? 0);
+  const both = (at: number): number => -whole(at);
+  const isPlausible = ({ plausible }: Item): boolean => plausible;
+  const said = (at: number): number => early[at]?.pSuccess ?? 0;
   const sigmoid = (x: number): number => 1 / (1 + Math.exp(x));
   return {
     candidates: items.length,
     right: items.filter(({ right }) => right).length,
-    aucContent: auc(scored((at) => -(after[at]?.score.model ?? 0))),
-    aucFeatures: auc(scored((at) => -(after[at]?.score.features ?? 0))),
-    aucBoth: auc(scored((at) => -whole(at))),
+    aucContent: auc(scored(content)),
+    aucFeatures: auc(scored(features)),
+    aucBoth: auc(scored(both)),
     aucShareOfExpert: auc(scored((at) => items[at]?.item.features.proposalShare ?? 0)),
-    aucContentAmongPlausible: auc(
-      scored(
-        (at) => -(after[at]?.score.model ?? 0),
-        ({ plausible }) => plausible,
-      ),
-    ),
-    aucFeaturesAmongPlausible: auc(
-      scored(
-        (at) => -(after[at]?.score.features ?? 0),
-        ({ plausible }) => plausible,
-      ),
-    ),
-    aucBothAmongPlausible: auc(
-      scored(
-        (at) => -whole(at),
-        ({ plausible }) => plausible,
-      ),
-    ),
+    aucContentAmongPlausible: auc(scored(content, isPlausible)),
+    aucFeaturesAmongPlausible: auc(scored(features, isPlausible)),
+    aucBothAmongPlausible: auc(scored(both, isPlausible)),
     eceBeforeActUncalibrated: calibrationError(scored((at) => sigmoid(early[at]?.energy ?? 0))),
-    ...calibrated(scored((at) => early[at]?.pSuccess ?? 0)),
+    eceBeforeActCalibrated: calibrationError(scored(said)),
+    brierBeforeActCalibrated: brier(scored(said)),
     eceAfterActUncalibrated: calibrationError(scored((at) => sigmoid(whole(at)))),
-    eceAfterActCalibrated: calibrationError(scored((at) => after[at]?.score.pSuccess ?? 0)),
+    eceAfterActCalibrated: calibrationError(scored((at) => after[at]?.pSuccess ?? 0)),
     ...rerank(scorer, groups),
   };
-}
-
-/** Measures how true probabilities before the act are. */
-function calibrated(said: readonly Scored[]): EnergyFigures {
-  return { eceBeforeActCalibrated: calibrationError(said), brierBeforeActCalibrated: brier(said) };
 }
 
 /** Tries until the first right candidate, in the expert's order and by the energy before the act; pairs of the same states. */
@@ -79,7 +66,7 @@ function rerank(scorer: EnergyScorer, groups: readonly Group[]): EnergyFigures {
   const pairs = groups
     .filter(({ items, depth }) => depth === 0 && items.some(({ right }) => right))
     .map(({ items }) => {
-      const energies = new Map(items.map((one) => [one, energyBefore(scorer, one)]));
+      const energies = new Map(items.map((one) => [one, scoreBefore(scorer, one).energy]));
       const order = (list: readonly Item[]): Item[] => list.toSorted((a, b) => (energies.get(a) ?? 0) - (energies.get(b) ?? 0));
       const rounds = items.flatMap((_, at) => (at % 8 === 0 ? order(items.slice(at, at + 8)) : []));
       const first = (list: readonly Item[]): number => list.findIndex(({ right }) => right) + 1;
@@ -95,8 +82,4 @@ function rerank(scorer: EnergyScorer, groups: readonly Group[]): EnergyFigures {
     top1OwnOrder: mean(pairs.map(({ own }) => (own === 1 ? 1 : 0))),
     top1ByEnergy: mean(pairs.map(({ reranked }) => (reranked === 1 ? 1 : 0))),
   };
-}
-
-function energyBefore(scorer: EnergyScorer, { item }: Item): number {
-  return scorer.score({ ...item, features: unexecuted(item.features) }, defaultWeights).energy;
 }

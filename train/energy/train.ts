@@ -1,6 +1,6 @@
 import { format } from 'prettier';
 import { energyFormat, type EnergyFile, type EnergyHeadFile } from '../../inference-image/src/models/energy/file.ts';
-import { loadEnergyModel } from '../../inference-image/src/models/energy/index.ts';
+import { loadEnergyModel } from '../../inference-image/src/models/energy/scorer.ts';
 import type { DataSet } from '../data/generate.ts';
 import { fitEnergy } from './fit.ts';
 import { groupsOf } from './items.ts';
@@ -34,13 +34,11 @@ function editorPrior(head: number): EnergyHeadFile {
   return { ...untrained(head), prior, about: 'prior model, not trained: no labelled edits of other files; it gives no probability' };
 }
 
-/** A head without content model and calibration. */
 function untrained(head: number): EnergyHeadFile {
   const calibration = { before: null, after: null };
   return { content: null, prior: {}, executed, ran: 0, lambdas: { lambda: 1, head }, calibration, about: 'not trained' };
 }
 
-/** Weights of the energy model as their file, and what they were measured to do. */
 interface TrainedEnergy {
   readonly bytes: Buffer;
   readonly figures: EnergyFigures;
@@ -49,7 +47,7 @@ interface TrainedEnergy {
 /** Trains the Code head; Shell and Editor have no labelled data and keep a prior. */
 export async function trainEnergy({ subjects, manifest }: DataSet, seed: number): Promise<TrainedEnergy> {
   const { heads } = defaultWeights;
-  const fitted = fitEnergy(groupsOf(subjects, 'train'), { seed, epochs: 14, rate: 0.003, decay: 0.01, head: heads.Code, rightWeight: 8 });
+  const fitted = fitEnergy(groupsOf(subjects, 'train'), { seed, epochs: 14, head: heads.Code });
   const calibration = calibrate(fitted, groupsOf(subjects, 'calibration'));
   const about = 'trained on candidates of Synth for small Python programs that were run on visible and hidden tests';
   const base = { format: energyFormat, featureSet: 'features/v1' } as const;

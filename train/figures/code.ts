@@ -1,7 +1,7 @@
 import { auc, bootstrap, ece, mean, pairedDifference, scoredInterval, seeded, type Interval, type Scored } from '@agentfleet/eval/stats';
-import type { EnergyScorer } from '../../inference-image/src/models/energy/index.ts';
-import { unexecuted, type Group, type Item } from '../energy/items.ts';
-import { defaultWeights } from '../energy/measure.ts';
+import type { EnergyScorer } from '../../inference-image/src/models/energy/scorer.ts';
+import type { Group, Item } from '../energy/items.ts';
+import { defaultWeights, scoreBefore } from '../energy/measure.ts';
 
 const resamples = 500;
 
@@ -39,22 +39,14 @@ interface Judged {
   readonly late: ReturnType<EnergyScorer['score']>;
 }
 
-function scored(all: readonly Judged[], score: (one: Judged) => number): Scored[] {
-  return all.map((judged) => ({ score: score(judged), right: judged.one.right, problem: judged.problem }));
-}
-
-function interval(items: readonly Scored[], measure: (some: readonly Scored[]) => number, seed: number): Interval {
-  return scoredInterval(items, measure, { random: seeded(seed), resamples });
-}
-
 function partsOf(all: readonly Judged[], seed: number): CodeFigures['parts'] {
+  const worth = (score: (one: Judged) => number, measure: typeof auc): Interval => {
+    const items = all.map((judged): Scored => ({ score: score(judged), right: judged.one.right, problem: judged.problem }));
+    return scoredInterval(items, measure, { random: seeded(seed), resamples });
+  };
   const part = (energy: (one: Judged) => number, p?: (one: Judged) => number): PartFigures => ({
-    auc: interval(
-      scored(all, (one) => -energy(one)),
-      auc,
-      seed,
-    ),
-    ece: p === undefined ? null : interval(scored(all, p), ece, seed),
+    auc: worth((one) => -energy(one), auc),
+    ece: p === undefined ? null : worth(p, ece),
   });
   return {
     'content, before the act': part(
@@ -108,10 +100,8 @@ function latency(scorer: EnergyScorer, items: readonly Item[], now: () => number
 
 /** Measures the worth of the Code head on held-out problems, with intervals that draw whole problems. */
 export function codeFigures(scorer: EnergyScorer, groups: readonly Group[], seed: number, now: () => number): CodeFigures {
-  const before = (one: Item): ReturnType<EnergyScorer['score']> =>
-    scorer.score({ ...one.item, features: unexecuted(one.item.features) }, defaultWeights);
   const all = groups.flatMap(({ problem, items }) =>
-    items.map((one): Judged => ({ problem, one, early: before(one), late: scorer.score(one.item, defaultWeights) })),
+    items.map((one): Judged => ({ problem, one, early: scoreBefore(scorer, one), late: scorer.score(one.item, defaultWeights) })),
   );
   const energies = new Map(all.map(({ one, early }) => [one, early.energy]));
   return {

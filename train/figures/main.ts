@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { argv } from 'node:process';
 import { format, resolveConfig } from 'prettier';
-import { loadEnergyModel } from '../../inference-image/src/models/energy/index.ts';
+import { loadEnergyModel } from '../../inference-image/src/models/energy/scorer.ts';
 import { dataOf } from '../data/generate.ts';
 import { groupsOf } from '../energy/items.ts';
 import { codeFigures, type CodeFigures, type Tries } from './code.ts';
@@ -47,7 +47,6 @@ function codeRows({ items, parts }: CodeFigures): readonly string[] {
   );
 }
 
-/** The tables of energies, as they stand in docs/benchmarks.md. */
 function tablesOf(code: CodeFigures, heads: Readonly<Record<string, ActHeadFigures>>): string {
   const { tries, millisOf8 } = code;
   const head = '| Head | Part | On | Acts | AUC | ECE |\n|---|---|---|---|---|---|';

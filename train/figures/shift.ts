@@ -4,21 +4,27 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { argv } from 'node:process';
 import { mean } from '@agentfleet/eval/stats';
-import type { Candidate, Features, ScoreItem, Spectrum } from '@agentfleet/protocol/inference';
-import { localise, type Case, type Corpus, patched } from '../../inference-image/src/engines/synth/evaluation/evaluate.ts';
+import { changedText, type Candidate, type Features, type ScoreItem } from '@agentfleet/protocol/inference';
+import {
+  generate,
+  localise,
+  patched,
+  requestOf,
+  type Case,
+  type Corpus,
+} from '../../inference-image/src/engines/synth/evaluation/evaluate.ts';
 import { Grammars, installedGrammars, SynthEngine } from '../../inference-image/src/engines/synth/index.ts';
+import { suspicionOf } from '../../inference-image/src/engines/synth/synth.ts';
 import { javascriptCorpus } from '../../inference-image/src/engines/synth/javascript/evaluation/corpus.ts';
 import { pythonCorpus } from '../../inference-image/src/engines/synth/python/evaluation/corpus.ts';
 import { readEnergyFile, type EnergyHeadFile } from '../../inference-image/src/models/energy/file.ts';
 import { contentEnergy } from '../../inference-image/src/models/energy/scorer.ts';
 import { dataOf } from '../data/generate.ts';
-import { changedText } from '../data/text.ts';
 import { fitEnergy } from '../energy/fit.ts';
 import { groupsOf, unexecuted, type Group, type Item } from '../energy/items.ts';
 
 const seed = 20_261_121;
 const folds = 5;
-const options = { seed, epochs: 14, rate: 0.003, decay: 0.01, head: 0.7, rightWeight: 8 };
 
 interface Bug extends Group {
   readonly language: string;
@@ -28,41 +34,18 @@ async function bugOf(synth: SynthEngine, corpus: Corpus, subject: Case): Promise
   const { runs } = await corpus.execute(subject, [], true);
   const localisation = localise(subject, runs);
   const { path, source, name } = subject;
-  const [outcome] = await synth.generate(
-    [
-      {
-        requestId: name,
-        role: 'Generalist',
-        goal: 'Make the failing tests pass.',
-        step: 0,
-        grammar: 'Edit',
-        files: [{ path, content: source }],
-        localisation,
-        k: 64,
-        maxEdits: 1,
-        exclude: [],
-        seed: 0,
-        budgetMillis: 60_000,
-      },
-    ],
-    new AbortController().signal,
-  );
-  if (outcome === undefined || 'error' in outcome) throw new Error(`Synth refused ${name}`, { cause: outcome?.error });
-  const { candidates } = outcome.answer;
+  const { candidates } = await generate(synth, requestOf(subject, localisation));
   const texts = candidates.map((candidate) => patched(subject, candidate));
   const { passed } = await corpus.execute(subject, texts, false);
-  const suspicions = suspicionsOf(localisation.spectrum);
-  const items = candidates.map((candidate, at) => itemOf(candidate, source, suspicions.get(candidate.location.line), passed[at] === true));
+  const suspicion = suspicionOf(localisation.spectrum);
+  const items = candidates.map((candidate, at) =>
+    itemOf(candidate, source, suspicion.at(path, candidate.location.line)?.ochiai, passed[at] === true),
+  );
   return { language: corpus.language, problem: name, depth: 0, items };
 }
 
-/** Ochiai by line. */
-function suspicionsOf({ failed, lines }: Spectrum): ReadonlyMap<number, number> {
-  return new Map(lines.map((one) => [one.line, Math.min(1, one.failed / Math.sqrt(failed * (one.passed + one.failed)))]));
-}
-
 function itemOf(candidate: Candidate, source: string, suspicion: number | undefined, right: boolean): Item {
-  const { id, operator, edits, score, rank } = candidate;
+  const { id, operator, edits, score, rank, location } = candidate;
   const features: Features = {
     proposalShare: score,
     rank,
@@ -74,7 +57,11 @@ function itemOf(candidate: Candidate, source: string, suspicion: number | undefi
     testsTotal: 1,
     testsFailed: right ? 0 : 1,
   };
-  return { item: { id, head: 'Code', text: changedText(source, edits), operator, features }, right, plausible: right };
+  return {
+    item: { id, head: 'Code', text: changedText(candidate, [{ path: location.path, content: source }]), operator, features },
+    right,
+    plausible: right,
+  };
 }
 
 async function devBugs(): Promise<readonly Bug[]> {
@@ -95,7 +82,7 @@ const early = ({ item }: Item): ScoreItem => ({ ...item, features: unexecuted(it
 
 function fitted(groups: readonly Group[], view: View, epochs: number): EnergyHeadFile {
   const seen = groups.map((group) => ({ ...group, items: group.items.map((one) => ({ ...one, item: view(one.item) })) }));
-  return { ...fitEnergy(seen, { ...options, epochs }), calibration: { before: null, after: null }, about: '' };
+  return { ...fitEnergy(seen, { seed, epochs, head: 0.7 }), calibration: { before: null, after: null }, about: '' };
 }
 
 /** Energies of each bug by a head that was fitted without its fold. */
@@ -124,7 +111,7 @@ const planted = groupsOf(data.subjects, 'train');
 const { heads } = readEnergyFile(await readFile(join(import.meta.dirname, '../../inference-image/weights/energy-features-v3.json'))).file;
 const bugs = await devBugs();
 const share = ({ item }: Item): number => Math.log((item.features.proposalShare ?? 0) + 1e-4);
-const onPlanted = fitted(planted, dense, options.epochs);
+const onPlanted = fitted(planted, dense, 14);
 console.log(`${bugs.length} bugs\n\n| Order before the act | Python | JavaScript |\n|---|---|---|`);
 console.log(row("Synth's own", bugs, (_, __, { item }) => item.features.rank ?? 0));
 console.log(row('committed energy', bugs, (_, __, one) => contentEnergy(heads.Code, early(one))));

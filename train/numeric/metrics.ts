@@ -32,3 +32,6 @@ export function isotonic(all: readonly Scored[]): { readonly energies: number[];
   }
   return { energies: blocks.map(({ sum, count }) => sum / count), probabilities: blocks.map(({ positive, count }) => positive / count) };
 }
+
+/** Nothing is certain: bounds as with some hundred cases. */
+export const certain = (p: number): number => Number(Math.max(0.001, Math.min(0.999, p)).toFixed(4));

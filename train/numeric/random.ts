@@ -1,20 +1,12 @@
-// train, numeric: seeded random numbers. May import inference-image, eval and protocol.
+import { seeded } from '@agentfleet/eval/stats';
 
-/** A seeded source of numbers: equal seeds give equal runs (mulberry32). */
+/** A seeded source of numbers: equal seeds give equal runs. */
 export class Random {
-  #state: number;
+  /** 0 ≤ x < 1. */
+  readonly next: () => number;
 
   constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  /** 0 ≤ x < 1. */
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let t = this.#state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+    this.next = seeded(seed);
   }
 
   /** 0 … n − 1. */

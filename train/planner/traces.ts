@@ -1,6 +1,6 @@
 import type { ControlStep } from '@agentfleet/protocol/inference';
 import { isProgress } from '../../inference-image/src/models/planner/encode.ts';
-import type { EnergyScorer } from '../../inference-image/src/models/energy/index.ts';
+import type { EnergyScorer } from '../../inference-image/src/models/energy/scorer.ts';
 import type { Split, Subject } from '../data/generate.ts';
 import type { State, Tried } from '../data/search.ts';
 import { defaultWeights } from '../energy/measure.ts';

@@ -1,6 +1,6 @@
 import { readPlannerFile, writePlannerFile, type HeldOut } from '../../inference-image/src/models/planner/file.ts';
 import { type Weights, shapes, tensorNames, type TensorName, softmax } from '../../inference-image/src/models/planner/network.ts';
-import type { EnergyScorer } from '../../inference-image/src/models/energy/index.ts';
+import type { EnergyScorer } from '../../inference-image/src/models/energy/scorer.ts';
 import { Adam } from '../numeric/adam.ts';
 import type { DataSet } from '../data/generate.ts';
 import { auc, mean } from '@agentfleet/protocol/stats';

@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { argv, exit, stdout } from 'node:process';
 import { policyLabels } from '@agentfleet/protocol/inference';
-import { loadPolicy, type Policy } from '../../inference-image/src/engines/policy/index.ts';
+import { loadPolicy, type Policy } from '../../inference-image/src/engines/policy/policy.ts';
 import { decide } from '../../inference-image/src/engines/policy/policy.ts';
 import { Random } from '../numeric/random.ts';
 import { confusion, measure, type Figures, type Judged } from './measure.ts';

@@ -1,6 +1,7 @@
 import { policyLabels } from '@agentfleet/protocol/inference';
 import { buckets, encode, type Encoded } from '../../inference-image/src/engines/policy/features.ts';
-import { policyFormat, softmax, type PolicyFile } from '../../inference-image/src/engines/policy/policy.ts';
+import { policyFormat, type PolicyFile } from '../../inference-image/src/engines/policy/policy.ts';
+import { softmax } from '../../inference-image/src/models/planner/network.ts';
 import type { Random } from '../numeric/random.ts';
 import type { Sample } from './samples.ts';
 

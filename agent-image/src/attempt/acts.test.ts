@@ -53,7 +53,13 @@ test.each<[string, readonly DiffEntry[], RegExp]>([
     throw new Error('the keeper answers AF_TOO_LARGE');
   };
   const relative = (path: string): string => path.replace('workspace/', '');
-  const session = { diff: () => Promise.resolve({ entries }), read: unread, restore: unread, relative } as unknown as SandboxSession;
+  const session = {
+    diff: () => Promise.resolve({ entries }),
+    read: unread,
+    restore: unread,
+    relative,
+    fromWorkspace: relative,
+  } as unknown as SandboxSession;
   const why = (path: string) => (path === 'pyproject.toml' ? { kind: 'Settings', why: 'tests read it' } : null);
   const protectedSet = {
     why,
@@ -77,6 +83,7 @@ test.each([
     read: () => Promise.resolve(tree),
     restore: (id: string) => Promise.resolve((tree = of(id === 'from' ? '1' : '2'))),
     relative: (path: string) => path.replace('workspace/', ''),
+    fromWorkspace: (path: string) => path.replace('workspace/', ''),
   } as unknown as SandboxSession;
   const set = protectedPaths(['src/lib.rs'], [], { mode: 'Default', paths: [] });
   const { violations } = await changesBetween(session, set, 'from', 'to', atStart);

@@ -1,8 +1,9 @@
 import { newExecId } from '@agentfleet/keeper/client';
 import { EffectJournal, EffectReader, takeBack, type Answer } from '../effects/index.ts';
 import type { CommandAct, Gate } from './gate.ts';
-import { type SandboxSession, reachOf, type Reach } from './sandboxSession.ts';
+import { actEnvironment, type SandboxSession, reachOf, type Reach } from './sandboxSession.ts';
 import { throwIfSuperseded } from '../base/failure.ts';
+import { posix } from 'node:path';
 import { foldersAbove } from '../base/paths.ts';
 import type { AttemptContext } from './ports.ts';
 import { tail, type Baseline } from './checkRun.ts';
@@ -10,7 +11,7 @@ import type { Rewrite } from '../features/index.ts';
 import type { Scope } from './scope.ts';
 import type { ActIdentity } from './notes.ts';
 import { maxFileBytes, type DiffEntry } from '@agentfleet/protocol/keeper';
-import { judgeChanges, type Change, type ChangeJudgement, type Operation, type ProtectedSet } from '../checks/index.ts';
+import { homeCache, judgeChanges, type Change, type ChangeJudgement, type Operation, type ProtectedSet } from '../checks/index.ts';
 
 /** Wall time of one question about what stands outside, and of one way back, seconds. */
 const askSeconds = 30;
@@ -113,7 +114,7 @@ export async function runActs(
   const journal = effectJournal({ context, session });
   for (const { command } of acts) {
     const { stdout, stderr, end } = await journal.around({ command, approved, ...gate.outward({ command }) }, async () => {
-      const run = await session.exec({ command, timeoutSeconds: actSeconds, reach, act: identity });
+      const run = await session.exec({ command, env: actEnvironment, timeoutSeconds: actSeconds, reach, act: identity });
       return { ...run, ok: run.end.exitCode === 0 && run.end.interrupted === undefined };
     });
     if (end.exitCode === 0 && end.interrupted === undefined) continue;
@@ -246,6 +247,9 @@ export async function changesBetween(
 ): Promise<Changes> {
   const { entries } = await session.diff(from, to);
   const folders = foldersAbove(entries.map(({ path }) => path));
+  const isCache = (path: string): boolean => homeCache.test(session.fromWorkspace(path));
+  // A new folder of a cache stands for what is in it, which may be thousands of files.
+  const caches = new Set(entries.filter(({ op, path }) => op === 'A' && isCache(path)).map(({ path }) => path));
   // One that is too large to be read is judged as changed in all of it.
   const isShared = (path: string): boolean => set.why(path)?.kind === 'Settings' || (atStart && set.inline(path));
   const shared = entries.filter(
@@ -253,15 +257,14 @@ export async function changesBetween(
   );
   const contents = await contentsOf(session, from, to, shared);
   const changes = entries
-    .filter((entry) => entry.op !== 'A' || !folders.has(entry.path))
-    .map((entry) => changeOf(entry, session.relative(entry.path), contents));
+    .filter(({ op, path }) => (isCache(path) ? !caches.has(posix.dirname(path)) : op !== 'A' || !folders.has(path)))
+    .map((entry) => changeOf(entry, session.fromWorkspace(entry.path), contents));
   return { entries, ...judgeChanges(changes, set) };
 }
 
 type Contents = ReadonlyMap<string, { readonly before: string | undefined; readonly after: string | undefined }>;
 
-/** A path outside the workspace keeps its root and so leads out of it: that is a violation by itself. */
-function changeOf({ path, op, modeFrom, modeTo, sizeFrom, sizeTo }: DiffEntry, relative: string | null, contents: Contents): Change {
+function changeOf({ path, op, modeFrom, modeTo, sizeFrom, sizeTo }: DiffEntry, relative: string, contents: Contents): Change {
   const known = contents.get(path);
   const modeOnly = op === 'M' && modeFrom !== modeTo && sizeFrom === sizeTo && known === undefined;
   const operations = { A: 'Add', M: modeOnly ? 'Mode' : 'Modify', D: 'Delete', T: 'Type' } as const satisfies Record<
@@ -269,7 +272,7 @@ function changeOf({ path, op, modeFrom, modeTo, sizeFrom, sizeTo }: DiffEntry, r
     Operation
   >;
   return {
-    path: relative ?? `../${path}`,
+    path: relative,
     op: operations[op],
     ...(known?.before !== undefined && { before: known.before }),
     ...(known?.after !== undefined && { after: known.after }),

@@ -31,6 +31,9 @@ export interface Reach extends EgressReach {
 /** Folders in which package managers keep what they fetched: outside of what snapshots hold. The platform may set others. */
 const caches: Readonly<Record<string, string>> = { npm_config_cache: '/tmp/.npm', PIP_CACHE_DIR: '/tmp/.pip', UV_CACHE_DIR: '/tmp/.uv' };
 
+/** What the agent's commands get: compiled packages lie where no snapshot holds them, and a question does not make git write its index. */
+export const actEnvironment: Readonly<Record<string, string>> = { GOCACHE: '/tmp/.go-build', GIT_OPTIONAL_LOCKS: '0' };
+
 /** Returns rules for the addresses that the pool opens to imports and to hosts that tasks name. */
 export function poolRules({ allowedHosts = [], egress }: Pick<PoolBrief, 'allowedHosts' | 'egress'>): AddressRules {
   return rulesOf(allowedHosts, egress);
@@ -143,6 +146,17 @@ export class SandboxSession {
   relative(path: string): string | null {
     const prefix = `${this.root.name}/`;
     return path.startsWith(prefix) ? path.slice(prefix.length) : null;
+  }
+
+  /** Path of a difference as seen from the workspace: that of another root is `../<root>/…`, which leads out of it. */
+  fromWorkspace(path: string): string {
+    return this.relative(path) ?? `../${path}`;
+  }
+
+  /** Absolute path of one as `fromWorkspace` gives it. */
+  located(path: string): string {
+    const root = this.#info.roots.find(({ name }) => path.startsWith(`../${name}/`));
+    return root === undefined ? this.absolute(path) : posix.join(root.path, path.slice(root.name.length + 4));
   }
 
   /**

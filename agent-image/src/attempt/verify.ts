@@ -45,7 +45,7 @@ export async function verify(
   if (restored.manifestDigest !== result.manifestDigest) throw differs(result.id);
   const { discard, aside, paths } = await judgeResult(scope, prepared, baseline, result);
   // Tests of the agent's own prove nothing, and could act on those that do.
-  const setAside = (): Promise<void> => session.remove([...discard, ...aside]);
+  const setAside = (): Promise<void> => session.remove([...discard, ...aside].map((path) => session.located(path)));
   const putBack = (): Promise<void> => session.restore(result.id).then(setAside);
   let clean = true;
   for (const judged of baseline.checks) {

@@ -1,4 +1,5 @@
 import { foldersAbove } from '../base/paths.ts';
+import { homeCache } from '../checks/index.ts';
 import { type ToolDefinition, usualBounds, type BoundedTool } from '@agentfleet/protocol/chat';
 import type { ActIdentity } from '../attempt/notes.ts';
 import type { Baseline } from '../attempt/checkRun.ts';
@@ -178,10 +179,10 @@ export function linesOf(text: string): readonly string[] {
 
 const verbs = { A: 'new', M: 'changed', D: 'deleted', T: 'replaced' } as const;
 
-/** Lists changes as `a.py (changed)`, from the older tree to the newer; folders of named files are left out. */
+/** Lists changes as `a.py (changed)`, from the older tree to the newer, without folders of named files and caches of the home folder. */
 export function namedChanges(session: SandboxSession, entries: readonly DiffEntry[]): readonly string[] {
   const folders = foldersAbove(entries.map(({ path }) => path));
-  const files = entries.filter(({ path }) => !folders.has(path));
+  const files = entries.filter(({ path }) => !folders.has(path) && !homeCache.test(session.fromWorkspace(path)));
   return files.map(({ op, path }) => `${plain(session.relative(path) ?? path)} (${verbs[op]})`);
 }
 

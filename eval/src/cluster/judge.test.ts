@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PackTask } from '../format/index.ts';
 import { full } from '../run/index.ts';
 import { pack } from '../testing/records.ts';
-import { clusterJudge, ClusterPool, judgingTask } from './index.ts';
+import { clusterJudge, ClusterPool, judgingTask } from './pool.ts';
 
 const tasks = defineResource<AgentTask>(apiVersion, agentTask.kind, agentTask.plural);
 const namespaces = defineResource('v1', 'Namespace', 'namespaces', false);

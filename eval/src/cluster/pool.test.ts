@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { PackTask } from '../format/index.ts';
 import { full, variantsOf, type Attempted, type Variant } from '../run/index.ts';
 import { pack } from '../testing/records.ts';
-import { ClusterPool, type ClusterPoolOptions } from './index.ts';
+import { ClusterPool, type ClusterPoolOptions } from './pool.ts';
 
 const tasks = defineResource<AgentTask>(apiVersion, agentTask.kind, agentTask.plural);
 const namespaces = defineResource('v1', 'Namespace', 'namespaces', false);

@@ -5,8 +5,8 @@
 import { contains, isAlreadyExists, ResourceClient, sleep, type Clock, type Resource, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { EvalError } from '../run/failure.ts';
-import { toAgentTask, type PackTask } from '../format/index.ts';
-import { notAttempted, resultOf, type Attempted } from '../run/results.ts';
+import { scriptOf, toAgentTask, type PackTask } from '../format/index.ts';
+import { notAttempted, resultOf, usageOf, type Attempted } from '../run/results.ts';
 import { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool, digestOf, type Variant } from '../run/run.ts';
 
 /** Destination of an evaluation's AgentTasks. */
@@ -23,7 +23,6 @@ const pollMs = 500;
 /** Time for which a task that is being deleted is awaited, ms; its worker stops first, and its sandbox goes. */
 const removalMs = 600_000;
 
-/** Makes, follows and removes AgentTasks. */
 class AgentTasks {
   readonly #place: ClusterPlace;
   readonly #client: ResourceClient<AgentTask>;
@@ -166,15 +165,7 @@ function attemptedOf({ status }: AgentTask): Omit<Attempted, 'hidden' | 'wallSec
     message: outcome?.message ?? last?.message ?? `the task ended as ${phase} without an outcome`,
     ...(outcome?.class === undefined ? {} : { class: outcome.class }),
     tried: [],
-    usage: {
-      tokensIn: usage?.tokensIn ?? 0,
-      tokensOut: usage?.tokensOut ?? 0,
-      toolCalls: usage?.toolCalls ?? 0,
-      cpuMillis: usage?.cpuMillis ?? 0,
-      candidates: usage?.candidates ?? 0,
-      vetoes: usage?.vetoes ?? 0,
-      backtracks: usage?.backtracks ?? 0,
-    },
+    usage: usageOf(usage),
     degraded: [...(signals?.degraded ?? [])],
   };
 }
@@ -189,25 +180,16 @@ function patchOf({ metadata, status }: AgentTask): string {
   return patch;
 }
 
-/** Judges in the cluster: a second AgentTask without an agent writes the changes and runs the hidden check in a fresh sandbox. */
-
 /** Length of one argument of a set-up step, and their number; see `spec.setup` of an AgentTask. */
 const chunk = 8000;
 const mostChunks = 60;
 /** Enough for set-up and one run of the check, and not for a repair: an expert must not pass it instead. */
 const bounds = { toolCalls: 12, wallSeconds: 600 } as const;
 
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
-/** A command that gets a content on its standard input; `then` follows it on its line. */
-const decoded = (content: string, then: string): string => `base64 -d <<'END' ${then}\n${Buffer.from(content).toString('base64')}\nEND\n`;
-
-/** A shell script that applies a patch and lays out hidden files. */
 function layingOut({ hidden }: Pick<PackTask, 'hidden'>, patch: string): string {
-  const files = Object.entries(hidden.files).map(([path, content]) => {
-    const folder = path.includes('/') ? `mkdir -p ${quoted(path.slice(0, path.lastIndexOf('/')))}\n` : '';
-    return `${folder}${decoded(content, `> ${quoted(path)}`)}`;
-  });
-  return `${patch.trim() === '' ? '' : decoded(patch, '| git apply --whitespace=nowarn -p1 -')}${files.join('')}`;
+  const encoded = Buffer.from(patch).toString('base64');
+  const applying = patch.trim() === '' ? '' : `base64 -d <<'END' | git apply --whitespace=nowarn -p1 -\n${encoded}\nEND\n`;
+  return `${applying}${scriptOf(hidden)}\n`;
 }
 
 /**

@@ -18,7 +18,6 @@ import {
   type TaskFile,
 } from './types.ts';
 
-/** Suffix of the sources of a language. */
 const suffixes: Readonly<Record<string, string>> = { python: '.py', javascript: '.js', typescript: '.ts', shell: '.sh', text: '' };
 
 /** The file that an edit names, or the only one there is. */
@@ -47,8 +46,6 @@ export function applyEdits(files: Tree, edits: readonly Edit[], language: string
   return result;
 }
 
-/** Changes of a workspace: from edits to files, from two trees to their difference, from files to a script that writes them. */
-
 /** Returns the changes from one tree to the other. */
 export function changesBetween(from: Tree, to: Tree): Changes {
   const written = Object.entries(to).filter(([path, content]) => from[path] !== content);
@@ -68,7 +65,8 @@ export function readChange({ edits = [], files = {}, script }: ChangeFile, tree:
   return { files: changes, ...(script === undefined ? {} : { script }) };
 }
 
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+/** A word of a shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** Returns a shell script that makes a change; any content survives, because it is written in base 64. */
 export function scriptOf({ files, script }: Change): string {
@@ -110,7 +108,6 @@ function buildCheck(name: string, check: CheckFile | undefined, language: Langua
   return { command: check.command ?? [...(runner ?? []), ...Object.keys(files)], timeoutSeconds, files, start };
 }
 
-/** Kind of a change by where it is made. */
 function kindOf(edits: readonly Edit[], files: Tree, language: Language): Kind {
   if (new Set(edits.map((edit) => editedPath(edit, files, language))).size > 1) return 'multi-file';
   return edits.length > 1 ? 'multi-edit' : 'single';

@@ -7,19 +7,16 @@ import {
   maxIdCharacters,
   seedOf,
   type Changes,
-  type Instance,
+  Instance,
   type PackCheck,
-  type PackManifest,
+  PackManifest,
   type PackTask,
   type RepositoryEntry,
   type Tree,
-  instanceSchema,
-  manifestSchema,
-  taskFileSchema,
   halves,
   type Half,
   type Pack,
-  type TaskFile,
+  TaskFile,
 } from './types.ts';
 import { existsSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
@@ -27,11 +24,8 @@ import { load, YAMLException } from 'js-yaml';
 import { buildTasks } from './build.ts';
 import { packageFiles, systemPackages, type PackageSource } from './packages.ts';
 
-/** Reads a pack of issues: `instances.jsonl` in the instance format of SWE-bench, and the repositories that it names. */
-
 const timeoutSeconds = 60;
 
-/** Text files below a folder. */
 async function treeOf(folder: string): Promise<Tree> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((cause: unknown) => {
     throw new PackError(`names sources that are not in ${folder}; put them there`, { cause });
@@ -184,7 +178,7 @@ export async function loadPack(folder: string, source: PackageSource = systemPac
   const text = await readFile(about, 'utf8').catch(() => {
     throw new PackError(`${folder} is no pack: it has no pack.json; name a folder of test/packs`);
   });
-  const manifest = parse(about, text, (json) => JSON.parse(json) as unknown, ajv.compile<PackManifest>(manifestSchema));
+  const manifest = parse(about, text, (json) => JSON.parse(json) as unknown, ajv.compile<PackManifest>(PackManifest));
   const instances = join(folder, 'instances.jsonl');
   const tasks = existsSync(instances) ? await readInstances(ajv, folder, manifest) : await readFamilies(ajv, folder, manifest, source);
   if (tasks.length === 0) throw new PackError(`${folder} has no tasks; add files to its folder tasks`);
@@ -193,7 +187,7 @@ export async function loadPack(folder: string, source: PackageSource = systemPac
 }
 
 async function readFamilies(ajv: Ajv, folder: string, manifest: PackManifest, source: PackageSource): Promise<PackTask[]> {
-  const validate = ajv.compile<TaskFile>(taskFileSchema);
+  const validate = ajv.compile<TaskFile>(TaskFile);
   const names = (await readdir(join(folder, 'tasks'))).filter((name) => name.endsWith('.yaml')).sort();
   const families = names.map((name) => name.slice(0, -'.yaml'.length));
   const absent = halves.flatMap((half) => manifest.halves[half]).find((family) => !families.includes(family));
@@ -210,7 +204,7 @@ async function readFamilies(ajv: Ajv, folder: string, manifest: PackManifest, so
 
 async function readInstances(ajv: Ajv, folder: string, manifest: PackManifest): Promise<PackTask[]> {
   const file = join(folder, 'instances.jsonl');
-  const validate = ajv.compile<Instance>(instanceSchema);
+  const validate = ajv.compile<Instance>(Instance);
   const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line.trim() !== '');
   const json = (text: string): unknown => JSON.parse(text) as unknown;
   return buildInstances(

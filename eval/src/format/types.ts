@@ -1,7 +1,6 @@
-// eval, format: types of packs, tasks and edits. Imports protocol only.
+/** The format of a pack, as written and as used. */
 import { createHash } from 'node:crypto';
-
-/** The format of a pack, as written and as used. No import: a runner of another package may read packs by these types. */
+import { Type, type Static, type TString } from 'typebox';
 
 export const languages = ['python', 'javascript', 'typescript', 'shell', 'text'] as const;
 export type Language = (typeof languages)[number];
@@ -20,135 +19,200 @@ export type Tree = Readonly<Record<string, string>>;
 /** Lowest and highest number, both allowed. */
 export type Range = readonly [number, number];
 
-/** `pack.json`. */
-export interface PackManifest {
-  readonly name: string;
-  readonly version: string;
-  readonly licence: string;
-  /** Its author and the sources that it was not taken from. */
-  readonly author: string;
-  readonly halves: Readonly<Record<Half, readonly string[]>>;
-  /** For a pack of instances: its repositories by name. */
-  readonly repos?: Readonly<Record<string, RepositoryEntry>>;
-  /** Numbers of tests that the verifier holds every task to. */
-  readonly bounds?: { readonly visibleTests?: Range; readonly visibleFailing?: Range; readonly hiddenTests?: Range };
-}
-
-/** A repository of instances. */
-export interface RepositoryEntry {
-  readonly language: Language;
-  readonly half: Half;
-  /** Runs all of its tests. */
-  readonly command: readonly string[];
-  readonly needs?: readonly string[];
-}
-
-/** A line of `instances.jsonl`: an issue, in the words of SWE-bench. */
-export interface Instance {
-  readonly instance_id: string;
-  readonly repo: string;
-  readonly base_commit: string;
-  readonly problem_statement: string;
-  readonly hints_text?: string;
-  readonly patch: string;
-  readonly test_patch: string;
-  /** Ours: tests that an agent sees, which fail at the start. */
-  readonly visible_patch?: string;
-  readonly FAIL_TO_PASS: string | readonly string[];
-  readonly PASS_TO_PASS: string | readonly string[];
-  readonly version: string;
-  readonly created_at?: string;
-  readonly environment_setup_commit?: string;
-}
-
-/** Text that occurs exactly once in a file, and its replacement. */
-export interface Edit {
-  /** Path of the file; may be left out where the family has one file of its language. */
-  readonly in?: string;
-  readonly find: string;
-  readonly put: string;
-}
-
 /** Files by path, and null for one that is removed. */
 export type Changes = Readonly<Record<string, string | null>>;
-
-/** Files of a check, and its command; default: the test runner of the language with these files. */
-export interface CheckFile {
-  readonly files: Tree;
-  readonly command?: readonly string[];
-  readonly timeoutSeconds?: number;
-  /** For a visible check: its result on the untouched workspace; default: `fails`. */
-  readonly start?: 'fails' | 'passes';
-}
-
-/** A change of the workspace: edits, then whole files, then a shell script that runs in it. */
-export interface ChangeFile {
-  readonly edits?: readonly Edit[];
-  readonly files?: Changes;
-  readonly script?: string;
-}
-
-/** A wrong solution, perhaps the obvious one. */
-export interface DecoyFile extends ChangeFile {
-  /** Reason for which it is wrong. */
-  readonly why: string;
-}
 
 /** Facts of a task for measurements; never shown to an agent. */
 export type Facts = Readonly<Record<string, string | number | boolean>>;
 
+/** Data that was read: nothing of it changes. */
+export type Read<T> = T extends object ? { readonly [K in keyof T]: Read<T[K]> } : T;
+
+// The schemas of what is read. Unknown members are refused.
+
+const exactly = { additionalProperties: false } as const;
+const name = Type.String({ pattern: '^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$' });
+const path = { pattern: '^(?!/)(?!.*(^|/)\\.\\.?(/|$))[^\\0]{1,200}$' };
+const words = (maxLength: number): TString => Type.String({ minLength: 1, maxLength, pattern: '\\S' });
+const range = Type.Unsafe<Range>({ type: 'array', items: { type: 'integer', minimum: 0 }, minItems: 2, maxItems: 2 });
+const content = { maxLength: 262_144 };
+const tree = Type.Unsafe<Tree>({ type: 'object', propertyNames: path, additionalProperties: { type: 'string', ...content } });
+const tags = Type.Array(name, { maxItems: 16, uniqueItems: true });
+const language = Type.Enum([...languages]);
+const half = Type.Enum([...halves]);
+const command = Type.Array(Type.String(), { minItems: 1, maxItems: 64 });
+
+/** A repository of instances. */
+const Repository = Type.Object(
+  {
+    language,
+    half,
+    /** Runs all of its tests. */
+    command,
+    needs: Type.Optional(tags),
+  },
+  exactly,
+);
+export type RepositoryEntry = Read<Static<typeof Repository>>;
+
+const families = Type.Array(name, { uniqueItems: true });
+
+/** `pack.json`. */
+export const PackManifest = Type.Object(
+  {
+    name,
+    version: Type.String({ pattern: '^\\d+\\.\\d+\\.\\d+$' }),
+    licence: words(8192),
+    /** Its author and the sources that it was not taken from. */
+    author: words(8192),
+    halves: Type.Object({ dev: families, 'held-out': families }, exactly),
+    /** For a pack of instances: its repositories by name. */
+    repos: Type.Optional(Type.Unsafe<Readonly<Record<string, RepositoryEntry>>>({ type: 'object', additionalProperties: Repository })),
+    /** Numbers of tests that the verifier holds every task to. */
+    bounds: Type.Optional(
+      Type.Object({ visibleTests: Type.Optional(range), visibleFailing: Type.Optional(range), hiddenTests: Type.Optional(range) }, exactly),
+    ),
+  },
+  exactly,
+);
+export type PackManifest = Read<Static<typeof PackManifest>>;
+
+const text = Type.String();
+const tests = Type.Unsafe<string | readonly string[]>({
+  oneOf: [
+    { type: 'string', pattern: '^\\[' },
+    { type: 'array', items: { type: 'string', minLength: 1 } },
+  ],
+});
+
+/** A line of `instances.jsonl`: an issue, in the words of SWE-bench. */
+export const Instance = Type.Object(
+  {
+    instance_id: Type.String({ pattern: '^[a-z0-9]([a-z0-9_-]{0,46}[a-z0-9])?$' }),
+    repo: Type.String({ pattern: '^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$' }),
+    base_commit: Type.String({ pattern: '^[0-9a-f]{7,40}$' }),
+    problem_statement: words(4096),
+    hints_text: Type.Optional(text),
+    patch: words(8192),
+    test_patch: words(content.maxLength),
+    /** Ours: tests that an agent sees, which fail at the start. */
+    visible_patch: Type.Optional(words(content.maxLength)),
+    FAIL_TO_PASS: tests,
+    PASS_TO_PASS: tests,
+    version: text,
+    created_at: Type.Optional(text),
+    environment_setup_commit: Type.Optional(text),
+  },
+  exactly,
+);
+export type Instance = Read<Static<typeof Instance>>;
+
+/** Text that occurs exactly once in a file, and its replacement. */
+const Edit = Type.Object(
+  {
+    /** Path of the file; may be left out where the family has one file of its language. */
+    in: Type.Optional(text),
+    find: words(8192),
+    put: text,
+  },
+  exactly,
+);
+export type Edit = Read<Static<typeof Edit>>;
+
+/** Files of a check, and its command; default: the test runner of the language with these files. */
+const Check = Type.Object(
+  {
+    files: tree,
+    command: Type.Optional(command),
+    timeoutSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
+    /** For a visible check: its result on the untouched workspace; default: `fails`. */
+    start: Type.Optional(Type.Enum(['fails', 'passes'])),
+  },
+  exactly,
+);
+export type CheckFile = Read<Static<typeof Check>>;
+
+const edits = Type.Array(Edit, { minItems: 1, maxItems: 16 });
+
+/** A change of the workspace: edits, then whole files, then a shell script that runs in it. */
+const change = {
+  edits: Type.Optional(edits),
+  files: Type.Optional(
+    Type.Unsafe<Changes>({ type: 'object', propertyNames: path, additionalProperties: { type: ['string', 'null'], ...content } }),
+  ),
+  script: Type.Optional(words(8192)),
+};
+const Oracle = Type.Object(change, { ...exactly, minProperties: 1 });
+export type ChangeFile = Read<Static<typeof Oracle>>;
+
 /** One task of a family. It has exactly one of `break` and `oracle`. */
-export interface TaskEntry {
-  readonly id: string;
-  readonly goal: string;
-  /** For this task only, besides those of the family. */
-  readonly files?: Tree;
-  /** Edits that plant the bug; the files of the family are then correct. */
-  readonly break?: readonly Edit[];
-  /** The solution; the files of the family are then the start of the task. */
-  readonly oracle?: ChangeFile;
-  /** An earlier task of this file; this one starts from the result of its oracle. */
-  readonly after?: string;
-  /** A shell script that prepares the workspace, after that of the family. */
-  readonly setup?: string;
-  /** Each must fail the hidden check; the visible one may pass. */
-  readonly decoys?: readonly DecoyFile[];
-  readonly facts?: Facts;
-  readonly kind?: Kind;
-  readonly seed?: number;
-  readonly tags?: readonly string[];
-  readonly hidden?: CheckFile;
-  readonly visible?: CheckFile;
-}
+const Entry = Type.Object(
+  {
+    id: name,
+    goal: words(4096),
+    /** For this task only, besides those of the family. */
+    files: Type.Optional(tree),
+    /** Edits that plant the bug; the files of the family are then correct. */
+    break: Type.Optional(edits),
+    /** The solution; the files of the family are then the start of the task. */
+    oracle: Type.Optional(Oracle),
+    /** An earlier task of this file; this one starts from the result of its oracle. */
+    after: Type.Optional(name),
+    /** A shell script that prepares the workspace, after that of the family. */
+    setup: Type.Optional(words(8192)),
+    /** Wrong solutions, perhaps the obvious ones, each with the reason. Each must fail the hidden check; the visible one may pass. */
+    decoys: Type.Optional(
+      Type.Array(Type.Object({ why: words(8192), ...change }, { ...exactly, minProperties: 2 }), { minItems: 1, maxItems: 8 }),
+    ),
+    facts: Type.Optional(Type.Unsafe<Facts>({ type: 'object', additionalProperties: { type: ['string', 'number', 'boolean'] } })),
+    kind: Type.Optional(Type.Enum([...kinds])),
+    seed: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 })),
+    tags: Type.Optional(tags),
+    visible: Type.Optional(Check),
+    hidden: Type.Optional(Check),
+  },
+  { ...exactly, oneOf: [{ required: ['break'] }, { required: ['oracle'] }] },
+);
+export type TaskEntry = Read<Static<typeof Entry>>;
 
 /** A package whose files are in the workspace; it is fetched when the pack is loaded. */
-export interface PackageEntry {
-  readonly registry: 'npm' | 'PyPI';
-  readonly name: string;
-  readonly version: string;
-  /** Of the archive: npm's package, or the wheel. */
-  readonly sha256: string;
-  /** Globs of the text files to keep, on paths in the archive; that of npm has its top folder taken off. */
-  readonly keep: readonly string[];
-  /** Folder of the workspace; default: the workspace itself. */
-  readonly into?: string;
-}
+const Package = Type.Object(
+  {
+    registry: Type.Enum(['npm', 'PyPI']),
+    name: Type.String({ pattern: '^(@[a-z0-9._-]+/)?[A-Za-z0-9][A-Za-z0-9._-]*$' }),
+    version: Type.String({ pattern: '^\\d[A-Za-z0-9.+-]*$' }),
+    /** Of the archive: npm's package, or the wheel. */
+    sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    /** Globs of the text files to keep, on paths in the archive; that of npm has its top folder taken off. */
+    keep: Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 32 }),
+    /** Folder of the workspace; default: the workspace itself. */
+    into: Type.Optional(Type.String(path)),
+  },
+  exactly,
+);
+export type PackageEntry = Read<Static<typeof Package>>;
 
 /** `tasks/<family>.yaml`: a program, or whatever several tasks share. */
-export interface TaskFile {
-  readonly language: Language | readonly Language[];
-  readonly tags?: readonly string[];
-  /** Programs that set-up, oracles and checks need, beside the shell. */
-  readonly needs?: readonly string[];
-  readonly files: Tree;
-  /** Their files come before `files`, and count like them. */
-  readonly packages?: readonly PackageEntry[];
-  /** A shell script that prepares the workspace: state that text files cannot hold. */
-  readonly setup?: string;
-  readonly visible?: CheckFile;
-  readonly hidden?: CheckFile;
-  readonly tasks: readonly TaskEntry[];
-}
+export const TaskFile = Type.Object(
+  {
+    language: Type.Unsafe<Language | readonly Language[]>({
+      oneOf: [language, { type: 'array', items: language, minItems: 1, uniqueItems: true }],
+    }),
+    tags: Type.Optional(tags),
+    /** Programs that set-up, oracles and checks need, beside the shell. */
+    needs: Type.Optional(tags),
+    files: tree,
+    /** Their files come before `files`, and count like them. */
+    packages: Type.Optional(Type.Array(Package, { minItems: 1, maxItems: 4 })),
+    /** A shell script that prepares the workspace: state that text files cannot hold. */
+    setup: Type.Optional(words(8192)),
+    visible: Type.Optional(Check),
+    hidden: Type.Optional(Check),
+    tasks: Type.Array(Entry, { minItems: 1, maxItems: 200 }),
+  },
+  exactly,
+);
+export type TaskFile = Read<Static<typeof TaskFile>>;
 
 /** A check that is ready to run: its files are laid out over the workspace before the command. */
 export interface PackCheck {
@@ -164,10 +228,6 @@ export interface PackCheck {
 export interface Change {
   readonly files: Changes;
   readonly script?: string;
-}
-
-export interface Decoy extends Change {
-  readonly why: string;
 }
 
 /** A task that is ready to run. */
@@ -193,7 +253,7 @@ export interface PackTask {
   /** For a task with several planted edits: solutions of all but one. None may pass. */
   readonly partial: readonly Change[];
   /** Wrong solutions. None may pass the hidden check. */
-  readonly decoys: readonly Decoy[];
+  readonly decoys: readonly (Change & { readonly why: string })[];
   readonly facts: Facts;
   readonly seed: number;
   readonly tags: readonly string[];
@@ -204,138 +264,6 @@ export interface Pack {
   readonly manifest: PackManifest;
   readonly tasks: readonly PackTask[];
 }
-
-/** JSON Schema of `pack.json` and of a task file. Unknown members are refused. */
-
-const name = { type: 'string', pattern: '^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$' };
-const path = { pattern: '^(?!/)(?!.*(^|/)\\.\\.?(/|$))[^\\0]{1,200}$' };
-const words = { type: 'string', minLength: 1, maxLength: 8192, pattern: '\\S' };
-const range = { type: 'array', items: { type: 'integer', minimum: 0 }, minItems: 2, maxItems: 2 };
-const tree = { type: 'object', propertyNames: path, additionalProperties: { type: 'string', maxLength: 262_144 } };
-const tags = { type: 'array', items: name, maxItems: 16, uniqueItems: true };
-const language = { enum: languages };
-
-function struct(required: readonly string[], properties: object): object {
-  return { type: 'object', additionalProperties: false, required, properties };
-}
-
-const check = struct(['files'], {
-  files: tree,
-  command: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 64 },
-  timeoutSeconds: { type: 'integer', minimum: 1, maximum: 600 },
-  start: { enum: ['fails', 'passes'] },
-});
-
-const edits = {
-  type: 'array',
-  minItems: 1,
-  maxItems: 16,
-  items: struct(['find', 'put'], { in: { type: 'string' }, find: words, put: { type: 'string' } }),
-};
-
-const change = {
-  edits,
-  files: { type: 'object', propertyNames: path, additionalProperties: { type: ['string', 'null'], maxLength: 262_144 } },
-  script: words,
-};
-const oracle = { ...struct([], change), minProperties: 1 };
-const decoy = { ...struct(['why'], { why: words, ...change }), minProperties: 2 };
-
-const task = {
-  ...struct(['id', 'goal'], {
-    id: name,
-    goal: { ...words, maxLength: 4096 },
-    files: tree,
-    break: edits,
-    oracle,
-    kind: { enum: kinds },
-    after: name,
-    setup: words,
-    decoys: { type: 'array', items: decoy, minItems: 1, maxItems: 8 },
-    facts: { type: 'object', additionalProperties: { type: ['string', 'number', 'boolean'] } },
-    seed: { type: 'integer', minimum: 0, maximum: 2 ** 31 - 1 },
-    tags,
-    visible: check,
-    hidden: check,
-  }),
-  oneOf: [{ required: ['break'] }, { required: ['oracle'] }],
-};
-
-const packages = {
-  type: 'array',
-  minItems: 1,
-  maxItems: 4,
-  items: struct(['registry', 'name', 'version', 'sha256', 'keep'], {
-    registry: { enum: ['npm', 'PyPI'] },
-    name: { type: 'string', pattern: '^(@[a-z0-9._-]+/)?[A-Za-z0-9][A-Za-z0-9._-]*$' },
-    version: { type: 'string', pattern: '^\\d[A-Za-z0-9.+-]*$' },
-    sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' },
-    keep: { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, maxItems: 32 },
-    into: { type: 'string', ...path },
-  }),
-};
-
-/** `tasks/<family>.yaml`. */
-export const taskFileSchema = struct(['language', 'files', 'tasks'], {
-  language: { oneOf: [language, { type: 'array', items: language, minItems: 1, uniqueItems: true }] },
-  tags,
-  needs: { type: 'array', items: name, maxItems: 16, uniqueItems: true },
-  files: tree,
-  packages,
-  setup: words,
-  visible: check,
-  hidden: check,
-  tasks: { type: 'array', items: task, minItems: 1, maxItems: 200 },
-});
-
-const families = { type: 'array', items: name, uniqueItems: true };
-
-/** `pack.json`. */
-export const manifestSchema = struct(['name', 'version', 'licence', 'author', 'halves'], {
-  name,
-  version: { type: 'string', pattern: '^\\d+\\.\\d+\\.\\d+$' },
-  licence: words,
-  author: words,
-  halves: struct(halves, Object.fromEntries(halves.map((half) => [half, families]))),
-  repos: {
-    type: 'object',
-    additionalProperties: struct(['language', 'half', 'command'], {
-      language,
-      half: { enum: halves },
-      command: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 64 },
-      needs: { type: 'array', items: name, maxItems: 16, uniqueItems: true },
-    }),
-  },
-  bounds: struct([], { visibleTests: range, visibleFailing: range, hiddenTests: range }),
-});
-
-const tests = {
-  oneOf: [
-    { type: 'string', pattern: '^\\[' },
-    { type: 'array', items: { type: 'string', minLength: 1 } },
-  ],
-};
-const text = { type: 'string' };
-
-/** A line of `instances.jsonl`. */
-export const instanceSchema = struct(
-  ['instance_id', 'repo', 'base_commit', 'problem_statement', 'patch', 'test_patch', 'FAIL_TO_PASS', 'PASS_TO_PASS', 'version'],
-  {
-    instance_id: { type: 'string', pattern: '^[a-z0-9]([a-z0-9_-]{0,46}[a-z0-9])?$' },
-    repo: { type: 'string', pattern: '^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$' },
-    base_commit: { type: 'string', pattern: '^[0-9a-f]{7,40}$' },
-    problem_statement: { ...words, maxLength: 4096 },
-    hints_text: text,
-    patch: words,
-    test_patch: { ...words, maxLength: 262_144 },
-    visible_patch: { ...words, maxLength: 262_144 },
-    FAIL_TO_PASS: tests,
-    PASS_TO_PASS: tests,
-    version: text,
-    created_at: text,
-    environment_setup_commit: text,
-  },
-);
 
 /** An object of a cluster is named by the id of a task; the rest of 63 is for a suffix. */
 export const maxIdCharacters = 56;

@@ -4,14 +4,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
 import {
-  manifestSchema,
   contextSchema,
   hazardSchema,
   injectionSchema,
   type Count,
   type Entry,
   type Half,
-  type Manifest,
+  Manifest,
   type EntryContext,
   type HazardEntry,
   type InjectionEntry,
@@ -56,7 +55,7 @@ async function bytesOf(file: string): Promise<Buffer> {
  */
 export async function readManifest(folder: string): Promise<Manifest> {
   const file = join(folder, 'pack.json');
-  return check(file, json(file, (await bytesOf(file)).toString('utf8')), compiler().compile<Manifest>(manifestSchema));
+  return check(file, json(file, (await bytesOf(file)).toString('utf8')), compiler().compile<Manifest>(Manifest));
 }
 
 /** Entries per label, plain and subtle. */
@@ -82,32 +81,23 @@ function refuseOtherCounts(file: string, promised: Manifest['halves'][Half], ent
   }
 }
 
-function parseLines<T extends Entry<string>>(file: string, text: string, half: Half, validate: ValidateFunction<T>): T[] {
+/** One object per line. @throws PackFault on the first fault, naming file, line, fault and cure */
+function parseLines<T>(file: string, text: string, validate: ValidateFunction<T>): readonly T[] {
   const lines = text.split('\n');
   if (lines.pop() !== '') throw new PackFault(`${file} does not end with a line feed; add one`);
+  return lines.map((line, index) => check(`${file}:${index + 1}`, json(`${file}:${index + 1}`, line), validate));
+}
+
+function refuseStrangers(file: string, entries: readonly Entry<string>[], half: Half): void {
   const seen = new Map<string, number>();
-  return lines.map((line, index) => {
+  for (const [index, entry] of entries.entries()) {
     const where = `${file}:${index + 1}`;
-    const entry = check(where, json(where, line), validate);
     if (entry.half !== half || !entry.id.includes(`-${half}-`))
       throw new PackFault(`${where}: ${entry.id} says half ${entry.half}, its file is ${half}; move it or correct it`);
     const before = seen.get(entry.id);
     if (before !== undefined) throw new PackFault(`${where}: id ${entry.id} is also on line ${before}; give one of them another id`);
     seen.set(entry.id, index + 1);
-    return entry;
-  });
-}
-
-/**
- * Reads a file of one object per line.
- *
- * @throws PackFault on the first fault, naming file, line, fault and cure
- */
-async function readLines<T>(file: string, schema: object): Promise<readonly T[]> {
-  const lines = (await bytesOf(file)).toString('utf8').split('\n');
-  if (lines.pop() !== '') throw new PackFault(`${file} does not end with a line feed; add one`);
-  const validate = compiler().compile<T>(schema);
-  return lines.map((line, index) => check(`${file}:${index + 1}`, json(`${file}:${index + 1}`, line), validate));
+  }
 }
 
 /**
@@ -124,7 +114,8 @@ async function readHalf<T extends Entry<string>>(folder: string, half: Half, sch
     throw new PackFault(
       `${file} has sha256 ${sha256}, pack.json says ${promised.sha256}; restore it, or raise the version and write the hash`,
     );
-  const entries = parseLines(file, bytes.toString('utf8'), half, compiler().compile<T>(schema));
+  const entries = parseLines(file, bytes.toString('utf8'), compiler().compile<T>(schema));
+  refuseStrangers(file, entries, half);
   refuseOtherCounts(file, promised, entries);
   return entries;
 }
@@ -153,7 +144,8 @@ export async function loadInjections(half: Half, folder: string): Promise<readon
  * @throws PackFault on the first fault, naming file, line, fault and cure
  */
 export async function loadContexts(half: Half, folder: string): Promise<ReadonlyMap<string, EntryContext>> {
-  const lines = await readLines<EntryContext>(join(folder, `${half}-context.jsonl`), contextSchema);
+  const file = join(folder, `${half}-context.jsonl`);
+  const lines = parseLines(file, (await bytesOf(file)).toString('utf8'), compiler().compile<EntryContext>(contextSchema));
   return new Map(lines.map((line) => [line.id, line]));
 }
 
@@ -162,8 +154,6 @@ export function proposalText(proposal: Proposal): string {
   if (proposal.tool === 'Shell') return proposal.command;
   return proposal.tool === 'ExecCode' ? proposal.argv.join(' ') : `${proposal.path}\n${proposal.content}`;
 }
-
-/** Similarity of two texts, so that the halves of a pack share no template. */
 
 /** Case, numbers and white space do not count. */
 export function normalise(text: string): string {

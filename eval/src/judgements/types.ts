@@ -1,4 +1,5 @@
 /** Shapes of the packs of single judgements: hazard (proposals) and injection (texts from outside). */
+import { Type, type Static } from 'typebox';
 
 export const halves = ['dev', 'sealed'] as const;
 export type Half = (typeof halves)[number];
@@ -61,35 +62,10 @@ export interface EntryContext {
   readonly harmless?: Proposal;
 }
 
-/** Entries of one label in one half. */
-export interface Count {
-  readonly plain: number;
-  readonly subtle: number;
-}
-
-/** One half as described by `pack.json`. */
-interface HalfManifest {
-  readonly file: string;
-  readonly entries: number;
-  /** SHA-256 of the file's bytes, hexadecimal. */
-  readonly sha256: string;
-  readonly counts: Readonly<Record<string, Count>>;
-}
-
-export interface Manifest {
-  readonly name: string;
-  readonly version: number;
-  readonly author: string;
-  readonly classes: Readonly<Record<string, string>>;
-  readonly rules: readonly string[];
-  readonly halves: Readonly<Record<Half, HalfManifest>>;
-}
-
 /** JSON Schema of `pack.json` and of the lines of both packs. Unknown members are refused. */
 
-const words = { type: 'string', minLength: 1, maxLength: 4096, pattern: '\\S' };
+const words = Type.String({ minLength: 1, maxLength: 4096, pattern: '\\S' });
 const sentence = { type: 'string', minLength: 1, maxLength: 200, pattern: '^[A-Za-z].*\\.$' };
-const count = { type: 'integer', minimum: 0 };
 
 function struct(required: readonly string[], properties: object): object {
   return { type: 'object', additionalProperties: false, required, properties };
@@ -151,19 +127,33 @@ export const contextSchema = {
   properties: { id: { type: 'string' }, goal: words, harmless: proposal({}) },
 };
 
-const half = struct(['file', 'entries', 'sha256', 'counts'], {
-  file: { type: 'string', pattern: '^[a-z]+\\.jsonl$' },
-  entries: { type: 'integer', minimum: 1 },
-  sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' },
-  counts: { type: 'object', additionalProperties: struct(['plain', 'subtle'], { plain: count, subtle: count }) },
-});
+const exactly = { additionalProperties: false } as const;
+
+const Count = Type.Object({ plain: Type.Integer({ minimum: 0 }), subtle: Type.Integer({ minimum: 0 }) }, exactly);
+export type Count = Readonly<Static<typeof Count>>;
+
+/** One half as described by `pack.json`. */
+const HalfManifest = Type.Object(
+  {
+    file: Type.String({ pattern: '^[a-z]+\\.jsonl$' }),
+    entries: Type.Integer({ minimum: 1 }),
+    /** SHA-256 of the file's bytes, hexadecimal. */
+    sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    counts: Type.Unsafe<Readonly<Record<string, Count>>>({ type: 'object', additionalProperties: Count }),
+  },
+  exactly,
+);
 
 /** `pack.json`. */
-export const manifestSchema = struct(['name', 'version', 'author', 'classes', 'rules', 'halves'], {
-  name: { type: 'string', pattern: '^[a-z-]+$' },
-  version: { type: 'integer', minimum: 1 },
-  author: words,
-  classes: { type: 'object', minProperties: 1, additionalProperties: words },
-  rules: { type: 'array', items: words, minItems: 1 },
-  halves: struct(halves, { dev: half, sealed: half } satisfies Record<Half, object>),
-});
+export const Manifest = Type.Object(
+  {
+    name: Type.String({ pattern: '^[a-z-]+$' }),
+    version: Type.Integer({ minimum: 1 }),
+    author: words,
+    classes: Type.Unsafe<Readonly<Record<string, string>>>({ type: 'object', minProperties: 1, additionalProperties: words }),
+    rules: Type.Array(words, { minItems: 1 }),
+    halves: Type.Object({ dev: HalfManifest, sealed: HalfManifest }, exactly),
+  },
+  exactly,
+);
+export type Manifest = Readonly<Static<typeof Manifest>>;

@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import type { ChatRequest, Conversation, RecordedExchange } from '@agentfleet/protocol/chat';
 
 type Messages = RecordedExchange['messages'];
@@ -33,12 +34,7 @@ export async function answersAgain(folder: string, { host = '127.0.0.1', port = 
   for (const file of files) known.push(JSON.parse(await readFile(join(folder, file), 'utf8')) as Conversation);
   const server = createServer((request, response) => {
     if (key !== undefined && request.headers.authorization !== `Bearer ${key}`) return refuse(response, 401, 'no such key');
-    const parts: Buffer[] = [];
-    request.on('data', (part: Buffer) => parts.push(part));
-    request.on('end', () => {
-      const { messages } = JSON.parse(Buffer.concat(parts).toString('utf8')) as ChatRequest;
-      answer(response, known, messages);
-    });
+    void json(request).then((body) => answer(response, known, (body as ChatRequest).messages));
   });
   await new Promise<void>((resolve) => server.listen(port, host, resolve));
   const stop = (): Promise<void> =>

@@ -11,7 +11,7 @@ import { workspaceDir, type AuditRecord } from '@agentfleet/protocol/keeper';
 import { type PoolBrief, ablatedBrief, ablations } from '@agentfleet/protocol/pool';
 import { EvalError } from '../run/failure.ts';
 import { scriptSeconds, type PackTask, toAgentTask } from '../format/index.ts';
-import { resultOf, type Attempted, type ConversationCounts, type TriedCandidate } from '../run/results.ts';
+import { resultOf, usageOf, type Attempted, type ConversationCounts, type TriedCandidate } from '../run/results.ts';
 import { seeded } from '../stats/index.ts';
 import { checkPassed } from '../verify/index.ts';
 import { Ajv } from 'ajv';
@@ -22,7 +22,7 @@ import { text as textOf } from 'node:stream/consumers';
 import { measureSources, pythonSurfaces, type RunProgram } from '@agentfleet/agent/features';
 import { installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 
-const nothing = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
+const nothing = { ...usageOf(), wallSeconds: 0 };
 
 /** Inputs of an attempt. */
 export interface TestEnvironment {
@@ -49,7 +49,6 @@ export async function attempt(agentTask: AgentTask, environment: TestEnvironment
   // The next worker is a new one: of the first, only the sandbox and its log are left.
   const context = contextOf(agentTask, environment, report);
   const outcome = ended ?? (await engine.run(context));
-  const { tokensIn, tokensOut, toolCalls, cpuMillis, candidates, vetoes, backtracks } = { ...nothing, ...reports.last.usage };
   const { reason, message } = outcome;
   return {
     result: resultOf(outcome),
@@ -57,7 +56,7 @@ export async function attempt(agentTask: AgentTask, environment: TestEnvironment
     message: message ?? '',
     ...(outcome.class === undefined ? {} : { class: outcome.class }),
     ...(await loggedIn(environment.keeper, environment.models !== undefined)),
-    usage: { tokensIn, tokensOut, toolCalls, cpuMillis, candidates, vetoes, backtracks },
+    usage: usageOf(reports.last.usage),
     degraded: [...context.decisionModels.degraded],
   };
 }
@@ -167,6 +166,13 @@ function candidateOf({ type, body }: AuditRecord): TriedCandidate | null {
 
 const settleMs = 20;
 
+type Run = Parameters<KeeperClient['run']>[0];
+
+/** Runs a command in the workspace. */
+function ran(keeper: KeeperClient, argv: readonly string[], more: Pick<Run, 'timeoutSeconds' | 'stdin'>): ReturnType<KeeperClient['run']> {
+  return keeper.run({ execId: newExecId(), tool: 'ExecCode', argv: [...argv], cwd: workspaceDir, ...more });
+}
+
 /**
  * Judges the result of the attempt: in a fresh container of the same sandbox, after the attempt and all its processes
  * have ended, with the files of both checks laid over it. Only now are hidden files copied into the sandbox.
@@ -179,8 +185,7 @@ export async function judgeHidden({ hidden }: Pick<PackTask, 'hidden'>, keeper: 
   }
   for (const [path, content] of Object.entries(hidden.files)) await keeper.writeFile(`${workspaceDir}/${path}`, content);
   const { command, timeoutSeconds } = hidden;
-  const argv = [...command];
-  const { stdout, stderr, end } = await keeper.run({ execId: newExecId(), tool: 'ExecCode', argv, cwd: workspaceDir, timeoutSeconds });
+  const { stdout, stderr, end } = await ran(keeper, command, { timeoutSeconds });
   const reason = end.timedOut ? 'Timeout' : 'Exit';
   return checkPassed(hidden, { passed: end.exitCode === 0, reason, status: end.exitCode, output: stdout + stderr });
 }
@@ -189,14 +194,7 @@ export async function judgeHidden({ hidden }: Pick<PackTask, 'hidden'>, keeper: 
 export async function prepare({ id, files, setup }: PackTask, keeper: KeeperClient): Promise<void> {
   for (const [path, content] of Object.entries(files)) await keeper.writeFile(`${workspaceDir}/${path}`, content);
   for (const script of setup) {
-    const argv = ['sh', '-euc', script];
-    const { end, stderr } = await keeper.run({
-      execId: newExecId(),
-      tool: 'ExecCode',
-      argv,
-      cwd: workspaceDir,
-      timeoutSeconds: scriptSeconds,
-    });
+    const { end, stderr } = await ran(keeper, ['sh', '-euc', script], { timeoutSeconds: scriptSeconds });
     if (end.exitCode !== 0) throw new EvalError(`the set-up of ${id} fails: ${stderr.slice(-300)}`);
   }
 }
@@ -205,8 +203,7 @@ export async function prepare({ id, files, setup }: PackTask, keeper: KeeperClie
 export async function judgePatch(task: PackTask, patch: string, keeper: KeeperClient, signal: AbortSignal): Promise<boolean> {
   await prepare(task, keeper);
   if (patch.trim() !== '') {
-    const argv = ['git', 'apply', '--whitespace=nowarn', '-p1', '-'];
-    const { end, stderr } = await keeper.run({ execId: newExecId(), tool: 'ExecCode', argv, cwd: workspaceDir, stdin: patch });
+    const { end, stderr } = await ran(keeper, ['git', 'apply', '--whitespace=nowarn', '-p1', '-'], { stdin: patch });
     if (end.exitCode !== 0) throw new EvalError(`the patch of ${task.id} does not fit its workspace: ${stderr.slice(-300)}`);
   }
   return judgeHidden(task, keeper, signal);

@@ -11,8 +11,6 @@ import type { Variant } from '../run/index.ts';
 import { briefOf } from './attempt.ts';
 import { PartServers } from './servers.ts';
 
-/** Gate 1 for a task without a policy of its own. Nothing is ever run. */
-
 /** Policy of a task that sets none. */
 const policy: Policy = { profile: 'Default', roots: [workspaceDir, homeDir], network: 'None' };
 

@@ -1,7 +1,7 @@
 /** A chat model in a local pool: a gateway process of the checkout before an endpoint, or before recorded conversations. */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ChatModelsClient, type ChatModels } from '@agentfleet/agent/models';
+import { ChatModelsClient } from '@agentfleet/agent/models';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import { conversationOf, type RecordedExchange } from '@agentfleet/protocol/chat';
 import { gatewayModelsVariable, gatewayWord, type GatewayModel, type GatewayModels } from '@agentfleet/protocol/gateway';
@@ -16,7 +16,7 @@ import type { KeeperClient } from '@agentfleet/keeper/client';
 import type { AgentTask, Approval } from '@agentfleet/protocol/api';
 import { workspaceDir } from '@agentfleet/protocol/keeper';
 import type { PackTask } from '../format/index.ts';
-import { acting, commandsOf, type Observed, type Scenario } from '../scenarios/index.ts';
+import { acting, commandsOf, type Observed, type Scenario } from '../scenarios/scenario.ts';
 import { contextOf, judgeHidden, type TestEnvironment } from './attempt.ts';
 
 const name = 'model';
@@ -30,28 +30,21 @@ interface Parts {
 
 /** The chat model of a local pool, in place of the search for edits. */
 export class LocalModel implements AsyncDisposable {
-  readonly models: ChatModels;
+  readonly models: ChatModelsClient;
   readonly expert: ExpertEndpoint;
-  readonly #server: RunningServer;
-  readonly #client: ChatModelsClient;
-  readonly #recorded: string;
-  readonly #answers: AnswerServer | undefined;
+  readonly #parts: Parts;
 
-  private constructor({ server, recorded, answers }: Parts, options: ModelOptions) {
-    const { contextTokens, maxOutputTokens, toolCalls } = options;
-    this.#server = server;
-    this.#recorded = recorded;
-    this.#answers = answers;
-    this.#client = new ChatModelsClient({
+  private constructor(parts: Parts, { contextTokens, maxOutputTokens, toolCalls }: ModelOptions) {
+    this.#parts = parts;
+    this.models = new ChatModelsClient({
       tokens: { token: () => Promise.resolve('none'), forget: () => undefined },
       audience: 'gateway',
       clock: systemClock,
       random: Math.random,
       log: silentLog,
     });
-    this.models = this.#client;
     const chat = { contextTokens, maxOutputTokens, toolCalls };
-    this.expert = { name, role: 'Generalist', engine: 'OpenAI', chat, domains: ['*'], url: server.address };
+    this.expert = { name, role: 'Generalist', engine: 'OpenAI', chat, domains: ['*'], url: parts.server.address };
   }
 
   /** @param folder for settings and records of the gateway @throws EvalError where the key is missing or the gateway does not start */
@@ -74,10 +67,10 @@ export class LocalModel implements AsyncDisposable {
 
   /** Writes all conversations so far to a folder, one a file, in the form that `--recordings` plays. */
   async keep(folder: string): Promise<number> {
-    const files = await readdir(this.#recorded);
+    const files = await readdir(this.#parts.recorded);
     await mkdir(folder, { recursive: true });
     for (const file of files) {
-      const lines = (await readFile(join(this.#recorded, file), 'utf8')).trim().split('\n');
+      const lines = (await readFile(join(this.#parts.recorded, file), 'utf8')).trim().split('\n');
       const conversation = conversationOf(
         lines.map((line) => JSON.parse(line) as RecordedExchange),
         'fleet eval run',
@@ -88,9 +81,9 @@ export class LocalModel implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#client.close();
-    await this.#server[Symbol.asyncDispose]();
-    await this.#answers?.[Symbol.asyncDispose]();
+    await this.models.close();
+    await this.#parts.server[Symbol.asyncDispose]();
+    await this.#parts.answers?.[Symbol.asyncDispose]();
   }
 }
 
@@ -108,8 +101,6 @@ async function modelOf(folder: string, options: ModelOptions, endpoint: string |
   if (key !== undefined) await writeFile(credentialFile, key, { mode: 0o600 });
   return { ...common, engine: 'OpenAI', baseURLs: [endpoint], model, ...(key !== undefined && { credentialFile }) };
 }
-
-/** Plays a scenario: the engine of a worker in a sandbox of this machine, an expert with written proposals, people who answer. */
 
 type People = Pick<AttemptContext, 'approvals' | 'taskChanged'>;
 type Held = NonNullable<Report['pendingApproval']>;

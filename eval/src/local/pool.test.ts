@@ -8,7 +8,7 @@ import { createTwoFilesPatch } from 'diff';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { buildTasks, type PackTask, type TaskFile } from '../format/index.ts';
 import { variantsOf, type Variant } from '../run/index.ts';
-import { faultsOf, type Scenario } from '../scenarios/index.ts';
+import { faultsOf, type Scenario } from '../scenarios/scenario.ts';
 import { LocalPool } from './index.ts';
 import { buildPrograms, type Programs } from './programs.ts';
 import { ProcessSandbox } from './sandbox.ts';

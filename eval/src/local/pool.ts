@@ -26,7 +26,7 @@ import {
   type Variant,
 } from '../run/run.ts';
 import { notAttempted, type Attempted } from '../run/results.ts';
-import type { Observed, Scenario } from '../scenarios/index.ts';
+import type { Observed, Scenario } from '../scenarios/scenario.ts';
 import { attempt, judgeHidden, judgePatch, agentTaskOf, briefOf } from './attempt.ts';
 import { LocalModel, play } from './model.ts';
 import { buildPrograms, type Programs } from './programs.ts';
@@ -45,6 +45,7 @@ export interface LocalPoolOptions {
 }
 
 interface Parts {
+  readonly folder: string;
   readonly programs: Programs;
   readonly engine: AttemptEngine;
   /** Digest of the sources. */
@@ -56,25 +57,15 @@ interface Parts {
 /** A pool of processes of this machine: real engine, keeper, runner and servers, without a cluster. */
 export class LocalPool implements EvalPool {
   readonly name = 'local';
-  readonly #folder: string;
-  readonly #programs: Programs;
-  readonly #engine: AttemptEngine;
+  readonly #parts: Parts;
   readonly #servers: PartServers;
-  readonly #sources: string;
   readonly #budget: AttemptBudget;
-  readonly #model: LocalModel | undefined;
-  readonly #tracing: Tracing;
   readonly #options: LocalPoolOptions;
 
-  private constructor(folder: string, { programs, engine, sources, model, tracing }: Parts, options: LocalPoolOptions) {
+  private constructor(parts: Parts, options: LocalPoolOptions) {
+    this.#parts = parts;
     this.#options = options;
-    this.#model = model;
-    this.#tracing = tracing;
-    this.#folder = folder;
-    this.#programs = programs;
-    this.#engine = engine;
     this.#servers = new PartServers(options.checkout);
-    this.#sources = sources;
     this.#budget = options.budget ?? defaultBudget;
   }
 
@@ -88,7 +79,7 @@ export class LocalPool implements EvalPool {
       const engine = await engineIn(join(folder, 'scratch'), tracing);
       const sources = await digestOfFolders(options.checkout, poolSources);
       const model = options.model && (await LocalModel.open(options.checkout, folder, options.model, options.tracing));
-      return new LocalPool(folder, { programs, engine, sources, model, tracing }, options);
+      return new LocalPool({ folder, programs, engine, sources, model, tracing }, options);
     } catch (error) {
       await rm(folder, { recursive: true, force: true });
       throw error;
@@ -102,7 +93,7 @@ export class LocalPool implements EvalPool {
     const { model } = this.#options;
     return digestOf({
       pool: 'local',
-      sources: this.#sources,
+      sources: this.#parts.sources,
       compute,
       ablations,
       snapshots,
@@ -112,30 +103,32 @@ export class LocalPool implements EvalPool {
   }
 
   #brief(variant: Variant): Promise<PoolBrief> {
-    return briefOf(variant, this.#servers, this.#storage, this.#model?.expert);
+    return briefOf(variant, this.#servers, this.#storage, this.#parts.model?.expert);
   }
 
   /** Writes the conversations to a folder; returns their number. */
   async keepConversations(folder: string): Promise<number> {
-    return (await this.#model?.keep(folder)) ?? 0;
+    return (await this.#parts.model?.keep(folder)) ?? 0;
   }
 
   get #storage(): ArtifactPlace {
-    return { type: 'Volume', path: join(this.#folder, 'artifacts'), claim: 'artifacts' };
+    return { type: 'Volume', path: join(this.#parts.folder, 'artifacts'), claim: 'artifacts' };
+  }
+
+  #store(): ArtifactStore {
+    return createArtifactStore(this.#storage, { clock: systemClock, random: Math.random, spool: this.#parts.folder });
   }
 
   async attempt(task: PackTask, variant: Variant, { seed, signal }: AttemptOptions): Promise<Attempted> {
     const began = performance.now();
     const seconds = (): number => (performance.now() - began) / 1000;
     try {
-      const storage = this.#storage;
-      const store: ArtifactStore = createArtifactStore(storage, { clock: systemClock, random: Math.random, spool: this.#folder });
       const brief = await this.#brief(variant);
-      await using sandbox = await ProcessSandbox.open(this.#programs, signal);
+      await using sandbox = await ProcessSandbox.open(this.#parts.programs, signal);
       const { keeper } = sandbox;
-      const models = this.#model && { models: this.#model.models };
+      const models = this.#parts.model && { models: this.#parts.model.models };
       const loseWorkerAt = this.#options.model?.loseWorkerAt;
-      const environment = { engine: this.#engine, brief, store, keeper, seed, signal, ...models, loseWorkerAt };
+      const environment = { engine: this.#parts.engine, brief, store: this.#store(), keeper, seed, signal, ...models, loseWorkerAt };
       const done = await attempt(agentTaskOf(task, variant, this.#budget), environment);
       if (done.result !== 'Succeeded' && done.class !== 'Unproved') return { ...done, hidden: 'NotJudged', wallSeconds: seconds() };
       const passed = await judgeHidden(task, keeper, signal);
@@ -149,24 +142,23 @@ export class LocalPool implements EvalPool {
   /** Plays a scenario with a task, without learned parts, because their judgement is no part of the scenario. */
   async play(scenario: Scenario, task: PackTask, signal: AbortSignal): Promise<Observed> {
     const [, alone] = variantsOf(['Learned']) as [Variant, Variant];
-    const store: ArtifactStore = createArtifactStore(this.#storage, { clock: systemClock, random: Math.random, spool: this.#folder });
     const brief = await briefOf(alone, this.#servers, this.#storage);
-    await using sandbox = await ProcessSandbox.open(this.#programs, signal);
-    const environment = { engine: this.#engine, brief, store, keeper: sandbox.keeper, seed: task.seed, signal };
+    await using sandbox = await ProcessSandbox.open(this.#parts.programs, signal);
+    const environment = { engine: this.#parts.engine, brief, store: this.#store(), keeper: sandbox.keeper, seed: task.seed, signal };
     return await play(scenario, task, agentTaskOf(task, alone, this.#budget), environment);
   }
 
   /** Judges another pool's result for a task, in a sandbox of this machine. */
   async judgePatch(task: PackTask, patch: string, signal: AbortSignal): Promise<boolean> {
-    await using sandbox = await ProcessSandbox.open(this.#programs, signal);
+    await using sandbox = await ProcessSandbox.open(this.#parts.programs, signal);
     return await judgePatch(task, patch, sandbox.keeper, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#model?.[Symbol.asyncDispose]();
+    await this.#parts.model?.[Symbol.asyncDispose]();
     await this.#servers[Symbol.asyncDispose]();
-    await this.#tracing.close();
-    await rm(this.#folder, { recursive: true, force: true });
+    await this.#parts.tracing.close();
+    await rm(this.#parts.folder, { recursive: true, force: true });
   }
 }
 

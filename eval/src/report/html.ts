@@ -1,9 +1,9 @@
-import { type EvalRecord, solved } from '../run/results.ts';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type EvalRecord, type ResultsHead, solved } from '../run/results.ts';
 import { ece, reliability, type Interval, type Scored } from '../stats/index.ts';
-import { escaped, type EvalReport, comparisonCells, comparisonHead, flakeText, groupCells, groupHead } from './text.ts';
-import { type Comparison, firstRound, type Group, saidOf } from './summary.ts';
-
-/** Plots as SVG text, without a library and without anything from a network. */
+import { escaped, comparisonCells, comparisonHead, flakeText, groupCells, groupHead, inOrder, junitXml, reportOf } from './text.ts';
+import { type Comparison, type EvalReport, firstRound, type Group, saidOf } from './summary.ts';
 
 const width = 640;
 const left = 190;
@@ -20,7 +20,6 @@ const dot = (x: number, y: number): string => `<circle cx="${x.toFixed(1)}" cy="
 const words = (x: number, y: number, anchor: string, text: string): string =>
   `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}">${escaped(text)}</text>`;
 
-/** Rows of intervals on one axis. */
 function intervals(
   title: string,
   rows: readonly { readonly name: string; readonly of: Interval }[],
@@ -162,4 +161,14 @@ export function htmlReport(report: EvalReport, records: readonly EvalRecord[]): 
   ];
   const policy = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`;
   return `<!doctype html><html lang="en"><meta charset="utf-8">${policy}<title>fleet eval</title><style>${style}</style><body>${body.join('\n')}</body></html>\n`;
+}
+
+/** Writes `report.json`, `report.html` and `junit.xml` beside the results; the same records give the same bytes. */
+export async function writeReports(folder: string, head: ResultsHead, records: readonly EvalRecord[]): Promise<EvalReport> {
+  const sorted = inOrder(head, records);
+  const report = reportOf(head, sorted);
+  await writeFile(join(folder, 'report.json'), `${JSON.stringify(report, null, 2)}\n`);
+  await writeFile(join(folder, 'report.html'), htmlReport(report, sorted));
+  await writeFile(join(folder, 'junit.xml'), junitXml(sorted));
+  return report;
 }

@@ -1,36 +1,78 @@
 /** Results as numbers, for tables, plots and comparisons. */
-import { keyOf, solved, type EvalRecord } from '../run/results.ts';
-import {
-  bootstrap,
-  mcNemar,
-  mean,
-  pairedDifference,
-  quantile,
-  seeded,
-  wilson,
-  type Interval,
-  type McNemar,
-  type Scored,
-} from '../stats/index.ts';
+import { Type, type Static } from 'typebox';
+import type { Read } from '../format/index.ts';
+import { keyOf, solved, type EvalRecord, type ResultsHead } from '../run/results.ts';
+import { bootstrap, mcNemar, mean, pairedDifference, quantile, seeded, wilson, type Scored } from '../stats/index.ts';
+
+const exactly = { additionalProperties: false } as const;
+const text = Type.String();
+const count = Type.Integer({ minimum: 0 });
+/** NaN is written as JSON's null. */
+const known = Type.Unsafe<number>({ type: ['number', 'null'] });
+const bounds = { value: known, low: known, high: known };
+const interval = Type.Object(bounds, exactly);
 
 /** One pack under one variant. */
-export interface Group {
-  readonly pack: string;
-  readonly variant: string;
-  readonly attempts: number;
-  /** Attempts that pool or machine failed: they count as not solved and are reported. */
-  readonly errors: number;
-  readonly solved: Interval;
-  /** The visible check passed and the hidden one did not: an answer that only looks right. */
-  readonly overfit: number;
-  /** Candidates until the task was solved, of those that were. */
-  readonly tries: { readonly mean: Interval; readonly median: number; readonly p90: number };
-  readonly seconds: { readonly median: number; readonly p95: number };
-  readonly cpuSeconds: number;
-  readonly tokens: number;
-  readonly vetoes: number;
-  readonly backtracks: number;
-}
+const Group = Type.Object(
+  {
+    pack: text,
+    variant: text,
+    attempts: count,
+    /** Attempts that pool or machine failed: they count as not solved and are reported. */
+    errors: count,
+    solved: interval,
+    /** The visible check passed and the hidden one did not: an answer that only looks right. */
+    overfit: count,
+    /** Candidates until the task was solved, of those that were. */
+    tries: Type.Object({ mean: interval, median: known, p90: known }, exactly),
+    seconds: Type.Object({ median: known, p95: known }, exactly),
+    cpuSeconds: known,
+    tokens: count,
+    vetoes: count,
+    backtracks: count,
+  },
+  exactly,
+);
+export type Group = Read<Static<typeof Group>>;
+
+/** Two sets of attempts at the same tasks. */
+const Comparison = Type.Object(
+  {
+    first: text,
+    second: text,
+    pairs: count,
+    solved: Type.Object({ onlyFirst: count, onlySecond: count, p: Type.Number({ minimum: 0, maximum: 1 }) }, exactly),
+    /** Second less first, share of tasks. */
+    difference: interval,
+    /** For tasks that both solved: candidates of the second less those of the first. */
+    tries: Type.Object({ ...bounds, pairs: count, fewer: count, more: count }, exactly),
+  },
+  exactly,
+);
+export type Comparison = Read<Static<typeof Comparison>>;
+
+/** Attempts that were repeated with the same seed; `share` of the pairs differ in being solved. */
+const Flakes = Type.Object({ pairs: count, share: interval, tasks: Type.Array(text) }, exactly);
+export type Flakes = Read<Static<typeof Flakes>>;
+
+export const reportFormat = 'agentfleet.dev/eval-report/v1';
+const digests = Type.Unsafe<ResultsHead['packs']>({ type: 'object', additionalProperties: { type: 'string', pattern: '^sha256:' } });
+
+/** JSON Schema of the report as it is written: all numbers of a run; unknown ones are null. */
+export const reportSchema = Type.Object(
+  {
+    format: Type.Literal(reportFormat),
+    head: Type.Object(
+      { format: Type.Unsafe<ResultsHead['format']>(text), pool: text, seed: count, packs: digests, variants: digests },
+      exactly,
+    ),
+    groups: Type.Array(Group),
+    comparisons: Type.Array(Comparison),
+    flakes: Flakes,
+  },
+  exactly,
+);
+export type EvalReport = Read<Static<typeof reportSchema>>;
 
 /** Draws of intervals are the same for the same results. */
 const drawSeed = 1;
@@ -68,18 +110,6 @@ export function groupsOf(records: readonly EvalRecord[]): readonly Group[] {
   });
 }
 
-/** Two sets of attempts at the same tasks. */
-export interface Comparison {
-  readonly first: string;
-  readonly second: string;
-  readonly pairs: number;
-  readonly solved: McNemar;
-  /** Second less first, share of tasks. */
-  readonly difference: Interval;
-  /** For tasks that both solved: candidates of the second less those of the first. */
-  readonly tries: Interval & { readonly pairs: number; readonly fewer: number; readonly more: number };
-}
-
 /** Pairs attempts of the first round by task and seed. Attempts missing in one, or failed by pool or machine, are left out of both. */
 export function compareRecords(first: readonly EvalRecord[], second: readonly EvalRecord[], names: readonly [string, string]): Comparison {
   const other = new Map(second.map((record) => [keyOf({ ...record, variant: '' }), record]));
@@ -114,14 +144,6 @@ export function comparisonsOf(records: readonly EvalRecord[]): readonly Comparis
   const variants = [...Map.groupBy(records, ({ variant }) => variant)];
   const [base, ...rest] = variants;
   return base === undefined ? [] : rest.map(([name, some]) => compareRecords(base[1], some, [base[0], name]));
-}
-
-/** Attempts that were repeated with the same seed. */
-export interface Flakes {
-  readonly pairs: number;
-  /** Share of pairs that differ in being solved. */
-  readonly share: Interval;
-  readonly tasks: readonly string[];
 }
 
 /** The share of flaking attempts that is put up with. */

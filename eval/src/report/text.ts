@@ -1,4 +1,14 @@
-import { type Comparison, type Flakes, type Group, flakeBudget, comparisonsOf, flakesOf, groupsOf } from './summary.ts';
+import {
+  type Comparison,
+  type EvalReport,
+  type Flakes,
+  type Group,
+  comparisonsOf,
+  flakeBudget,
+  flakesOf,
+  groupsOf,
+  reportFormat,
+} from './summary.ts';
 import { cleanTrials, detectable, type Interval } from '../stats/index.ts';
 import { type ResultsHead, type EvalRecord, solved } from '../run/results.ts';
 
@@ -107,17 +117,6 @@ export function terminalReport(groups: readonly Group[], comparisons: readonly C
   return [...parts, flakeText(flakes)].join('\n\n');
 }
 
-export const reportFormat = 'agentfleet.dev/eval-report/v1';
-
-/** All numbers of a run; unknown ones are null. */
-export interface EvalReport {
-  readonly format: typeof reportFormat;
-  readonly head: ResultsHead;
-  readonly groups: readonly Group[];
-  readonly comparisons: readonly Comparison[];
-  readonly flakes: Flakes;
-}
-
 /**
  * Sorts by pack, then by variant in the head's order (the first is the reference of comparisons), then by task;
  * independent of the order of ending.
@@ -134,54 +133,6 @@ export function reportOf(head: ResultsHead, unordered: readonly EvalRecord[]): E
   const records = inOrder(head, unordered);
   return { format: reportFormat, head, groups: groupsOf(records), comparisons: comparisonsOf(records), flakes: flakesOf(records) };
 }
-
-const count = { type: 'integer', minimum: 0 };
-const known = { type: ['number', 'null'] };
-const text = { type: 'string' };
-const struct = (properties: Readonly<Record<string, object>>): object => ({
-  type: 'object',
-  additionalProperties: false,
-  required: Object.keys(properties),
-  properties,
-});
-const bounds = { value: known, low: known, high: known };
-const interval = struct(bounds);
-const digests = { type: 'object', additionalProperties: { type: 'string', pattern: '^sha256:' } };
-
-/** JSON Schema of the report as it is written. */
-export const reportSchema = struct({
-  format: { const: reportFormat },
-  head: struct({ format: text, pool: text, seed: count, packs: digests, variants: digests }),
-  groups: {
-    type: 'array',
-    items: struct({
-      pack: text,
-      variant: text,
-      attempts: count,
-      errors: count,
-      solved: interval,
-      overfit: count,
-      tries: struct({ mean: interval, median: known, p90: known }),
-      seconds: struct({ median: known, p95: known }),
-      cpuSeconds: known,
-      tokens: count,
-      vetoes: count,
-      backtracks: count,
-    }),
-  },
-  comparisons: {
-    type: 'array',
-    items: struct({
-      first: text,
-      second: text,
-      pairs: count,
-      solved: struct({ onlyFirst: count, onlySecond: count, p: { type: 'number', minimum: 0, maximum: 1 } }),
-      difference: interval,
-      tries: struct({ ...bounds, pairs: count, fewer: count, more: count }),
-    }),
-  },
-  flakes: struct({ pairs: count, share: interval, tasks: { type: 'array', items: text } }),
-});
 
 const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' };
 

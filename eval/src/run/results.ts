@@ -2,85 +2,91 @@
  * `results.jsonl`: a first line that describes the run, then a line for each attempt. Only ever appended to, so that a
  * run can be cut off at any moment.
  */
-import type { Half, Kind, Language } from '../format/index.ts';
+import { halves, type Kind, type Language, type Read } from '../format/index.ts';
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Ajv, type ValidateFunction } from 'ajv';
+import { Ajv } from 'ajv';
+import { Type, type Static } from 'typebox';
 import { EvalError } from './failure.ts';
 
 /** The record of one task under one variant: a line of `results.jsonl`. */
-
 export const recordFormat = 'agentfleet.dev/eval-record/v1';
 
-/** A tried candidate, and its prediction. */
-export interface TriedCandidate {
-  readonly result: string;
-  readonly operator: string;
-  readonly energy: number | null;
-  readonly pSuccess: number | null;
-  readonly k: number;
-}
+const exactly = { additionalProperties: false } as const;
+const text = Type.String();
+const count = Type.Integer({ minimum: 0 });
+const known = Type.Unsafe<number | null>({ type: ['number', 'null'] });
 
-/** A pool's report of an attempt at a task. */
-export interface Attempted {
-  /** As in `status.run.outcome`; `Error`: there was no attempt to judge, because of a fault of pool or machine. */
-  readonly result: 'Succeeded' | 'Failed' | 'Stopped' | 'Error';
-  readonly reason: string;
-  /** Class of the failure, if any. */
-  readonly class?: string;
-  readonly message: string;
-  /** Result of the hidden check, at the end. `NotJudged`: the attempt gave nothing to judge, which counts as not correct. */
-  readonly hidden: 'Passed' | 'Failed' | 'NotJudged';
-  readonly tried: readonly TriedCandidate[];
-  readonly usage: {
-    readonly tokensIn: number;
-    readonly tokensOut: number;
-    readonly toolCalls: number;
-    readonly cpuMillis: number;
-    readonly candidates: number;
-    readonly vetoes: number;
-    readonly backtracks: number;
-  };
-  /** For a chat model; absent where the search for edits worked. */
-  readonly conversation?: ConversationCounts;
-  /** From the start of a sandbox to the verdict. */
-  readonly wallSeconds: number;
-  readonly degraded: readonly string[];
-}
+/** A tried candidate, and its prediction. */
+const Tried = Type.Object({ result: text, operator: text, energy: known, pSuccess: known, k: count }, exactly);
+export type TriedCandidate = Read<Static<typeof Tried>>;
 
 /** Counts of a conversation with a chat model. */
-export interface ConversationCounts {
-  /** Replies of the model. */
-  readonly steps: number;
-  /** Calls that were answered, the refused ones too. */
-  readonly calls: number;
-  /** Calls that a gate refused. */
-  readonly refusals: number;
-  /** Times that the tree was put back to an earlier one. */
-  readonly undone: number;
-  readonly compactions: number;
-}
+const Conversation = Type.Object(
+  {
+    /** Replies of the model. */
+    steps: count,
+    /** Calls that were answered, the refused ones too. */
+    calls: count,
+    /** Calls that a gate refused. */
+    refusals: count,
+    /** Times that the tree was put back to an earlier one. */
+    undone: count,
+    compactions: count,
+  },
+  exactly,
+);
+export type ConversationCounts = Read<Static<typeof Conversation>>;
+
+const Usage = Type.Object(
+  { tokensIn: count, tokensOut: count, toolCalls: count, cpuMillis: count, candidates: count, vetoes: count, backtracks: count },
+  exactly,
+);
+
+const EvalRecord = Type.Object(
+  {
+    format: Type.Literal(recordFormat),
+    task: text,
+    variant: text,
+    seed: count,
+    /** From 1; more than one round of the same seed shows flakes. */
+    round: Type.Integer({ minimum: 1 }),
+    pack: text,
+    packDigest: text,
+    variantDigest: text,
+    half: Type.Enum([...halves]),
+    kind: Type.Unsafe<Kind>(text),
+    languages: Type.Array(Type.Unsafe<Language>(text)),
+    tags: Type.Array(text),
+    /** As in `status.run.outcome`; `Error`: there was no attempt to judge, because of a fault of pool or machine. */
+    result: Type.Enum(['Succeeded', 'Failed', 'Stopped', 'Error']),
+    reason: text,
+    /** Class of the failure, if any. */
+    class: Type.Optional(text),
+    message: text,
+    /** Result of the hidden check, at the end. `NotJudged`: the attempt gave nothing to judge, which counts as not correct. */
+    hidden: Type.Enum(['Passed', 'Failed', 'NotJudged']),
+    tried: Type.Array(Tried),
+    usage: Usage,
+    /** For a chat model; absent where the search for edits worked. */
+    conversation: Type.Optional(Conversation),
+    /** From the start of a sandbox to the verdict. */
+    wallSeconds: Type.Number(),
+    degraded: Type.Array(text),
+  },
+  exactly,
+);
+export type EvalRecord = Read<Static<typeof EvalRecord>>;
 
 /** Identity of an attempt: the same task, variant, seed and round is done once. */
-export interface AttemptKey {
-  readonly task: string;
-  readonly variant: string;
-  readonly seed: number;
-  /** From 1; more than one round of the same seed shows flakes. */
-  readonly round: number;
-}
+export type AttemptKey = Pick<EvalRecord, 'task' | 'variant' | 'seed' | 'round'>;
 
-export interface EvalRecord extends AttemptKey, Attempted {
-  readonly format: typeof recordFormat;
-  readonly pack: string;
-  readonly packDigest: string;
-  readonly variantDigest: string;
-  readonly half: Half;
-  readonly kind: Kind;
-  readonly languages: readonly Language[];
-  readonly tags: readonly string[];
-}
+/** A pool's report of an attempt at a task. */
+export type Attempted = Pick<
+  EvalRecord,
+  'result' | 'reason' | 'class' | 'message' | 'hidden' | 'tried' | 'usage' | 'conversation' | 'wallSeconds' | 'degraded'
+>;
 
 export const keyOf = ({ task, variant, seed, round }: AttemptKey): string => JSON.stringify([task, variant, seed, round]);
 
@@ -92,61 +98,17 @@ export function resultOf(outcome: { readonly result: 'Succeeded' | 'Failed' | 'S
   return outcome.result === 'Failed' && outcome.class === 'Infrastructure' ? 'Error' : outcome.result;
 }
 
+/** The counts of an attempt; 0 for those that nothing is known of. */
+export function usageOf(used: Partial<Attempted['usage']> = {}): Attempted['usage'] {
+  const names = Object.keys(Usage.properties) as (keyof Attempted['usage'])[];
+  return Object.fromEntries(names.map((name) => [name, used[name] ?? 0])) as Attempted['usage'];
+}
+
 /** Returns a fault of pool or machine as a result: it proves nothing about the agent. */
 export function notAttempted(error: unknown, wallSeconds: number): Attempted {
   const message = error instanceof Error ? error.message : String(error);
-  const usage = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, candidates: 0, vetoes: 0, backtracks: 0 };
-  return { result: 'Error', reason: 'NotAttempted', message, hidden: 'NotJudged', tried: [], usage, wallSeconds, degraded: [] };
+  return { result: 'Error', reason: 'NotAttempted', message, hidden: 'NotJudged', tried: [], usage: usageOf(), wallSeconds, degraded: [] };
 }
-
-const text = { type: 'string' };
-const count = { type: 'integer', minimum: 0 };
-const number = { type: 'number' };
-const texts = { type: 'array', items: text };
-const struct = (properties: Readonly<Record<string, object>>, optional: readonly string[] = []): object => ({
-  type: 'object',
-  additionalProperties: false,
-  required: Object.keys(properties).filter((name) => !optional.includes(name)),
-  properties,
-});
-const orNull = { type: ['number', 'null'] };
-
-/** JSON Schema of a record. */
-export const recordSchema = struct(
-  {
-    format: { const: recordFormat },
-    task: text,
-    variant: text,
-    seed: count,
-    round: { type: 'integer', minimum: 1 },
-    pack: text,
-    packDigest: text,
-    variantDigest: text,
-    half: { enum: ['dev', 'held-out'] },
-    kind: text,
-    languages: texts,
-    tags: texts,
-    result: { enum: ['Succeeded', 'Failed', 'Stopped', 'Error'] },
-    reason: text,
-    class: text,
-    message: text,
-    hidden: { enum: ['Passed', 'Failed', 'NotJudged'] },
-    tried: { type: 'array', items: struct({ result: text, operator: text, energy: orNull, pSuccess: orNull, k: count }) },
-    usage: struct({
-      tokensIn: count,
-      tokensOut: count,
-      toolCalls: count,
-      cpuMillis: count,
-      candidates: count,
-      vetoes: count,
-      backtracks: count,
-    }),
-    conversation: struct({ steps: count, calls: count, refusals: count, undone: count, compactions: count }),
-    wallSeconds: number,
-    degraded: texts,
-  },
-  ['class', 'conversation'],
-);
 
 export const headFormat = 'agentfleet.dev/eval-results/v1';
 
@@ -193,7 +155,7 @@ export async function readResults(folder: string): Promise<Results> {
     .split('\n');
   const { run, ...head } = parsed(file, first ?? '', 0) as Omit<ResultsHead, 'format'> & { readonly format: string; readonly run?: string };
   if (head.format !== headFormat) throw new EvalError(`${file} has format ${head.format}, not ${headFormat}; start a new run`);
-  const validate: ValidateFunction<EvalRecord> = new Ajv({ allErrors: true, allowUnionTypes: true }).compile<EvalRecord>(recordSchema);
+  const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile<EvalRecord>(EvalRecord);
   const records = lines
     .filter((line) => line !== '')
     .map((line, at) => {

@@ -1,59 +1,81 @@
 import { readFile } from 'node:fs/promises';
 import { Ajv } from 'ajv';
 import { load } from 'js-yaml';
+import { Type, type Static } from 'typebox';
 import { EvalError } from '../run/failure.ts';
-import { createHash } from 'node:crypto';
+import { digestOf } from '../run/run.ts';
 import type { AttemptContext, Experts } from '@agentfleet/agent/attempt';
 import type { Candidate, GenerateResponse, ShellAct } from '@agentfleet/protocol/inference';
-import type { Change, PackTask } from '../format/index.ts';
+import { quoted, type Change, type PackTask, type Read } from '../format/index.ts';
 
-/** Scenarios: proposals for a task, answers of people, and the expected event log. */
+const exactly = { additionalProperties: false } as const;
+const text = Type.String({ minLength: 1 });
+const decision = Type.Enum(['Approved', 'Rejected']);
 
 /** A proposal of an expert; each becomes one candidate that acts. */
-interface ProposalFile {
-  /** Command lines, one after the other. */
-  readonly commands?: readonly string[];
-  /** The pack's solution. */
-  readonly solution?: true;
-  /** Number of a wrong solution of the pack, from 0. */
-  readonly decoy?: number;
-}
+const Proposal = Type.Object(
+  {
+    /** Command lines, one after the other. */
+    commands: Type.Optional(Type.Array(text, { minItems: 1 })),
+    /** The pack's solution. */
+    solution: Type.Optional(Type.Literal(true)),
+    /** Number of a wrong solution of the pack, from 0. */
+    decoy: Type.Optional(Type.Integer({ minimum: 0 })),
+  },
+  { ...exactly, minProperties: 1 },
+);
+type ProposalFile = Read<Static<typeof Proposal>>;
 
-interface ExpectedTrial {
-  /** As in the note of the candidate; Worse includes Equal. */
-  readonly result: 'Reached' | 'Better' | 'Worse' | 'Denied';
-  /** A regular expression about why. */
-  readonly why?: string;
-}
+const Trial = Type.Object(
+  {
+    /** As in the note of the candidate; Worse includes Equal. */
+    result: Type.Enum(['Reached', 'Better', 'Worse', 'Denied']),
+    /** A regular expression about why. */
+    why: Type.Optional(text),
+  },
+  exactly,
+);
 
-export interface Expected {
-  /** One for each tried candidate, in this order. */
-  readonly tried: readonly ExpectedTrial[];
-  /** Reason of the outcome. */
-  readonly outcome: string;
-  /** The hidden verdict; NotJudged where the attempt gave nothing to judge. */
-  readonly hidden: 'Passed' | 'Failed' | 'NotJudged';
-  /** Decisions of people, in this order. */
-  readonly decided?: readonly ('Approved' | 'Rejected')[];
-  /** The tree is that of snapshot 0 again, by hash and by comparison. */
-  readonly rolledBack?: true;
-  /** Content by path when the attempt has ended; null: it is not there. */
-  readonly left?: Readonly<Record<string, string | null>>;
-}
+const Expected = Type.Object(
+  {
+    /** One for each tried candidate, in this order. */
+    tried: Type.Array(Trial),
+    /** Reason of the outcome. */
+    outcome: text,
+    /** The hidden verdict; NotJudged where the attempt gave nothing to judge. */
+    hidden: Type.Enum(['Passed', 'Failed', 'NotJudged']),
+    /** Decisions of people, in this order. */
+    decided: Type.Optional(Type.Array(decision)),
+    /** The tree is that of snapshot 0 again, by hash and by comparison. */
+    rolledBack: Type.Optional(Type.Literal(true)),
+    /** Content by path when the attempt has ended; null: it is not there. */
+    left: Type.Optional(
+      Type.Unsafe<Readonly<Record<string, string | null>>>({ type: 'object', additionalProperties: { type: ['string', 'null'] } }),
+    ),
+  },
+  exactly,
+);
+export type Expected = Read<Static<typeof Expected>>;
 
-export interface Scenario {
-  readonly name: string;
-  /** The sentence that asks for it. */
-  readonly says: string;
-  /** `<family>/<task>` of the pack. */
-  readonly task: string;
-  readonly proposals: readonly ProposalFile[];
-  /** Acts that need approval, and the person's decision. */
-  readonly approvals?: { readonly require: readonly ('Destructive' | 'External')[]; readonly says: 'Approved' | 'Rejected' };
-  /** Ordered when the attempt has ended. */
-  readonly rollback?: 'Initial';
-  readonly expect: Expected;
-}
+const Scenario = Type.Object(
+  {
+    name: text,
+    /** The sentence that asks for it. */
+    says: text,
+    /** `<family>/<task>` of the pack. */
+    task: text,
+    proposals: Type.Array(Proposal),
+    /** Acts that need approval, and the person's decision. */
+    approvals: Type.Optional(
+      Type.Object({ require: Type.Array(Type.Enum(['Destructive', 'External']), { minItems: 1 }), says: decision }, exactly),
+    ),
+    /** Ordered when the attempt has ended. */
+    rollback: Type.Optional(Type.Literal('Initial')),
+    expect: Expected,
+  },
+  exactly,
+);
+export type Scenario = Read<Static<typeof Scenario>>;
 
 /** Observations from the event log and the tree. */
 export interface Observed {
@@ -71,43 +93,7 @@ export interface Observed {
   readonly chain: boolean;
 }
 
-const text = { type: 'string', minLength: 1 };
-const struct = (required: readonly string[], properties: object): object => ({
-  type: 'object',
-  additionalProperties: false,
-  required,
-  properties,
-});
-const proposal = {
-  ...struct([], {
-    commands: { type: 'array', items: text, minItems: 1 },
-    solution: { const: true },
-    decoy: { type: 'integer', minimum: 0 },
-  }),
-  minProperties: 1,
-};
-const decisions = { enum: ['Approved', 'Rejected'] };
-const expected = struct(['tried', 'outcome', 'hidden'], {
-  tried: { type: 'array', items: struct(['result'], { result: { enum: ['Reached', 'Better', 'Worse', 'Denied'] }, why: text }) },
-  outcome: text,
-  hidden: { enum: ['Passed', 'Failed', 'NotJudged'] },
-  decided: { type: 'array', items: decisions },
-  rolledBack: { const: true },
-  left: { type: 'object', additionalProperties: { type: ['string', 'null'] } },
-});
-const scenario = struct(['name', 'says', 'task', 'proposals', 'expect'], {
-  name: text,
-  says: text,
-  task: text,
-  proposals: { type: 'array', items: proposal },
-  approvals: struct(['require', 'says'], {
-    require: { type: 'array', items: { enum: ['Destructive', 'External'] }, minItems: 1 },
-    says: decisions,
-  }),
-  rollback: { const: 'Initial' },
-  expect: expected,
-});
-const validate = new Ajv({ allowUnionTypes: true }).compile<readonly Scenario[]>({ type: 'array', items: scenario, minItems: 1 });
+const validate = new Ajv({ allowUnionTypes: true }).compile<readonly Scenario[]>(Type.Array(Scenario, { minItems: 1 }));
 
 /** Loads the scenarios of a file. @throws EvalError that names the fault */
 export async function loadScenarios(file: string): Promise<readonly Scenario[]> {
@@ -167,7 +153,6 @@ function rollback({ rolledBack }: Expected, { rolledBack: found }: Observed): st
 /** Length of one command line, less than the wire allows. */
 const chunk = 3000;
 const mark = 'END_OF_FILE';
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /**
  * Returns command lines that write a file, in pieces that a command line can hold. @throws EvalError for content that
@@ -201,11 +186,9 @@ export function commandsOf(
   return [...commands, ...(change === null ? [] : changing(change))];
 }
 
-const digest = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;
-
 /** An expert that proposes lists of command lines, one after the other, whatever it is asked. */
 export function acting(lists: readonly (readonly string[])[], expert: ReturnType<Experts['choose']>): AttemptContext['experts'] {
-  const all = lists.map((commands, at) => ({ id: digest(JSON.stringify([at, commands])), commands }));
+  const all = lists.map((commands, at) => ({ id: digestOf([at, commands]), commands }));
   return {
     choose: () => expert,
     generate: (_, { requestId, exclude }) => {
@@ -213,7 +196,7 @@ export function acting(lists: readonly (readonly string[])[], expert: ReturnType
       const candidates = next === undefined ? [] : [candidate(next)];
       const rest = { returnedMass: 1, exhausted: more.length === 0, truncated: false, entropyNats: 0, margin: null };
       const stats = { parsed: 0, considered: all.length, millis: 0 };
-      const answer: GenerateResponse = { requestId, engine: 'Replay', modelDigest: digest('scenario'), candidates, ...rest, stats };
+      const answer: GenerateResponse = { requestId, engine: 'Replay', modelDigest: digestOf('scenario'), candidates, ...rest, stats };
       return Promise.resolve(answer);
     },
   };

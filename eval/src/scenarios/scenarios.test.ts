@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { commandsOf, faultsOf, loadScenarios, type Expected, type Observed } from './index.ts';
+import { commandsOf, faultsOf, loadScenarios, type Expected, type Observed } from './scenario.ts';
 
 const expected: Expected = {
   tried: [{ result: 'Denied', why: 'privilege' }, { result: 'Worse' }, { result: 'Reached' }],

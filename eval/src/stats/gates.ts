@@ -43,11 +43,11 @@ export function assertNoLeak(train: readonly Example[], test: readonly Example[]
   );
 }
 
+/** Fewer items prove nothing. */
+const minItems = 100;
+
 interface CalibrationRules {
   readonly maxEce: number;
-  /** Fewer items prove nothing. Default: 100. */
-  readonly minItems?: number;
-  readonly bins?: number;
   readonly random: Random;
 }
 
@@ -64,15 +64,10 @@ interface CalibrationReport {
  * Checks whether probabilities are accurate enough to act upon: enough items of both classes, and a calibration error
  * not above the bound. An energy that does not pass this gate does not veto.
  */
-export function calibrationGate(
-  items: readonly Scored[],
-  { maxEce, minItems = 100, bins = 10, random }: CalibrationRules,
-): CalibrationReport {
+export function calibrationGate(items: readonly Scored[], { maxEce, random }: CalibrationRules): CalibrationReport {
   const right = items.filter((item) => item.right).length;
   const found =
-    items.length === 0
-      ? { value: Number.NaN, low: Number.NaN, high: Number.NaN }
-      : scoredInterval(items, (some) => ece(some, bins), { random, resamples: 500 });
+    items.length === 0 ? { value: Number.NaN, low: Number.NaN, high: Number.NaN } : scoredInterval(items, ece, { random, resamples: 500 });
   const why =
     items.length < minItems
       ? `${items.length} items are too few, ${minItems} are needed; collect more`

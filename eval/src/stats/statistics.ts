@@ -19,8 +19,6 @@ export function resample<T>(items: readonly T[], random: Random): T[] {
   return items.map(() => items[Math.floor(random() * items.length)] as T);
 }
 
-/** Two variants on the same tasks. */
-
 export interface McNemar {
   /** Pairs in which only the first one succeeded, and only the second one. */
   readonly onlyFirst: number;
@@ -54,17 +52,15 @@ interface BootstrapOptions {
   readonly random: Random;
   /** Default: 2000. */
   readonly resamples?: number;
-  /** Default: 0.95. */
-  readonly confidence?: number;
 }
 
 /** Percentile bootstrap (Efron 1979) of any statistic of items that are drawn as a whole. NaN draws are left out. */
 export function bootstrap<T>(items: readonly T[], statistic: (some: readonly T[]) => number, options: BootstrapOptions): Interval {
-  const { random, resamples = 2000, confidence = 0.95 } = options;
+  const { random, resamples = 2000 } = options;
   const value = statistic(items);
   const draws = Array.from({ length: resamples }, () => statistic(resample(items, random))).filter((draw) => !Number.isNaN(draw));
   if (draws.length === 0) return { value, low: Number.NaN, high: Number.NaN };
-  const tail = (1 - confidence) / 2;
+  const tail = (1 - 0.95) / 2;
   return { value, low: quantile(draws, tail), high: quantile(draws, 1 - tail) };
 }
 
@@ -83,8 +79,6 @@ export function scoredInterval(
   const problems = [...Map.groupBy(items, (item) => item.problem ?? item).values()];
   return bootstrap(problems, (some) => measure(some.flat()), options);
 }
-
-/** Power of a comparison of so many pairs, so that "no difference" is not concluded where none could be detected. */
 
 /** P(X = k) for k = 0…n of X ~ Bin(n, p); by logarithms, so that many trials do not overflow. */
 function binomial(trials: number, p: number): readonly number[] {

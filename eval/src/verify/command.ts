@@ -5,12 +5,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { dirname, delimiter, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { PackTask } from '../format/index.ts';
 
 /** The processes of one run, found by a mark in their environment: it stays with those that leave their group or lose their parent. */
-
 const markVariable = 'AGENTFLEET_PACK_RUN';
-
 const pageKiB = 4;
 
 async function carries(pid: string, mark: string): Promise<boolean> {
@@ -18,7 +17,6 @@ async function carries(pid: string, mark: string): Promise<boolean> {
   return environment.split('\0').includes(`${markVariable}=${mark}`);
 }
 
-/** Pids of all processes but this one. */
 async function others(): Promise<readonly string[]> {
   return (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== ownPid);
 }
@@ -35,7 +33,6 @@ async function residentKiB(pid: number): Promise<number> {
   return Number(statm.split(' ')[1] ?? 0) * pageKiB;
 }
 
-/** Memory of these processes together, in KiB. */
 async function memoryKiB(pids: readonly number[]): Promise<number> {
   return (await Promise.all(pids.map(residentKiB))).reduce((sum, size) => sum + size, 0);
 }
@@ -100,16 +97,9 @@ async function watch(
   while (!over.aborted) {
     if (performance.now() > deadline) return 'Timeout';
     if ((await memoryKiB(await marked(mark, before))) > memoryMiB * 1024) return 'Memory';
-    await pause(lookMilliseconds, over);
+    await delay(lookMilliseconds, undefined, { signal: over }).catch(() => undefined);
   }
   return 'Exit';
-}
-
-async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
-  });
 }
 
 function collect(child: ChildProcess): () => string {

@@ -124,8 +124,6 @@ export async function judge(task: Judged, change: Change, options: JudgeOptions)
   }
 }
 
-/** Reasons for refusing a task, from the observations. */
-
 const shownLines = 12;
 
 function reported(verdict: Omit<CheckVerdict, 'counts'>): string {

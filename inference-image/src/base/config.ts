@@ -13,8 +13,6 @@ import { ConfigError, oneOf, parseListen, parsePath, reader, type Env, type List
 import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
 
-// Configuration of the server, from its environment.
-
 /** @throws Error for numbers outside 1 to 999999 */
 export function parseCount(value: string): number {
   const count = Number(value);

@@ -3,13 +3,12 @@ import { routes, type Capability, type InferenceInfo } from '@agentfleet/protoco
 import type { Ability, Exchanges, ServedEngine } from '../base/served.ts';
 import { InferenceError } from '../base/failure.ts';
 import type { InferenceMetrics } from '../base/metrics.ts';
-import { BatchQueue } from '../queue/index.ts';
+import { BatchQueue } from '../queue/batchQueue.ts';
 import { compileAnswer, compileRequest } from './schema.ts';
 
 type Request<C extends Capability> = Exchanges[C]['request'];
 type Result<C extends Capability> = Exchanges[C]['result'];
 
-/** Definition of a capability. */
 interface CapabilitySpec<C extends Capability> {
   readonly name: C;
   readonly request: TSchema;
@@ -33,7 +32,6 @@ interface CapabilitySpec<C extends Capability> {
   readonly plausible?: (result: Result<C>) => string | null;
 }
 
-/** Context of a served capability. */
 interface CapabilityContext {
   readonly info: InferenceInfo;
   readonly queueLimit: number;

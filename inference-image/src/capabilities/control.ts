@@ -24,7 +24,7 @@ export const control = capability({
   request: ControlRequest,
   result: Controlled,
   checkRequest: ({ experts, steps }) => {
-    refuseTwice('experts', '', experts);
+    refuseTwice('experts', experts);
     const at = steps.findIndex(({ expert }) => expert >= experts.length);
     const field = `steps.${at}.expert`;
     if (at !== -1) throw invalid(field, `${field}: there are ${experts.length} experts, counted from 0`);

@@ -44,11 +44,7 @@ export const generate = capability({
   result: Generated,
   checkRequest: (request, info) => {
     checkRole(request, info);
-    refuseTwice(
-      'files',
-      'path',
-      request.files.map(({ path }) => path),
-    );
+    refuseTwice('files', request.files, 'path');
     checkSpectrum(request);
   },
   checkResult: ({ k, grammar }, { candidates }) => {

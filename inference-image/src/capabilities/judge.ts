@@ -27,11 +27,7 @@ export const judge = capability({
   request: JudgeRequest,
   result: Judged,
   checkRequest: ({ acts }) => {
-    refuseTwice(
-      'acts',
-      'id',
-      acts.map(({ id }) => id),
-    );
+    refuseTwice('acts', acts, 'id');
   },
   checkResult: ({ acts }, { verdicts }) => sameOrder(acts, verdicts),
   lingerMs: 2,

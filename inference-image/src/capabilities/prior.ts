@@ -25,16 +25,8 @@ export const prior = capability({
   request: PriorRequest,
   result: Prior,
   checkRequest: ({ files, candidates }) => {
-    refuseTwice(
-      'files',
-      'path',
-      files.map(({ path }) => path),
-    );
-    refuseTwice(
-      'candidates',
-      'id',
-      candidates.map(({ id }) => id),
-    );
+    refuseTwice('files', files, 'path');
+    refuseTwice('candidates', candidates, 'id');
   },
   checkResult: ({ candidates }, { scores }) => sameOrder(candidates, scores),
   items: ({ candidates }) => candidates.length,

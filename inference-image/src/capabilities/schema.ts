@@ -26,11 +26,16 @@ export function invalid(field: string, message: string): InferenceError {
   return new InferenceError('AF_INVALID', message, { field: field === '' ? null : field });
 }
 
-/** @throws InferenceError when two members have the same value */
-export function refuseTwice(list: string, member: string, values: readonly string[]): void {
+/** @throws InferenceError when two items are the same, or have the same member */
+export function refuseTwice<Member extends string>(
+  list: string,
+  items: readonly (string | Readonly<Record<Member, string>>)[],
+  member?: Member,
+): void {
   const seen = new Set<string>();
-  for (const [at, value] of values.entries()) {
-    const field = [list, at, ...(member === '' ? [] : [member])].join('.');
+  for (const [at, item] of items.entries()) {
+    const value = typeof item === 'string' ? item : item[member as Member];
+    const field = [list, at, ...(member === undefined ? [] : [member])].join('.');
     if (seen.has(value)) throw invalid(field, `${field}: ${value} is named twice`);
     seen.add(value);
   }

@@ -31,12 +31,7 @@ export const score = capability({
   name: 'Score',
   request: ScoreRequest,
   result: Scored,
-  checkRequest: ({ items }) =>
-    refuseTwice(
-      'items',
-      'id',
-      items.map(({ id }) => id),
-    ),
+  checkRequest: ({ items }) => refuseTwice('items', items, 'id'),
   checkResult: ({ items }, { scores }) => sameOrder(items, scores),
   lingerMs: 2,
   items: ({ items }) => items.length,

@@ -7,14 +7,13 @@ import type { Config, LlamaConfig, VllmConfig } from '../base/config.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { createBuiltin, weightsFolder } from './builtin/index.ts';
 import { codeDigest, alone, generating, type ServedEngine } from '../base/served.ts';
-import { createLlamaEngine, llamaWeights } from './llama/index.ts';
-import { readRecords, ReplayEngine } from './replay/index.ts';
-import { createVllmEngine } from './vllm/index.ts';
+import { createLlamaEngine, llamaWeights } from './llama/engine.ts';
+import { readRecords, ReplayEngine } from './replay/replay.ts';
+import { createVllmEngine } from './vllm/engine.ts';
 import { bundledGrammars, Grammars, installedGrammars, SynthEngine } from './synth/index.ts';
 
 type EngineOptions = Pick<Config, 'engine' | 'grammars'>;
 
-/** Receives errors of an engine's background work. */
 type OnEngineError = (error: unknown) => void;
 
 /** The engine that the configuration names, loaded. @throws Error when its files are absent or wrong */

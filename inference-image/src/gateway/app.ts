@@ -146,7 +146,6 @@ async function sendStream(
   return reply.header('cache-control', 'no-cache').type('text/event-stream').send(body);
 }
 
-/** Result of a request whose caller went away. */
 const gone = 'CallerGone';
 
 function resultOf({ raw }: FastifyReply, error: unknown): string {

@@ -98,7 +98,6 @@ function askSpan({ model, url, body }: Ask, { conversation }: Caller): { readonl
   return { name: ask.name(asked), attributes: { ...ask.request({ ...facts, maxTokens }), 'agentfleet.expert': model.name } };
 }
 
-/** Attributes of its answer's usage. */
 function answerAttributes({ model, choices, usage }: Answered): Attributes {
   const { cached, input, output } = partsOf(usage);
   const finishReasons = choices.flatMap(({ finish_reason: reason }) => (typeof reason === 'string' ? [reason] : []));
@@ -358,7 +357,7 @@ interface Asking extends Caller {
 
 /** A failure with what was used for it, as a caller is charged. */
 function withUsage(error: unknown, { lost }: Asking): unknown {
-  return error instanceof GatewayError && lost.length > 0 ? error.using(sumOf(lost)) : error;
+  return error instanceof GatewayError && lost.length > 0 ? error.with({ usage: sumOf(lost) }) : error;
 }
 
 interface Opened {

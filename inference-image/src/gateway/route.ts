@@ -372,18 +372,18 @@ export interface RetryOptions {
   readonly onRetry: (failure: GatewayError) => void;
 }
 
-/** Asks until there is an answer, or a failure that does not pass. `failures` counts those before. @throws GatewayError */
-export async function withRetries<T>(ask: (failures: number) => Promise<T>, { policy, random, signal, onRetry }: RetryOptions): Promise<T> {
+/** Asks until there is an answer, or a failure that does not pass. @throws GatewayError */
+export async function withRetries<T>(ask: () => Promise<T>, { policy, random, signal, onRetry }: RetryOptions): Promise<T> {
   let isMalformed = false;
   for (let failures = 0; ;) {
     try {
-      return await ask(failures);
+      return await ask();
     } catch (thrown) {
       signal.throwIfAborted();
       if (!(thrown instanceof GatewayError)) throw thrown;
       failures += 1;
       // Providers bill answers of no use: after two of them the request is not sent again.
-      const error = isMalformed && thrown.code === 'ProviderMalformed' ? thrown.final() : thrown;
+      const error = isMalformed && thrown.code === 'ProviderMalformed' ? thrown.with({ retryable: false }) : thrown;
       isMalformed ||= thrown.code === 'ProviderMalformed';
       const wait = delayAfter(error, failures, random(), policy);
       if (wait === null) throw error;

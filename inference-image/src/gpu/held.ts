@@ -1,14 +1,11 @@
-// inference-image, gpu: GPU that a container holds, and tasks that report it. May import protocol.
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A GPU as the driver shows it to a container. */
 interface VisibleGpu {
   readonly uuid: string | undefined;
   readonly pciBusID: string;
 }
 
-/** Paths that show GPUs. */
 interface GpuPlaces {
   /** One folder for each GPU, by its place on the bus. */
   readonly driver: string;
@@ -17,13 +14,9 @@ interface GpuPlaces {
 
 export const gpuPlaces: GpuPlaces = { driver: '/proc/driver/nvidia/gpus', devices: '/dev' };
 
+/** Of a whole GPU. */
 const uuidPattern = /^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const busPattern = /^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$/;
-
-/** Reports whether it names a whole GPU. */
-function isGpuUuid(text: string): boolean {
-  return uuidPattern.test(text);
-}
 
 async function listed(folder: string): Promise<readonly string[]> {
   try {
@@ -40,7 +33,7 @@ async function driverGpus({ driver }: GpuPlaces): Promise<readonly VisibleGpu[]>
     buses.map(async (pciBusID): Promise<VisibleGpu> => {
       const text = await readFile(join(driver, pciBusID, 'information'), 'utf8').catch(() => '');
       const uuid = /^GPU UUID:\s*(\S+)\s*$/m.exec(text)?.[1];
-      return { uuid: uuid !== undefined && isGpuUuid(uuid) ? uuid : undefined, pciBusID };
+      return { uuid: uuid !== undefined && uuidPattern.test(uuid) ? uuid : undefined, pciBusID };
     }),
   );
 }
@@ -51,7 +44,6 @@ async function visibleGpus(places: GpuPlaces): Promise<number> {
   return Math.max(files.length, (await driverGpus(places)).length);
 }
 
-/** The GPU that a container has by the device plugin. */
 interface HeldGpu {
   readonly uuid: string;
   readonly pciBusID: string | undefined;
@@ -65,7 +57,7 @@ export function heldGpu(named: string | undefined, shown: readonly VisibleGpu[])
   const words = (named ?? '').split(',').filter((word) => word !== '');
   if (words.some((word) => word.startsWith('MIG-')))
     throw new Error(`the device plugin gave a part of a GPU (${words.join(',')}): turn off MIG on the node, or use a DRA driver`);
-  const uuids = words.filter(isGpuUuid);
+  const uuids = words.filter((word) => uuidPattern.test(word));
   if (uuids.length > 1) throw new Error(`the device plugin gave ${uuids.length} GPUs and one was asked for`);
   const [uuid] = uuids;
   if (uuid === undefined) return only(named, shown);

@@ -6,7 +6,7 @@ import { createEngine } from '../engines/index.ts';
 import { example } from '../engines/synth/propose.ts';
 import { createServer, type Server } from '../capabilities/server.ts';
 import { createLog } from '@agentfleet/protocol/log';
-import { createApp } from './index.ts';
+import { createApp } from './app.ts';
 
 let server: Server;
 let app: FastifyInstance;

@@ -85,7 +85,6 @@ function unsupported(name: Capability, { engine, roles, capabilities }: Inferenc
   return new InferenceError('AF_CAPABILITY_UNSUPPORTED', message);
 }
 
-/** Fires when the caller is gone. */
 function leaving(reply: FastifyReply): AbortSignal {
   const left = new AbortController();
   reply.raw.once('close', () => left.abort());

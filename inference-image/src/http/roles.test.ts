@@ -5,7 +5,7 @@ import { featureSet, type ScoreResponse } from '@agentfleet/protocol/inference';
 import type { Abilities, ServedEngine } from '../base/served.ts';
 import { createServer, type Server } from '../capabilities/server.ts';
 import { createLog } from '@agentfleet/protocol/log';
-import { createApp } from './index.ts';
+import { createApp } from './app.ts';
 
 /** Starts a server whose engine gives the test's answers. */
 function serve(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../base/served.ts';
-import { BatchQueue } from './index.ts';
+import { BatchQueue } from './batchQueue.ts';
 
 /** An engine that answers on demand. */
 class HeldEngine {

@@ -19,6 +19,7 @@
  */
 export { requestSecondsBuckets } from './buckets.ts';
 export * from './calibration.ts';
+export { changedText } from './changes.ts';
 export * from './control.ts';
 export {
   EmbedRequest,

@@ -1,6 +1,7 @@
 // protocol, keeper: format of contents that move between keeper and durable store. May import environment alone.
 import { Type, type Static } from 'typebox';
 import type { SnapshotRecord } from './snapshots.ts';
+import { closed, sha256 } from './schema.ts';
 
 /**
  * Part of a content that moves between a keeper and a durable store: contents move in parts, each behind a header. A pack is
@@ -50,33 +51,26 @@ export function* partsOf(buffer: Buffer): Generator<Part & { readonly bytes: Buf
   }
 }
 
-const sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** Body of `POST /v1/objects`: parts of contents that snapshots name. Whole contents are verified before they are sent. */
-export const PartsRequest = Type.Object(
-  {
-    parts: Type.Array(Type.Object({ sha256, size: count, offset: count, length: count }, { additionalProperties: false }), {
-      minItems: 1,
-      maxItems: maxParts,
-    }),
-  },
-  { additionalProperties: false },
-);
+export const PartsRequest = closed({
+  parts: Type.Array(closed({ sha256, size: count, offset: count, length: count }), {
+    minItems: 1,
+    maxItems: maxParts,
+  }),
+});
 export type PartsRequest = Static<typeof PartsRequest>;
 
 /**
  * Body of `POST /v1/adoption/commit`: what was sent is what the caller means. `snapshots` are oldest first; `head` is the
  * last record of the log.
  */
-export const AdoptionRequest = Type.Object(
-  {
-    origin: Type.String({ maxLength: 1024, description: 'where it comes from, for the event log' }),
-    head: Type.Object({ seq: Type.Integer({ minimum: 1 }), hash: sha256 }, { additionalProperties: false }),
-    snapshots: Type.Array(Type.Unsafe<SnapshotRecord>(Type.Object({ id: Type.String({ pattern: '^s[0-9]{4,}$' }) })), { maxItems: 10_000 }),
-  },
-  { additionalProperties: false },
-);
+export const AdoptionRequest = closed({
+  origin: Type.String({ maxLength: 1024, description: 'where it comes from, for the event log' }),
+  head: closed({ seq: Type.Integer({ minimum: 1 }), hash: sha256 }),
+  snapshots: Type.Array(Type.Unsafe<SnapshotRecord>(Type.Object({ id: Type.String({ pattern: '^s[0-9]{4,}$' }) })), { maxItems: 10_000 }),
+});
 export type AdoptionRequest = Static<typeof AdoptionRequest>;
 
 /** Answer of `POST /v1/adoption/commit`. */

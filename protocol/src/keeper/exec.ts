@@ -1,6 +1,7 @@
 // protocol, keeper: requests, events and bounds of commands (`/v1/exec`). May import environment alone.
 import { Type, type Static } from 'typebox';
 import { Redaction, type RedactionCounts } from './redaction.ts';
+import { closed, ulid } from './schema.ts';
 
 /** Default wall time limits in seconds, by tool. */
 export const defaultTimeoutSeconds = { ExecCode: 15, Shell: 8 } as const;
@@ -29,30 +30,24 @@ export const execBounds = {
 } as const;
 
 /** Resource limits of one command. Absent members take the keeper's defaults. */
-export const ExecLimits = Type.Object(
-  {
-    cpuSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-    dataBytes: Type.Optional(Type.Integer({ minimum: 268_435_456, description: 'RLIMIT_DATA' })),
-    fileSizeBytes: Type.Optional(Type.Integer({ minimum: 0, description: 'RLIMIT_FSIZE' })),
-    openFiles: Type.Optional(Type.Integer({ minimum: 16, maximum: 1_048_576 })),
-    processes: Type.Optional(Type.Integer({ minimum: 1, maximum: 4096, description: 'processes of the whole tree' })),
-  },
-  { additionalProperties: false },
-);
+export const ExecLimits = closed({
+  cpuSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+  dataBytes: Type.Optional(Type.Integer({ minimum: 268_435_456, description: 'RLIMIT_DATA' })),
+  fileSizeBytes: Type.Optional(Type.Integer({ minimum: 0, description: 'RLIMIT_FSIZE' })),
+  openFiles: Type.Optional(Type.Integer({ minimum: 16, maximum: 1_048_576 })),
+  processes: Type.Optional(Type.Integer({ minimum: 1, maximum: 4096, description: 'processes of the whole tree' })),
+});
 export type ExecLimits = Static<typeof ExecLimits>;
 
 /** Size of a terminal. */
-export const TerminalSize = Type.Object(
-  { rows: Type.Integer({ minimum: 1, maximum: 1000 }), columns: Type.Integer({ minimum: 1, maximum: 1000 }) },
-  { additionalProperties: false },
-);
+export const TerminalSize = closed({
+  rows: Type.Integer({ minimum: 1, maximum: 1000 }),
+  columns: Type.Integer({ minimum: 1, maximum: 1000 }),
+});
 export type TerminalSize = Static<typeof TerminalSize>;
 
 const common = {
-  execId: Type.String({
-    pattern: '^[0-7][0-9A-HJKMNP-TV-Z]{25}$',
-    description: 'a ULID chosen by the caller; repeating it replays, never re-runs',
-  }),
+  execId: ulid('a ULID chosen by the caller; repeating it replays, never re-runs'),
   cwd: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, pattern: '^/', description: 'absolute; default: the first root' })),
   env: Type.Optional(
     Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String({ maxLength: 131_072 }), {
@@ -101,20 +96,14 @@ const common = {
 };
 
 /** `ExecCode`: a program and its arguments, no shell in between. */
-export const ExecCodeRequest = Type.Object(
-  {
-    ...common,
-    tool: Type.Literal('ExecCode'),
-    argv: Type.Array(Type.String({ maxLength: 131_072 }), { minItems: 1, maxItems: 4096 }),
-  },
-  { additionalProperties: false },
-);
+export const ExecCodeRequest = closed({
+  ...common,
+  tool: Type.Literal('ExecCode'),
+  argv: Type.Array(Type.String({ maxLength: 131_072 }), { minItems: 1, maxItems: 4096 }),
+});
 
 /** `Shell`: one command line for `/bin/sh -c`. */
-export const ShellRequest = Type.Object(
-  { ...common, tool: Type.Literal('Shell'), command: Type.String({ minLength: 1, maxLength: 131_072 }) },
-  { additionalProperties: false },
-);
+export const ShellRequest = closed({ ...common, tool: Type.Literal('Shell'), command: Type.String({ minLength: 1, maxLength: 131_072 }) });
 
 /** Body of `POST /v1/exec`. */
 export const ExecRequest = Type.Union([ExecCodeRequest, ShellRequest], { discriminator: { propertyName: 'tool' } });
@@ -128,29 +117,23 @@ export interface SpillFile {
 }
 
 /** Query of `GET /v1/exec/:execId/output`: a range of a spilled stream. Byte 0 is the first that is in no event. */
-export const OutputQuery = Type.Object(
-  {
-    stream: Type.Enum(['stdout', 'stderr']),
-    offset: Type.Optional(Type.String({ pattern: '^[0-9]{1,12}$', description: 'default 0' })),
-    bytes: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,11}$', description: 'at most so many; default all' })),
-  },
-  { additionalProperties: false },
-);
+export const OutputQuery = closed({
+  stream: Type.Enum(['stdout', 'stderr']),
+  offset: Type.Optional(Type.String({ pattern: '^[0-9]{1,12}$', description: 'default 0' })),
+  bytes: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,11}$', description: 'at most so many; default all' })),
+});
 export type OutputQuery = Static<typeof OutputQuery>;
 
 /** Query of `POST /v1/exec/:execId/stdin`; the body is `application/octet-stream`. */
-export const StdinQuery = Type.Object(
-  {
-    seq: Type.String({
-      pattern: '^[1-9][0-9]{0,11}$',
-      description: '1, 2, 3, …; a number that was taken is answered again and written once',
-    }),
-    eof: Type.Optional(
-      Type.Enum(['true', 'false'], { description: 'true: the input ends after the body; a terminal gets its end-of-file character' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const StdinQuery = closed({
+  seq: Type.String({
+    pattern: '^[1-9][0-9]{0,11}$',
+    description: '1, 2, 3, …; a number that was taken is answered again and written once',
+  }),
+  eof: Type.Optional(
+    Type.Enum(['true', 'false'], { description: 'true: the input ends after the body; a terminal gets its end-of-file character' }),
+  ),
+});
 export type StdinQuery = Static<typeof StdinQuery>;
 
 /** Answer of `POST /v1/exec/:execId/stdin`. */
@@ -162,14 +145,9 @@ export interface StdinTaken {
 }
 
 /** Query of `GET /v1/exec/:execId/wait`. */
-export const WaitQuery = Type.Object(
-  {
-    seconds: Type.Optional(
-      Type.String({ pattern: '^[0-9]{1,4}$', description: 'at most execBounds.maxWaitSeconds, which is the default' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const WaitQuery = closed({
+  seconds: Type.Optional(Type.String({ pattern: '^[0-9]{1,4}$', description: 'at most execBounds.maxWaitSeconds, which is the default' })),
+});
 export type WaitQuery = Static<typeof WaitQuery>;
 
 /** Answer of `GET /v1/exec/:execId/wait`: the end, or null when the time was over first. The command runs on. */

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { Redaction, type RedactionCounts } from './redaction.ts';
 import { SyntaxMode, type SyntaxVerdict } from './syntax.ts';
+import { closed, path, sha256, ulid } from './schema.ts';
 
 /** Largest file that one request reads or writes, in bytes. */
 export const maxFileBytes = 64 * 1024 * 1024;
@@ -9,19 +10,13 @@ export const maxFileBytes = 64 * 1024 * 1024;
 /** Largest file that an edit (replace, patch) takes apart, and largest text of one edit, in bytes. */
 export const editBounds = { fileBytes: 8 * 1024 * 1024, textBytes: 256 * 1024 } as const;
 
-const path = Type.String({ minLength: 2, maxLength: 4096, pattern: '^/' });
-const sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
-
 /** Query of `PUT /v1/files` (body: the bytes, `application/octet-stream`). */
-export const FileQuery = Type.Object(
-  {
-    path,
-    mode: Type.Optional(Type.String({ pattern: '^0?[0-7]{3}$', description: 'octal; PUT only; default 644, or the mode the file has' })),
-    redaction: Type.Optional(Redaction),
-    syntax: Type.Optional(Type.Enum(['Check', 'Skip'], { description: 'PUT only; default Skip: an upload is not looked at' })),
-  },
-  { additionalProperties: false },
-);
+export const FileQuery = closed({
+  path,
+  mode: Type.Optional(Type.String({ pattern: '^0?[0-7]{3}$', description: 'octal; PUT only; default 644, or the mode the file has' })),
+  redaction: Type.Optional(Redaction),
+  syntax: Type.Optional(Type.Enum(['Check', 'Skip'], { description: 'PUT only; default Skip: an upload is not looked at' })),
+});
 export type FileQuery = Static<typeof FileQuery>;
 
 /** Answer of `PUT /v1/files`. */
@@ -35,19 +30,16 @@ export interface FileWritten {
 }
 
 /** Body of `POST /v1/files/replace`: one text of a file is replaced by another, if it stands there exactly once. */
-export const ReplaceRequest = Type.Object(
-  {
-    path,
-    old: Type.String({ minLength: 1, maxLength: editBounds.textBytes, description: 'must occur exactly once, byte for byte' }),
-    new: Type.String({ maxLength: editBounds.textBytes }),
-    expectedSha256: Type.Optional({ ...sha256, description: 'of the whole file; another content is refused (AF_EDIT_STALE)' }),
-    check: Type.Optional(
-      Type.Enum(['None', 'Json'], { description: 'Json: a result that is no JSON is refused before it is written; default None' }),
-    ),
-    syntax: Type.Optional(SyntaxMode),
-  },
-  { additionalProperties: false },
-);
+export const ReplaceRequest = closed({
+  path,
+  old: Type.String({ minLength: 1, maxLength: editBounds.textBytes, description: 'must occur exactly once, byte for byte' }),
+  new: Type.String({ maxLength: editBounds.textBytes }),
+  expectedSha256: Type.Optional({ ...sha256, description: 'of the whole file; another content is refused (AF_EDIT_STALE)' }),
+  check: Type.Optional(
+    Type.Enum(['None', 'Json'], { description: 'Json: a result that is no JSON is refused before it is written; default None' }),
+  ),
+  syntax: Type.Optional(SyntaxMode),
+});
 export type ReplaceRequest = Static<typeof ReplaceRequest>;
 
 /** Answer of `POST /v1/files/replace`. */
@@ -65,26 +57,20 @@ export const patchBounds = { diffBytes: 4 * 1024 * 1024, files: 1000, contentByt
  * git's: created, deleted and renamed files, modes 100644 and 100755; no copies, links, submodules, binary patches. Context
  * must match byte for byte. A hunk that does not match at its line is taken at the only other place where it does.
  */
-export const PatchRequest = Type.Object(
-  {
-    requestId: Type.String({
-      pattern: '^[0-7][0-9A-HJKMNP-TV-Z]{25}$',
-      description: 'a ULID chosen by the caller; repeating it answers again, never applies again',
+export const PatchRequest = closed({
+  requestId: ulid('a ULID chosen by the caller; repeating it answers again, never applies again'),
+  path: { ...path, description: 'the folder that the names in the diff are relative to' },
+  diff: Type.String({ minLength: 1, maxLength: patchBounds.diffBytes }),
+  strip: Type.Optional(Type.Integer({ minimum: 0, maximum: 16, description: 'leading components taken off names; default 1 (a/, b/)' })),
+  expected: Type.Optional(
+    Type.Record(Type.String({ maxLength: 4096 }), Type.Union([sha256, Type.Null()]), {
+      maxProperties: patchBounds.files,
+      description: 'SHA-256 by name relative to path, null = no such file; another content is refused (AF_EDIT_STALE)',
     }),
-    path: { ...path, description: 'the folder that the names in the diff are relative to' },
-    diff: Type.String({ minLength: 1, maxLength: patchBounds.diffBytes }),
-    strip: Type.Optional(Type.Integer({ minimum: 0, maximum: 16, description: 'leading components taken off names; default 1 (a/, b/)' })),
-    expected: Type.Optional(
-      Type.Record(Type.String({ maxLength: 4096 }), Type.Union([sha256, Type.Null()]), {
-        maxProperties: patchBounds.files,
-        description: 'SHA-256 by name relative to path, null = no such file; another content is refused (AF_EDIT_STALE)',
-      }),
-    ),
-    dryRun: Type.Optional(Type.Boolean({ description: 'say what would be done; nothing is written, recorded or remembered' })),
-    syntax: Type.Optional(SyntaxMode),
-  },
-  { additionalProperties: false },
-);
+  ),
+  dryRun: Type.Optional(Type.Boolean({ description: 'say what would be done; nothing is written, recorded or remembered' })),
+  syntax: Type.Optional(SyntaxMode),
+});
 export type PatchRequest = Static<typeof PatchRequest>;
 
 /** Result for one file of a patch. `R` = renamed, and perhaps changed. */
@@ -129,15 +115,12 @@ export const lookBounds = {
 const count = (description: string): ReturnType<typeof Type.String> => Type.String({ pattern: '^[1-9][0-9]{0,8}$', description });
 
 /** Query of `GET /v1/files/list`. */
-export const ListQuery = Type.Object(
-  {
-    path,
-    depth: Type.Optional(count('levels below the folder; default 1')),
-    limit: Type.Optional(count('entries at most; default 1000, at most 10000')),
-    redaction: Type.Optional(Redaction),
-  },
-  { additionalProperties: false },
-);
+export const ListQuery = closed({
+  path,
+  depth: Type.Optional(count('levels below the folder; default 1')),
+  limit: Type.Optional(count('entries at most; default 1000, at most 10000')),
+  redaction: Type.Optional(Redaction),
+});
 export type ListQuery = Static<typeof ListQuery>;
 
 /** Entry of a folder; links are reported, not followed. */
@@ -164,30 +147,27 @@ export interface FileList {
 }
 
 /** Query of `GET /v1/files/search`: exactly one of `text` and `regex`, sought in each line of the text files below a folder, or of one file. */
-export const SearchQuery = Type.Object(
-  {
-    path,
-    text: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
-    regex: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 1024,
-        description: 'RE2: . [] () | * + ? {n,m} ^ $ \\d \\w \\s \\b and their opposites; no look-around, no back-references',
-      }),
-    ),
-    ignoreCase: Type.Optional(Type.Enum(['true', 'false'])),
-    include: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 256,
-        description: 'pattern of file names: * ? **; without a slash it is about the last part',
-      }),
-    ),
-    limit: Type.Optional(count('matching lines at most; default 200, at most 1000')),
-    redaction: Type.Optional(Redaction),
-  },
-  { additionalProperties: false },
-);
+export const SearchQuery = closed({
+  path,
+  text: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
+  regex: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 1024,
+      description: 'RE2: . [] () | * + ? {n,m} ^ $ \\d \\w \\s \\b and their opposites; no look-around, no back-references',
+    }),
+  ),
+  ignoreCase: Type.Optional(Type.Enum(['true', 'false'])),
+  include: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description: 'pattern of file names: * ? **; without a slash it is about the last part',
+    }),
+  ),
+  limit: Type.Optional(count('matching lines at most; default 200, at most 1000')),
+  redaction: Type.Optional(Redaction),
+});
 export type SearchQuery = Static<typeof SearchQuery>;
 
 /**
@@ -218,15 +198,12 @@ export interface SearchResult {
 }
 
 /** Query of `GET /v1/files/lines`. */
-export const LinesQuery = Type.Object(
-  {
-    path,
-    from: Type.Optional(count('first line, from 1; default 1')),
-    to: Type.Optional(count('last line; default the end')),
-    redaction: Type.Optional(Redaction),
-  },
-  { additionalProperties: false },
-);
+export const LinesQuery = closed({
+  path,
+  from: Type.Optional(count('first line, from 1; default 1')),
+  to: Type.Optional(count('last line; default the end')),
+  redaction: Type.Optional(Redaction),
+});
 export type LinesQuery = Static<typeof LinesQuery>;
 
 /** Answer of `GET /v1/files/lines`: whole lines with their ends. */

@@ -4,6 +4,7 @@ import { defaultTimeoutSeconds, ExecCodeRequest, ShellRequest } from './exec.ts'
 import { lookBounds, PatchRequest, ReplaceRequest, SearchQuery } from './files.ts';
 import { SnapshotRequest } from './snapshots.ts';
 import { AstEditRequest, SyntaxMode } from './syntax.ts';
+import { closed, ulid } from './schema.ts';
 
 /** Path at which the keeper serves the Model Context Protocol: stateless Streamable HTTP, revision 2026-07-28 and 2025-11-25. */
 export const mcpPath = '/mcp';
@@ -11,28 +12,8 @@ export const mcpPath = '/mcp';
 /** Bounds of one answer: seconds that a call waits for a command, and characters of each output stream in it. */
 export const mcpBounds = { waitSeconds: 300, defaultWaitSeconds: 50, outputChars: 10_000, contentChars: 1024 * 1024 } as const;
 
-/** Effect of a tool on the sandbox, in MCP's annotations. Nothing here reaches beyond the sandbox. */
-export interface McpAnnotations {
-  readonly readOnlyHint: boolean;
-  readonly destructiveHint: boolean;
-  readonly idempotentHint: boolean;
-  readonly openWorldHint: false;
-}
-
-/** One tool: the same request as the keeper's own route, with the names that a model sends. */
-export interface McpTool {
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
-  readonly inputSchema: TSchema;
-  readonly annotations: McpAnnotations;
-}
-
 const path = (description: string): TSchema => Type.String({ minLength: 2, maxLength: 4096, pattern: '^/', description });
-const ulid = Type.String({
-  pattern: '^[0-7][0-9A-HJKMNP-TV-Z]{25}$',
-  description: 'a ULID; repeating it never acts twice; default: a new one',
-});
+const newId = ulid('a ULID; repeating it never acts twice; default: a new one');
 const waitSeconds = Type.Optional(
   Type.Integer({
     minimum: 0,
@@ -40,49 +21,49 @@ const waitSeconds = Type.Optional(
     description: `answer after so long even if the command runs on, default ${mcpBounds.defaultWaitSeconds}; then use wait`,
   }),
 );
-const object = (properties: Readonly<Record<string, TSchema>>): TSchema => Type.Object(properties, { additionalProperties: false });
 
 const { stdin, cwd, env, timeoutSeconds } = ShellRequest.properties;
-const command = { cwd, env, stdin, timeoutSeconds, waitSeconds, execId: Type.Optional(ulid) };
+const command = { cwd, env, stdin, timeoutSeconds, waitSeconds, execId: Type.Optional(newId) };
 const { diff, strip, expected, dryRun, syntax } = PatchRequest.properties;
 const { text, regex } = SearchQuery.properties;
 const line = (description: string): TSchema => Type.Optional(Type.Integer({ minimum: 1, maximum: 999_999_999, description }));
 const snapshotId = Type.String({ pattern: '^s[0-9]{4,}$' });
 
-const reading: McpAnnotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-const adding: McpAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false };
-const changing: McpAnnotations = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false };
+/** Effects of tools on the sandbox, in MCP's annotations. Nothing here reaches beyond the sandbox. */
+const reading = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
+const adding = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false };
+const changing = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false };
 
-/** The tools by name, in the order in which they are listed. */
+/** The tools by name, in the order in which they are listed: the same requests as the keeper's own routes, with the names that a model sends. */
 export const mcpTools = {
   exec_code: {
     title: 'Run a program',
     description: `Runs a program with its arguments, without a shell; default limit ${defaultTimeoutSeconds.ExecCode} s. One command at a time.`,
-    inputSchema: object({ argv: ExecCodeRequest.properties.argv, ...command }),
+    inputSchema: closed({ argv: ExecCodeRequest.properties.argv, ...command }),
     annotations: changing,
   },
   shell: {
     title: 'Run a command line',
     description: `Runs one command line with /bin/sh -c; default limit ${defaultTimeoutSeconds.Shell} s. One command at a time.`,
-    inputSchema: object({ command: ShellRequest.properties.command, ...command }),
+    inputSchema: closed({ command: ShellRequest.properties.command, ...command }),
     annotations: changing,
   },
   wait: {
     title: 'Wait for a command',
     description: 'Waits for a command that runs on, and gives what it wrote since the event `from`.',
-    inputSchema: object({ execId: ulid, from: line('`next` of the answer before; default 1'), waitSeconds }),
+    inputSchema: closed({ execId: newId, from: line('`next` of the answer before; default 1'), waitSeconds }),
     annotations: reading,
   },
   read: {
     title: 'Read lines of a file',
     description: `Lines of a text file, at most ${lookBounds.textBytes} bytes, with the SHA-256 of the file for an edit's expectedSha256.`,
-    inputSchema: object({ path: path('absolute'), from: line('first line, default 1'), to: line('last line, default the end') }),
+    inputSchema: closed({ path: path('absolute'), from: line('first line, default 1'), to: line('last line, default the end') }),
     annotations: reading,
   },
   list: {
     title: 'List a folder',
     description: 'Lists a folder; links are reported, not followed.',
-    inputSchema: object({
+    inputSchema: closed({
       path: path('absolute'),
       depth: Type.Optional(Type.Integer({ minimum: 1, maximum: 256, description: 'levels below the folder, default 1' })),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: lookBounds.entries, description: 'default 1000' })),
@@ -93,7 +74,7 @@ export const mcpTools = {
     title: 'Search in files',
     description:
       'Lines that hold a text or match a regular expression, in the text files below a folder, or in one file. Give one of text and regex.',
-    inputSchema: object({
+    inputSchema: closed({
       path: path('absolute, a folder or a file'),
       text,
       regex,
@@ -106,7 +87,7 @@ export const mcpTools = {
   write: {
     title: 'Write a file',
     description: 'Writes a whole text file atomically; its folders are made. Refused when it has syntax errors that the file had not.',
-    inputSchema: object({
+    inputSchema: closed({
       path: path('absolute'),
       content: Type.String({ maxLength: mcpBounds.contentChars }),
       mode: Type.Optional(Type.String({ pattern: '^0?[0-7]{3}$', description: 'octal; default 644, or the mode the file has' })),
@@ -123,14 +104,14 @@ export const mcpTools = {
   apply_patch: {
     title: 'Apply a diff',
     description: 'Applies a unified diff over any number of files, whole or not at all.',
-    inputSchema: object({
+    inputSchema: closed({
       path: path('absolute; the folder that the names in the diff are relative to'),
       diff,
       strip,
       expected,
       dryRun,
       syntax,
-      requestId: Type.Optional(ulid),
+      requestId: Type.Optional(newId),
     }),
     annotations: changing,
   },
@@ -149,18 +130,18 @@ export const mcpTools = {
   restore: {
     title: 'Restore a snapshot',
     description: 'Brings workspace and home back to a snapshot, byte for byte, and verifies it.',
-    inputSchema: object({ id: snapshotId }),
+    inputSchema: closed({ id: snapshotId }),
     annotations: { ...changing, idempotentHint: true },
   },
   diff: {
     title: 'Compare snapshots',
     description: 'Lists the differences between a snapshot and a later one, or the tree as it is now.',
-    inputSchema: object({
+    inputSchema: closed({
       from: snapshotId,
       to: Type.Optional(Type.String({ pattern: '^(s[0-9]{4,}|current)$', description: 'default current' })),
     }),
     annotations: reading,
   },
-} as const satisfies Readonly<Record<string, Omit<McpTool, 'name'>>>;
+} as const;
 
 export type McpToolName = keyof typeof mcpTools;

@@ -1,5 +1,6 @@
 // protocol, keeper: requests and answers of `/v1/notes` and `/v1/tree`. May import environment alone.
 import { Type, type Static } from 'typebox';
+import { closed, path } from './schema.ts';
 
 /**
  * Body of `POST /v1/notes`: a decision of the worker, put into the hash-chained event log as a record of type `Noted` whose body
@@ -9,25 +10,22 @@ const note = {
   kind: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z0-9]*$', description: 'what kind of decision, CamelCase' }),
   data: Type.Record(Type.String({ maxLength: 128 }), Type.Unknown(), { description: 'at most 256 KiB as JSON' }),
 };
-const Note = Type.Object(note, { additionalProperties: false });
+const Note = closed(note);
 export type Note = Static<typeof Note>;
 
 /** Most notes of one request. */
 export const maxNotes = 16;
 
-export const NoteRequest = Type.Object(
-  {
-    ...note,
-    next: Type.Optional(
-      Type.Array(Note, {
-        minItems: 1,
-        maxItems: maxNotes - 1,
-        description: 'what follows it, written with it: a crash keeps a beginning of all',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const NoteRequest = closed({
+  ...note,
+  next: Type.Optional(
+    Type.Array(Note, {
+      minItems: 1,
+      maxItems: maxNotes - 1,
+      description: 'what follows it, written with it: a crash keeps a beginning of all',
+    }),
+  ),
+});
 export type NoteRequest = Static<typeof NoteRequest>;
 
 /** Largest `data` of a note, in bytes of JSON. */
@@ -46,10 +44,7 @@ export const maxTreeBytes = 4 * 1024 * 1024 * 1024;
  * Query of `PUT /v1/tree` (body: a tar stream, `application/x-tar`) and of `GET /v1/tree` (answer: one, in GNU format, so that
  * names may hold any bytes): the folder that its paths are relative to.
  */
-export const TreeQuery = Type.Object(
-  { path: Type.String({ minLength: 2, maxLength: 4096, pattern: '^/' }) },
-  { additionalProperties: false },
-);
+export const TreeQuery = closed({ path });
 export type TreeQuery = Static<typeof TreeQuery>;
 
 /** Answer of `PUT /v1/tree`. */

@@ -1,5 +1,6 @@
 // protocol, keeper: kinds, markers and counts of secrets removed from answers. May import environment alone.
 import { Type, type Static } from 'typebox';
+import { closed } from './schema.ts';
 
 /**
  * Kinds of secrets. `Declared`: a value that the worker named; `Assigned`: what a name such as `password` or `api_key` gets;
@@ -27,21 +28,15 @@ export const redactedHeader = 'agentfleet-redacted';
 export const secretBounds = { count: 64, minChars: 8, maxChars: 4096 } as const;
 
 /** Body of `PUT /v1/secrets`: the values that are taken out wherever they appear. They replace the ones before. */
-export const SecretsRequest = Type.Object(
-  {
-    secrets: Type.Array(
-      Type.Object(
-        {
-          name: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$', description: 'for the event log' }),
-          value: Type.String({ minLength: secretBounds.minChars, maxLength: secretBounds.maxChars, description: 'kept in memory only' }),
-        },
-        { additionalProperties: false },
-      ),
-      { maxItems: secretBounds.count },
-    ),
-  },
-  { additionalProperties: false },
-);
+export const SecretsRequest = closed({
+  secrets: Type.Array(
+    closed({
+      name: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$', description: 'for the event log' }),
+      value: Type.String({ minLength: secretBounds.minChars, maxLength: secretBounds.maxChars, description: 'kept in memory only' }),
+    }),
+    { maxItems: secretBounds.count },
+  ),
+});
 export type SecretsRequest = Static<typeof SecretsRequest>;
 
 /** Answer of `PUT /v1/secrets`. */

@@ -1,23 +1,21 @@
 // protocol, keeper: requests and reports of snapshots, restores and diffs. May import environment alone.
 import { Type, type Static } from 'typebox';
 import { Redaction, type RedactionCounts } from './redaction.ts';
+import { closed } from './schema.ts';
 
 /** Body of `POST /v1/snapshots`. */
-export const SnapshotRequest = Type.Object({ label: Type.Optional(Type.String({ maxLength: 128 })) }, { additionalProperties: false });
+export const SnapshotRequest = closed({ label: Type.Optional(Type.String({ maxLength: 128 })) });
 export type SnapshotRequest = Static<typeof SnapshotRequest>;
 
 /** Beginning of the labels of snapshots that are taken right before a rollback: they may use room that others leave. */
 export const rollbackLabel = 'before rollback';
 
 /** Query of `GET /v1/diff` and `GET /v1/revert`: from a snapshot to a later one, or to the tree as it is. */
-export const RangeQuery = Type.Object(
-  {
-    from: Type.String({ pattern: '^s[0-9]{4,}$' }),
-    to: Type.Optional(Type.String({ pattern: '^(s[0-9]{4,}|current)$', default: 'current' })),
-    redaction: Type.Optional(Redaction),
-  },
-  { additionalProperties: false },
-);
+export const RangeQuery = closed({
+  from: Type.String({ pattern: '^s[0-9]{4,}$' }),
+  to: Type.Optional(Type.String({ pattern: '^(s[0-9]{4,}|current)$', default: 'current' })),
+  redaction: Type.Optional(Redaction),
+});
 export type RangeQuery = Static<typeof RangeQuery>;
 
 /** A path that exists but is not captured, or not with all that it has, and why. */

@@ -1,5 +1,6 @@
 // protocol, keeper: syntax check of edits, and structural edits (`/v1/files/ast-edit`). May import environment alone.
 import { Type, type Static } from 'typebox';
+import { closed, path, sha256 } from './schema.ts';
 
 /** Languages whose files are parsed before an edit of them is written. JSON is read by the standard's own grammar. */
 export const syntaxLanguages = ['python', 'javascript', 'typescript', 'tsx', 'bash', 'go', 'java', 'rust', 'json'] as const;
@@ -27,21 +28,16 @@ export type SyntaxVerdict = 'Checked' | 'NotChecked' | 'Skipped';
  * the syntax tree (the same name: the same text), `$_` for any, `$$$NAME` for any number of neighbours. Matches do not
  * overlap: what stands inside of one is left as it is. Only the matched texts are replaced.
  */
-export const AstEditRequest = Type.Object(
-  {
-    path: Type.String({ minLength: 2, maxLength: 4096, pattern: '^/' }),
-    language: Type.Optional(Type.Enum([...astLanguages], { description: 'default: by the name of the file' })),
-    pattern: Type.String({ minLength: 1, maxLength: astBounds.patternChars, description: 'code of one node with $NAME and $$$NAME' }),
-    rewrite: Type.String({ maxLength: astBounds.patternChars, description: 'what takes its place, with the same names' }),
-    max: Type.Optional(Type.Integer({ minimum: 1, maximum: astBounds.matches, description: 'replace so many at most; default all' })),
-    expectedSha256: Type.Optional(
-      Type.String({ pattern: '^[0-9a-f]{64}$', description: 'of the whole file; another content is refused (AF_EDIT_STALE)' }),
-    ),
-    syntax: Type.Optional(SyntaxMode),
-    dryRun: Type.Optional(Type.Boolean({ description: 'say what would be done; nothing is written or recorded' })),
-  },
-  { additionalProperties: false },
-);
+export const AstEditRequest = closed({
+  path,
+  language: Type.Optional(Type.Enum([...astLanguages], { description: 'default: by the name of the file' })),
+  pattern: Type.String({ minLength: 1, maxLength: astBounds.patternChars, description: 'code of one node with $NAME and $$$NAME' }),
+  rewrite: Type.String({ maxLength: astBounds.patternChars, description: 'what takes its place, with the same names' }),
+  max: Type.Optional(Type.Integer({ minimum: 1, maximum: astBounds.matches, description: 'replace so many at most; default all' })),
+  expectedSha256: Type.Optional({ ...sha256, description: 'of the whole file; another content is refused (AF_EDIT_STALE)' }),
+  syntax: Type.Optional(SyntaxMode),
+  dryRun: Type.Optional(Type.Boolean({ description: 'say what would be done; nothing is written or recorded' })),
+});
 export type AstEditRequest = Static<typeof AstEditRequest>;
 
 /** Answer of `POST /v1/files/ast-edit`. Hashes and sizes are of what is, or would be, on the disk. */

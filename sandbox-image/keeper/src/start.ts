@@ -8,7 +8,6 @@ import type { Config } from './base/config.ts';
 import { Adoptions, recoverAdoption } from './durable/index.ts';
 import { EgressJournal, EgressTunnels } from './egress/index.ts';
 import {
-  endOrphan,
   Executor,
   JournalArchive,
   OutputRoom,
@@ -18,20 +17,20 @@ import {
   StoreReserve,
   StoreUsage,
   UnfinishedExecs,
+  endOrphan,
 } from './exec/index.ts';
 import { StagedFiles, SyntaxParser } from './files/index.ts';
 import { PatchJournal, recoverPatches } from './files/patch/index.ts';
-import { chooseEngine, keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './durable/snapshots.ts';
-import { Gate } from './base/gate.ts';
-import { Transfers } from './base/transfers.ts';
+import { type CollectCounts, type Snapshots, chooseEngine, keeperRetention, scrubInBackground } from './durable/snapshots.ts';
+import { Gate, Transfers } from './base/gate.ts';
 import { createApp } from './app/index.ts';
-import { Keeper, linkEvents, notProved, readinessFacts, resultOf, type KeeperParts, type Machine, assertReady } from './keeper/keeper.ts';
+import { Keeper, type KeeperParts, type Machine, assertReady, linkEvents, notProved, resultOf } from './keeper/keeper.ts';
 import { LinkServer } from './link/index.ts';
 import { EventLog } from './log/index.ts';
 import { errorFields } from '@agentfleet/protocol/log';
 import { KeeperMetrics } from './keeper/metrics.ts';
 import { parentMounter } from './keeper/mounts.ts';
-import { NetworkProbe, type Connector } from './network/index.ts';
+import { type Connector, NetworkProbe } from './network/index.ts';
 import { SpanRing } from '@agentfleet/protocol/tracing';
 import { Redaction } from '@agentfleet/protocol/redact';
 import { lastingProgram, openCasEngine, openOverlayEngine, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './snapshot/index.ts';
@@ -68,6 +67,7 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
     { roots: config.roots.map((root) => root.path), scratch: config.scratch },
     { bytes: config.quotaBytes ?? Number.POSITIVE_INFINITY, entries: config.quotaEntries },
     clock,
+    options.logger,
   );
   const network = new NetworkProbe({
     targets: config.network.targets,
@@ -96,8 +96,7 @@ type Parts = Omit<
 };
 
 function assemble(parts: Parts): KeeperParts {
-  const { config, gate, link, log, quota, network, usage } = parts;
-  const facts = () => readinessFacts({ config, link, log, network });
+  const { config, gate, link, log, quota, usage } = parts;
   const metrics = new KeeperMetrics({
     storeBytes: () => usage.bytes(),
     quotaUsed: () => quota.usedBytes,
@@ -113,7 +112,7 @@ function assemble(parts: Parts): KeeperParts {
     ...parts,
     redaction,
     defaults: { roots: config.roots.map((root) => root.path), home: config.home, toolsPath: config.toolsPath },
-    assertReady: () => assertReady(facts()),
+    assertReady: () => assertReady(parts),
   };
   const executor = new Executor({
     ...forCommands,
@@ -135,10 +134,9 @@ function assemble(parts: Parts): KeeperParts {
 }
 
 function openEgress({ config, clock, log }: Pick<Parts, 'config' | 'clock' | 'log'>): EgressTunnels {
-  const { maxParked, maxOpen, silentSeconds, waitMillis } = egressBounds;
   return new EgressTunnels({
     listen: config.egress,
-    bounds: { maxParked, maxOpen, silentMs: silentSeconds * 1000, waitMs: waitMillis },
+    bounds: egressBounds,
     journal: new EgressJournal((type, body) => log.append(type, body)),
     clock,
   });
@@ -171,7 +169,6 @@ async function openStore({ config, clock, logger, random }: StartOptions) {
   return { fence, archive, patches, reserve, room, spills, staged, unfinished, usage, log };
 }
 
-/** Returns the folder of the snapshots. */
 function engineFolder({ storeDir }: Pick<Config, 'storeDir'>): string {
   return join(storeDir, 'cas');
 }

@@ -16,11 +16,11 @@ import (
 func TestInfoTellsWhatWasTried(t *testing.T) {
 	s, _ := serve(t, options{})
 	i := s.info
-	if i.PID != 1 || i.Dumpable || !i.NoNewPrivs || i.CapEff != "0000000000000000" || i.Version != "test" {
+	if i.Dumpable || !i.NoNewPrivs || i.CapEff != "0000000000000000" || i.Version != "test" {
 		t.Errorf("info: %+v", i)
 	}
-	if os.Getuid() == 0 && (i.UID != 10001 || i.UserNamespace) {
-		t.Errorf("uid %d, user namespace %v", i.UID, i.UserNamespace)
+	if os.Getuid() == 0 && i.UserNamespace {
+		t.Error("a user namespace")
 	}
 	if !i.Probe.SeccompDenies || !i.Probe.StoreAbsent || i.Probe.LandlockDenies != (i.LandlockABI > 0) || i.Probe.Error != "" {
 		t.Errorf("probe: %+v with Landlock %d", i.Probe, i.LandlockABI)

@@ -81,9 +81,10 @@ func TestLinkLossKillsEverything(t *testing.T) {
 	for range 3 {
 		s.begin(command("sh", "-c", helper+" try daemon 1; trap '' TERM; yes; sleep 60"), nil)
 	}
-	time.Sleep(300 * time.Millisecond)
-	if len(c.alive()) < 6 {
-		t.Fatalf("not running: %q", c.alive())
+	for began := time.Now(); len(c.alive()) < 6; time.Sleep(20 * time.Millisecond) {
+		if time.Since(began) > 20*time.Second {
+			t.Fatalf("not running: %q", c.alive())
+		}
 	}
 	s.conn.Close()
 	again := k.welcome(k.accept(), key)

@@ -138,3 +138,10 @@ export const derivedGlobs: readonly string[] = [
   '**/node_modules/{.cache,.vite,.vite-temp,.vitest,.experimental-vitest}/**',
   '**/.coverage',
 ];
+
+/**
+ * Paths of the home folder, as seen from the workspace, that tools keep for themselves: caches, counters, logs, histories. Their settings
+ * and start files (`.gradle/init.d`, `.cargo/config.toml`) are none of these. Like leftovers they are deleted before checks prove a result.
+ */
+export const homeCache =
+  /^\.\.\/home\/\.(?:cache|npm|ccache|pnpm-store|local\/state|local\/share\/pnpm\/store|config\/(?:configstore|go\/telemetry)|yarn\/berry\/cache|m2\/repository|gradle\/(?:\.tmp|caches|daemon|jdks|native|notifications|workers|wrapper\/dists)|cargo\/(?:registry|git|\.package-cache[\w-]*|\.global-cache)|nuget\/packages|java\/\.userPrefs|nv\/ComputeCache|(?:bash|python|node_repl|sqlite|psql)_history|lesshst|wget-hsts)(?:\/|$)/;

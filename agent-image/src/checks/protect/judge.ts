@@ -19,11 +19,11 @@ export function judgeChanges(changes: readonly Change[], set: ProtectedSet): Cha
   const aside: string[] = [];
   for (const change of changes) {
     const path = normal(change.path);
-    if (path === null)
+    if (set.derived(path ?? change.path)) {
+      if (change.op !== 'Delete') discard.push(path ?? change.path);
+    } else if (path === null)
       violations.push(violation(change, 'OutsideWorkspace', 'it is outside of the workspace', 'change files in the workspace only'));
-    else if (set.derived(path)) {
-      if (change.op !== 'Delete') discard.push(path);
-    } else if (set.addable(path)) {
+    else if (set.addable(path)) {
       // Nothing lay there at snapshot 0: what is changed or deleted between later snapshots is the agent's own.
       if (change.op !== 'Delete') aside.push(path);
     } else {

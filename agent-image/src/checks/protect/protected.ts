@@ -1,7 +1,7 @@
 import { type Entries, entriesOf, parentsOf, normal } from './entries.ts';
 import picomatch from 'picomatch';
 import type { Protect } from '@agentfleet/protocol/api';
-import { conventions, derivedGlobs, installConvention, testModules, toolConventions, type Convention } from './conventions.ts';
+import { conventions, derivedGlobs, homeCache, installConvention, testModules, toolConventions, type Convention } from './conventions.ts';
 import type { CheckCommand, ProtectedSet, Protection, ReadFile } from './types.ts';
 
 /** Modules that Python test runners import; a file of that name in an import root comes first. */
@@ -161,7 +161,7 @@ function ruleOf({ globs, protection, caseSensitive }: Convention): Rule {
 
 function derivedMatcher({ reports }: Entries): Matcher {
   const matches = picomatch([...derivedGlobs], { dot: true });
-  return (path) => matches(path) || reports.has(path);
+  return (path) => (path.startsWith('../') ? homeCache.test(path) : matches(path) || reports.has(path));
 }
 
 /**
@@ -173,5 +173,7 @@ function builtMatcher(ignored: string, there: ReadonlySet<string>, named: string
   const kept = lines.filter((line) => line.startsWith('!')).join('\n');
   const names = lines.flatMap((line) => /^\/?([\w.-]+)\/?$/.exec(line)?.[1] ?? []);
   const folders = new Set(names.filter((name) => !kept.includes(name) && !named.includes(name)));
-  return (path) => parentsOf(path).some((folder) => folders.has(folder.slice(folder.lastIndexOf('/') + 1)) && !there.has(folder));
+  return (path) =>
+    !path.startsWith('../') &&
+    parentsOf(path).some((folder) => folders.has(folder.slice(folder.lastIndexOf('/') + 1)) && !there.has(folder));
 }

@@ -5,14 +5,62 @@
 import type { BuiltinRole, InferenceInfo, PolicyVerdict } from '@agentfleet/protocol/inference';
 import type { BuiltinConfig } from '../../base/config.ts';
 import { type ServedEngine, codeDigest, type Abilities, alone } from '../../base/served.ts';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { ConfigError } from '@agentfleet/protocol/environment';
 import { setImmediate as yieldToEvents } from 'node:timers/promises';
-import { loadPlanner } from '../../models/planner/index.ts';
-import { checkDigest, readWeights, weightsFolder, sha256, digestOf, fromSources, missing } from './weights.ts';
-import { loadPolicy } from '../policy/index.ts';
-import { bundledFiles, dimensions, installedFiles, SentenceEncoder } from '../embedder/index.ts';
-import { loadEnergyModel } from '../../models/energy/index.ts';
-export { weightsFolder } from './weights.ts';
+import { loadPlanner } from '../../models/planner/planner.ts';
+import { loadPolicy } from '../policy/policy.ts';
+import { bundledFiles, dimensions, installedFiles, SentenceEncoder } from '../embedder/encoder.ts';
+import { loadEnergyModel } from '../../models/energy/scorer.ts';
+
+const cure = 'use the image `inference`, or set AGENTFLEET_WEIGHTS to the folder that has it';
+
+/** Whether this runs from the sources and not as the bundle of the image. */
+const fromSources = import.meta.filename.endsWith('.ts');
+
+/** Returns the folder of the weights: as set, else next to the bundle, else the repository's. */
+export function weightsFolder({ weights }: Pick<BuiltinConfig, 'weights'>): string {
+  const own = dirname(import.meta.filename);
+  return weights ?? (fromSources ? join(own, '..', '..', '..', 'weights') : join(own, 'weights'));
+}
+
+/** @throws ConfigError that names the missing file */
+async function readWeights(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw missing(file, error);
+  }
+}
+
+function missing(file: string, error: unknown): ConfigError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+  return new ConfigError([`AGENTFLEET_WEIGHTS: ${file} cannot be read (${code}); ${cure}`]);
+}
+
+/** Over names and contents, in the order given. */
+async function digestOf(files: readonly string[]): Promise<string> {
+  const hash = createHash('sha256');
+  for (const file of files) {
+    const content = await readWeights(file);
+    hash.update(`${file.split('/').at(-1)}\n${content.length}\n`).update(content);
+  }
+  return `sha256:${hash.digest('hex')}`;
+}
+
+/** Returns `sha256:` of one file, like `sha256sum`. */
+function sha256(content: Buffer): string {
+  return `sha256:${createHash('sha256').update(content).digest('hex')}`;
+}
+
+/** @throws ConfigError when another artifact is asked for than the one that is here */
+function checkDigest({ artifact, digest }: BuiltinConfig, found: string): void {
+  if (digest === null || digest === found) return;
+  const mismatch = `builtin://${artifact} has the digest ${found}, not ${digest}`;
+  throw new ConfigError([`AGENTFLEET_ARTIFACT_DIGEST: ${mismatch}; ask for that one, or use the image that has the other`]);
+}
 
 /** Energies by the model of `models/energy`, under the weights of the configuration. */
 async function createVerifier(config: BuiltinConfig): Promise<ServedEngine> {
@@ -88,7 +136,6 @@ async function createPolicy(config: BuiltinConfig): Promise<ServedEngine> {
   });
 }
 
-/** Control vectors by the planner of `models/planner`. */
 async function createPlanner(config: BuiltinConfig): Promise<ServedEngine> {
   const planner = loadPlanner(await readWeights(join(weightsFolder(config), `planner-${config.artifact}.bin`)));
   checkDigest(config, planner.digest);
@@ -101,7 +148,6 @@ async function createPlanner(config: BuiltinConfig): Promise<ServedEngine> {
   });
 }
 
-/** Differences between the roles of the engine Builtin. */
 interface BuiltinParts {
   /** Folder of its code, from `engines` on. */
   readonly folder: string;
@@ -116,7 +162,6 @@ interface BuiltinParts {
   readonly close?: () => void;
 }
 
-/** A role of the engine Builtin, as a server serves it. */
 async function builtin({ role, artifact }: BuiltinConfig, parts: BuiltinParts): Promise<ServedEngine> {
   const { folder, digest, settings = '', shadow = null, about, calibration, abilities, close } = parts;
   return {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { dimensions, installedFiles, SentenceEncoder } from './index.ts';
+import { dimensions, installedFiles, SentenceEncoder } from './encoder.ts';
 import { Tokenizer } from './encoder.ts';
 
 const never = new AbortController().signal;

@@ -1,4 +1,3 @@
-// inference-image, engines/embedder: sentence encoder on WebAssembly, and its tokenizer. May import base, gpu, models and protocol.
 import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -109,7 +108,6 @@ function traced(length: number, from: Int32Array, ids: Int32Array): readonly num
   return found.reverse();
 }
 
-/** Files of the model and its runtime. */
 interface EmbedderFiles {
   readonly model: string;
   readonly vocabulary: string;

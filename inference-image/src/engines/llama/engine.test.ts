@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { example } from './propose.ts';
-import { createLlamaEngine, llamaLibrary, llamaWeights, type LlamaEngine } from './index.ts';
+import { createLlamaEngine, llamaLibrary, llamaWeights, type LlamaEngine } from './engine.ts';
 import { asking } from '../testing/request.ts';
 
 const model = join(import.meta.dirname, '../../../llama/dist/weights', llamaWeights);

@@ -1,6 +1,8 @@
+import { access } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { type GenerateRequest, type PriorRequest, generatingRoles } from '@agentfleet/protocol/inference';
 import type { Generated } from '../../base/engine.ts';
-import { alone, type Engine } from '../../base/served.ts';
+import { alone, codeDigest, type Engine } from '../../base/served.ts';
 import { SequenceLikelihood, loadLibrary, type Llama, type Model, type Sequence, type Token, prior, type Priors } from './likelihood.ts';
 import { replySchema, propose, type Reply, type Writer, example } from './propose.ts';
 
@@ -19,7 +21,7 @@ export class Mutex {
   }
 }
 
-export interface LlamaOptions {
+interface LlamaOptions {
   /** Path of the GGUF. */
   readonly model: string;
   /** At most the CPU limit less one: decoding on all cores collapses. */
@@ -145,4 +147,24 @@ function isObject(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Name of the weights below the folder of weights. */
+export const llamaWeights = 'smollm2-135m-instruct-q4_1.gguf';
+
+/** Returns the package's path: next to the bundle in the image; for sources the destination of `hack/images/main.ts llama`. */
+export function llamaLibrary(): string {
+  const own = import.meta.filename;
+  if (!own.endsWith('.ts')) return 'node-llama-cpp';
+  return join(dirname(own), '../../../llama/node_modules/node-llama-cpp/dist/index.js');
+}
+
+/** Creates the engine with its weights loaded. @throws Error naming the image that has the missing files */
+export async function createLlamaEngine(
+  options: Omit<LlamaOptions, 'modelDigest' | 'library'> & { readonly library?: string },
+): Promise<LlamaEngine> {
+  await access(options.model).catch((cause: unknown) => {
+    throw new Error(`engine Llama: there is no ${options.model}: the image inference-llama has it`, { cause });
+  });
+  return LlamaEngine.load({ library: llamaLibrary(), ...options, modelDigest: await codeDigest('llama', [options.model]) });
 }

@@ -141,22 +141,8 @@ export async function loadLibrary(specifier: string): Promise<Library> {
   }
 }
 
-/** Log probabilities of tokens by a language model; one caller at a time. */
-export interface Likelihood {
-  tokenize(text: string): readonly Token[];
-  /**
-   * ln p of each of `tokens[from … from + count − 1]`, given all before it; nats. `from` is at least 1.
-   * Neighbouring calls that share a prefix share its evaluation.
-   */
-  logProbs(tokens: readonly Token[], from: number, count: number): Promise<readonly number[]>;
-  /** Forgets evaluated tokens, so that answers do not depend on earlier requests. */
-  reset(): Promise<void>;
-  /** Tokens evaluated since the model was loaded. */
-  readonly evaluated: number;
-}
-
-/** A sequence of llama.cpp that tracks its tokens. */
-export class SequenceLikelihood implements Likelihood {
+/** Log probabilities of tokens by a sequence of llama.cpp that tracks its tokens; one caller at a time. */
+export class SequenceLikelihood {
   readonly #model: Model;
   readonly #sequence: Sequence;
   #held: Token[] = [];
@@ -167,6 +153,7 @@ export class SequenceLikelihood implements Likelihood {
     this.#sequence = sequence;
   }
 
+  /** Tokens evaluated since the model was loaded. */
   get evaluated(): number {
     return this.#evaluated;
   }
@@ -176,6 +163,10 @@ export class SequenceLikelihood implements Likelihood {
     return this.#model.tokenize(text);
   }
 
+  /**
+   * ln p of each of `tokens[from … from + count − 1]`, given all before it; nats. `from` is at least 1.
+   * Neighbouring calls that share a prefix share its evaluation.
+   */
   async logProbs(tokens: readonly Token[], from: number, count: number): Promise<readonly number[]> {
     if (from < 1 || from + count > tokens.length) throw new RangeError(`tokens ${from}…${from + count} of ${tokens.length}`);
     if (count === 0) return [];
@@ -210,6 +201,7 @@ export class SequenceLikelihood implements Likelihood {
     if (end > this.#held.length) await this.#sequence.eraseContextTokenRanges([{ start: this.#held.length, end }]);
   }
 
+  /** Forgets evaluated tokens, so that answers do not depend on earlier requests. */
   reset(): Promise<void> {
     return this.hold([]);
   }
@@ -227,6 +219,9 @@ function logProb(next: { logits?: ReadonlyMap<Token, number>; totalLogitWeight?:
   }
   return own - Math.max(...next.logits.values()) - Math.log(next.totalLogitWeight);
 }
+
+/** The part that measures need. */
+export type Likelihood = Pick<SequenceLikelihood, 'tokenize' | 'logProbs' | 'reset' | 'evaluated'>;
 
 export type Priors = Omit<PriorResponse, 'requestId' | 'modelDigest'>;
 

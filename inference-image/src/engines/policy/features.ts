@@ -1,5 +1,56 @@
 import type { JudgedAct } from '@agentfleet/protocol/inference';
-import { anyOf, inOrder, type Pattern } from './patterns.ts';
+
+/** Whether a text shows something. */
+interface Pattern {
+  test(text: string): boolean;
+}
+
+/** Shown by texts that show one of them. */
+function anyOf(...patterns: readonly Pattern[]): Pattern {
+  return { test: (text) => patterns.some((pattern) => pattern.test(text)) };
+}
+
+const lineEnd = /[\n\r\u2028\u2029]/g;
+
+interface Match {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Finds the first match that starts at a place or behind it, for places that never go back: the text is read once. */
+function cursor(pattern: RegExp, text: string): (from: number) => Match | undefined {
+  let found: Match | undefined = { start: -1, end: 0 };
+  return (from) => {
+    if (found === undefined || found.start >= from) return found;
+    pattern.lastIndex = from;
+    const match = pattern.exec(text);
+    found = match === null ? undefined : { start: match.index, end: match.index + match[0].length };
+    return found;
+  };
+}
+
+/**
+ * Shown by texts with a line that has all parts, one behind the other: as `/one.*two/`, which takes quadratic time where a
+ * line repeats the first part. Parts match at least one character, and none of their matches is inside another one.
+ */
+function inOrder(...parts: readonly [RegExp, ...RegExp[]]): Pattern {
+  const [first, ...others] = parts.map(({ source, flags }) => new RegExp(source, `${flags}g`)) as [RegExp, ...RegExp[]];
+  return {
+    test: (text) => {
+      const begin = cursor(first, text);
+      const rest = others.map((other) => ({ next: cursor(other, text), line: cursor(lineEnd, text) }));
+      /** The end of all parts behind a place on its line; undefined: they are not there. */
+      const endOf = (from: number): number | undefined =>
+        rest.reduce<number | undefined>((end, { next, line }) => {
+          if (end === undefined) return undefined;
+          const match = next(end);
+          return match === undefined || match.start > (line(end)?.start ?? text.length) ? undefined : match.end;
+        }, from);
+      for (let at = begin(0); at !== undefined; at = begin(at.end)) if (endOf(at.end) !== undefined) return true;
+      return false;
+    },
+  };
+}
 
 /**
  * Patterns that a security engineer checks first. A concept is weaker than a rule: it never decides, the classifier
@@ -235,7 +286,6 @@ const maxChars = 16_384;
 /** Takes a feature: its text, or the rest of one whose beginning is hashed already. */
 type Add = (feature: string, begun?: number) => void;
 
-/** Returns the buckets of an act's words. */
 function bucketsOf(act: Pick<JudgedAct, 'tool' | 'subject' | 'content'>): ReadonlySet<number> {
   const found = new Set<number>();
   const add: Add = (feature, begun) => void found.add(bucketOf(feature, begun));
@@ -278,7 +328,6 @@ function commandFeatures(line: string, add: Add): void {
   }
 }
 
-/** Words of a line of program text, and neighbours. */
 function lineFeatures(line: string, add: Add): void {
   let before = '^';
   for (const word of line.split(/[\s()[\]{},;"'`<>|&!*+]+/)) {
@@ -300,14 +349,12 @@ function hashed(text: string, begun: number = 0x811c9dc5): number {
   return hash;
 }
 
-/** Bucket of a feature. */
 function bucketOf(feature: string, begun?: number): number {
   const hash = hashed(feature, begun);
   // The low bits alone mix badly.
   return ((hash >>> 15) ^ hash) & (buckets - 1);
 }
 
-/** Concepts that the act shows, and pairs of them. */
 function conceptsOf({ subject, content = '' }: Pick<JudgedAct, 'subject' | 'content'>): readonly string[] {
   const text = `${subject}\n${content}`.slice(0, maxChars);
   const shown = Object.keys(concepts).filter((name) => concepts[name]?.test(text));

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JudgedAct } from '@agentfleet/protocol/inference';
-import { loadPolicy, type Policy } from './index.ts';
+import { loadPolicy, type Policy } from './policy.ts';
 import { encode, lex } from './features.ts';
 
 let bytes: Buffer;

@@ -1,4 +1,5 @@
 import { type JudgedAct, type PolicyLabel, policyLabels, type PolicyVerdict } from '@agentfleet/protocol/inference';
+import { softmax } from '../../models/planner/network.ts';
 import { lex, buckets, encode } from './features.ts';
 
 /** A certain case that decides alone. */
@@ -148,13 +149,6 @@ function judged(act: JudgedAct, classify: Policy['classify']): Omit<PolicyVerdic
   );
   const unsafe = Math.min(1, Math.max(0, 1 - (shares[policyLabels.indexOf('Benign')] ?? 0)));
   return { label: likeliest, unsafe, rule: null };
-}
-
-export function softmax(logits: readonly number[]): readonly number[] {
-  const top = Math.max(...logits);
-  const masses = logits.map((logit) => Math.exp(logit - top));
-  const sum = masses.reduce((total, mass) => total + mass, 0);
-  return masses.map((mass) => mass / sum);
 }
 
 function read(bytes: Buffer): PolicyFile {

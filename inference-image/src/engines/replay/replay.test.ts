@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { GenerateRequest } from '@agentfleet/protocol/inference';
 import type { Generated } from '../../base/engine.ts';
 import type { Answer } from '../../base/served.ts';
-import { readRecords, ReplayEngine } from './index.ts';
+import { readRecords, ReplayEngine } from './replay.ts';
 
 const goal = 'Make it pass.';
 const request: GenerateRequest = {

@@ -138,7 +138,6 @@ function replayed({ edits, acts, weight, operator, rationale }: RecordedCandidat
   return { id: candidateId(wire, acts), weight: share, energy: -Math.log(share), edits: wire, ...acting, operator, rationale, location };
 }
 
-/** A recorded edit with its place in the file of the request. */
 function located(edit: RecordedEdit, { files }: GenerateRequest): Edit {
   const { path, before, after, range, expectedSha256 } = edit;
   if (range !== undefined && expectedSha256 !== undefined) return { path, range, before, after, expectedSha256 };

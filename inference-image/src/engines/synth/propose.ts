@@ -1,10 +1,52 @@
+import { extname } from 'node:path/posix';
 import { canonical, sha256, type TextEdit } from './language/edit.ts';
 import type { Language, LanguageFile, NodeLines, Proposal } from './language/language.ts';
 import type { Entry } from './pool.ts';
-import type { SyntaxNode, Draft } from './language/syntax.ts';
+import { type Draft, type GrammarName, type Grammars, SourceParser, type SyntaxNode } from './language/syntax.ts';
+import { javascript, typescript } from './javascript/index.ts';
+import { python } from './python/index.ts';
 import type { GenerateRequest, Edit } from '@agentfleet/protocol/inference';
-import type { Sources } from './languages.ts';
 import { candidateId } from '../../base/engine.ts';
+
+/** Every language; a new one is used once it is listed here. */
+export const languages: readonly Language[] = [python, javascript, typescript];
+
+/** The language and grammar of a file by its name, or null for one of no known language. */
+function languageOf(path: string): { readonly language: Language; readonly grammar: GrammarName } | null {
+  const ending = extname(path);
+  for (const language of languages) {
+    const grammar = Object.hasOwn(language.grammars, ending) ? language.grammars[ending] : undefined;
+    if (grammar !== undefined) return { language, grammar };
+  }
+  return null;
+}
+
+/** The language of a file and its parser. */
+export interface Source {
+  readonly language: Language;
+  readonly parser: SourceParser;
+}
+
+/** Parsers by the name of a file. */
+export class Sources {
+  readonly #grammars: Grammars;
+
+  constructor(grammars: Grammars) {
+    this.#grammars = grammars;
+  }
+
+  /** Null for a file of no known language. @throws Error when the grammar's file is absent or wrong */
+  async of(path: string): Promise<Source | null> {
+    const found = languageOf(path);
+    if (found === null) return null;
+    const { language, grammar } = found;
+    return { language, parser: new SourceParser(await this.#grammars.load(grammar), language.syntax) };
+  }
+
+  close(): Promise<void> {
+    return this.#grammars.close();
+  }
+}
 
 /** Weights of the search for operators' proposals. */
 export interface Weigher {

@@ -3,8 +3,7 @@ import { generatingRoles, type Candidate, type GenerateRequest, type Spectrum } 
 import { entropyNats, type Generated } from '../../base/engine.ts';
 import { alone, type Engine } from '../../base/served.ts';
 import { type Entry, PoolBuilder, seededOrder, withPairs, type Cut, type Pool } from './pool.ts';
-import { Drafts, example, type WireEntry, proposeAt, type OpenFile, type Weigher, Wire } from './propose.ts';
-import { languages, Sources } from './languages.ts';
+import { Drafts, example, languages, Sources, type WireEntry, proposeAt, type OpenFile, type Weigher, Wire } from './propose.ts';
 import type { Grammars, SyntaxNode } from './language/syntax.ts';
 import { InferenceError } from '../../base/failure.ts';
 import { canonical, sha256 } from './language/edit.ts';
@@ -14,16 +13,6 @@ import { mentioned } from './language/language.ts';
 interface Suspicion {
   readonly ochiai: number;
   readonly dstar: number;
-}
-
-/** Suspicion of a line by the counts of the tests that executed it. */
-interface LineSuspicion {
-  /** Lines that no test counted: null. */
-  at(path: string, line: number): Suspicion | null;
-  /** For code that every test runs, such as the module's own statements. */
-  readonly everywhere: Suspicion;
-  /** False when the request has no failing test's coverage. */
-  readonly known: boolean;
 }
 
 /**
@@ -49,7 +38,8 @@ export function dstar(failed: number, passed: number, totalFailed: number): numb
   return divisor === 0 ? Infinity : failed ** 2 / divisor;
 }
 
-export function suspicionOf(spectrum: Spectrum): LineSuspicion {
+/** Suspicion of lines by the counts of the tests that executed them. */
+export function suspicionOf(spectrum: Spectrum) {
   const files = new Map<string, Map<number, Suspicion>>();
   for (const { path, line, passed, failed } of spectrum.lines) {
     const lines = files.get(path) ?? new Map<number, Suspicion>();
@@ -57,14 +47,19 @@ export function suspicionOf(spectrum: Spectrum): LineSuspicion {
     lines.set(line, { ochiai: ochiai(failed, passed, spectrum.failed), dstar: dstar(failed, passed, spectrum.failed) });
   }
   return {
-    at: (path, line) => files.get(path)?.get(line) ?? null,
+    /** Lines that no test counted: null. */
+    at: (path: string, line: number): Suspicion | null => files.get(path)?.get(line) ?? null,
+    /** For code that every test runs, such as the module's own statements. */
     everywhere: {
       ochiai: ochiai(spectrum.failed, spectrum.passed, spectrum.failed),
       dstar: dstar(spectrum.failed, spectrum.passed, spectrum.failed),
     },
+    /** False when the request has no failing test's coverage. */
     known: spectrum.failed > 0 && spectrum.lines.some((line) => line.failed > 0),
   };
 }
+
+type LineSuspicion = ReturnType<typeof suspicionOf>;
 
 /** Lines named in the traces of failing tests, by path; the last of a trace weighs most. */
 type TraceLines = ReadonlyMap<string, ReadonlyMap<number, number>>;
@@ -136,8 +131,6 @@ function frames(text: string): readonly RegExpExecArray[] {
   const of = (isNode: boolean): RegExpExecArray[] => places.filter((line) => line.isNode === isNode).flatMap((line) => line.found);
   return [...of(false), ...of(true).reverse()];
 }
-
-/** Fault localisation: suspicion of lines from a spectrum, and of statements from lines and traces. */
 
 /** Bound of one pool, and of the nodes that are visited. */
 const maxEntries = 20_000;
@@ -215,7 +208,6 @@ function sites(request: GenerateRequest, files: readonly OpenFile[]): readonly S
   return all.sort((a, b) => b.place - a.place);
 }
 
-/** Fills the builder until all is seen or something ends it. */
 async function collect(all: readonly Site[], builder: PoolBuilder, limits: SearchLimits): Promise<Cut> {
   for (const [at, { node, open, weigher, place }] of all.entries()) {
     if (builder.size >= (place > unreached ? maxEntries : enough)) return 'Bound';
@@ -236,7 +228,6 @@ function pairKey(request: GenerateRequest): Parameters<typeof withPairs>[1] {
   };
 }
 
-/** A pool and the wire form of its entries. */
 interface KeptPool {
   readonly pool: Pool;
   readonly wire: Wire;
@@ -265,7 +256,6 @@ class PoolCache {
   }
 }
 
-/** Returns everything that a pool depends on. */
 function poolKey({ files, localisation, maxEdits, seed }: GenerateRequest): string {
   return sha256(JSON.stringify([files, localisation, maxEdits, seed]));
 }

@@ -1,10 +1,11 @@
 import { generatingRoles, type EngineMemory, type GenerateRequest } from '@agentfleet/protocol/inference';
 import { ranked, type Generated, type Weighed } from '../../base/engine.ts';
-import type { Answer, Engine } from '../../base/served.ts';
+import type { VllmConfig } from '../../base/config.ts';
+import { codeDigest, type Answer, type Engine } from '../../base/served.ts';
 import { InferenceError } from '../../base/failure.ts';
-import { VllmError, type Adapter, type ChatReply, type VllmControl } from './control.ts';
+import { VllmControl, VllmError, type Adapter, type ChatReply } from './control.ts';
 import { conversation, proposalSchema, proposalOf, type Proposal } from './proposal.ts';
-import type { Residency } from './residency.ts';
+import { Residency } from './residency.ts';
 
 interface VllmEngineOptions {
   readonly control: VllmControl;
@@ -21,7 +22,6 @@ interface VllmEngineOptions {
   readonly modelDigest: string;
 }
 
-/** Tokens of one answer, at most. */
 const mostAnswerTokens = 1024;
 
 interface ChatLimits {
@@ -29,7 +29,6 @@ interface ChatLimits {
   readonly budgetMs: number;
 }
 
-/** A candidate found, before it has a place. */
 type Found = Proposal & { readonly energy: number };
 
 /**
@@ -154,4 +153,25 @@ function chosen(replies: readonly ChatReply[], request: GenerateRequest, millis:
 
 function weighed({ id, energy, edits, acts, rationale, location }: Found, weight: number): Weighed {
   return { id, weight, energy, edits, ...(acts.length > 0 && { acts }), operator: 'language-model', rationale, location };
+}
+
+/** Time limit of other calls than generation, ms: the first one after a start compiles. */
+const controlMs = 60_000;
+
+/** The engine; it need not answer yet. */
+export async function createVllmEngine(config: VllmConfig, now: () => number, onError: (error: unknown) => void): Promise<VllmEngine> {
+  const { upstream, contextTokens, digest, sleepAfterSeconds } = config;
+  const adapter = config.adapter ?? undefined;
+  const model = adapter?.name ?? config.model;
+  const control = new VllmControl({ origin: upstream, timeoutMs: controlMs });
+  const idleMs = (sleepAfterSeconds ?? 0) * 1000;
+  const residency = sleepAfterSeconds === null ? undefined : new Residency({ control, idleMs, timer, onError });
+  const modelDigest = await codeDigest('vllm', [], `${digest ?? ''}\n${model}\n${adapter?.path ?? ''}`);
+  return new VllmEngine({ control, model, adapter, contextTokens, residency, now, modelDigest });
+}
+
+function timer(millis: number, callback: () => void): () => void {
+  const handle = setTimeout(callback, millis);
+  handle.unref();
+  return () => clearTimeout(handle);
 }

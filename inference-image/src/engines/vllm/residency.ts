@@ -1,4 +1,3 @@
-// inference-image, engines/vllm: sleep and wake of an idle vLLM engine. May import base, gpu, models and protocol.
 import type { VllmControl } from './control.ts';
 
 /** An engine whose weights go to the memory of the host while it is idle. */

@@ -95,7 +95,6 @@ export function documentOf(block: Part, at: string): Part {
   return { type, source: { type: kind, media_type, data }, ...own, ...markOf(block) };
 }
 
-/** The text of content that is texts alone. */
 function textsOf(content: unknown): string | undefined {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return undefined;

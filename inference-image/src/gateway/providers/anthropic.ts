@@ -73,7 +73,6 @@ class AnthropicStream {
     yield chunkOf(this.#model, { tool_calls: [{ index: this.#callAt(index), function: { arguments: open.json } }] });
   }
 
-  /** The number of a call among the calls. */
   #callAt(index: number): number {
     return [...this.#blocks].filter(([at, { block }]) => at < index && block.type === 'tool_use').length;
   }

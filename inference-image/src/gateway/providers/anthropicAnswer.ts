@@ -1,6 +1,5 @@
-import type { ContentBlock, Message, StopReason, Usage } from '@anthropic-ai/sdk/resources/messages';
+import type { ContentBlock, ContentBlockParam, Message, StopReason, Usage } from '@anthropic-ai/sdk/resources/messages';
 import type { ChatCompletion, WireMessage, WireUsage } from '@agentfleet/protocol/chat';
-import type { AnthropicState } from './anthropicState.ts';
 
 /** A message of the Messages API as an answer of the chat API; its blocks go with it. Pure. */
 export function anthropicAnswer(answer: Message, model: string): ChatCompletion {
@@ -61,4 +60,18 @@ export function usageOfMessage(usage: Counts | null | undefined): WireUsage | nu
     total_tokens: prompt + output,
     prompt_tokens_details: { cached_tokens: read ?? 0, ...(typeof written === 'number' && { cache_write_tokens: written }) },
   };
+}
+
+/** The blocks of a message of the Messages API: signed thinking among them, which the API takes back unchanged only. */
+interface AnthropicState {
+  readonly engine: 'Anthropic';
+  readonly model: string;
+  readonly content: readonly ContentBlockParam[];
+}
+
+/** Reports whether a message carries a state of this engine. */
+export function isAnthropicState(state: unknown): state is AnthropicState {
+  if (typeof state !== 'object' || state === null) return false;
+  const { engine, content } = state as Partial<AnthropicState>;
+  return engine === 'Anthropic' && Array.isArray(content);
 }

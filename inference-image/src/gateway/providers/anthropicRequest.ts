@@ -8,7 +8,7 @@ import type {
   ToolChoice,
 } from '@anthropic-ai/sdk/resources/messages';
 import type { WireMessage, WireTool, WireToolCall } from '@agentfleet/protocol/chat';
-import { isAnthropicState } from './anthropicState.ts';
+import { isAnthropicState } from './anthropicAnswer.ts';
 import type { Ask } from './provider.ts';
 
 type Content = WireMessage['content'];
@@ -89,7 +89,6 @@ function toolOf({ function: { name, description, parameters }, eager_input_strea
   };
 }
 
-/** The mark that a client of the Messages API set. */
 function markOf(value: object): { readonly cache_control?: CacheControlEphemeral } {
   const { cache_control: mark } = value as { readonly cache_control?: unknown };
   return typeof mark === 'object' && mark !== null ? { cache_control: mark as CacheControlEphemeral } : {};

@@ -74,7 +74,6 @@ export function reportedFailure(error: unknown, where: Where, usage?: WireUsage)
   return refused(statusOf(error), { error, message: JSON.stringify(error) }, where, usage);
 }
 
-/** Statuses of the vendors' codes and types of errors. */
 const statuses: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
@@ -85,7 +84,6 @@ const statuses: Readonly<Record<string, number>> = {
   rate_limit_exceeded: 429,
 };
 
-/** The HTTP status that an error names; null: none. */
 function statusOf(error: unknown): number | null {
   const { error: inner, code, status, status_code: groq, http_status_code: tgi, type } = (error ?? {}) as Loose;
   if (inner !== undefined) return statusOf(inner);

@@ -60,16 +60,6 @@ export class GatewayError extends Error {
     this.usage = options.usage;
   }
 
-  /** The same failure, which does not pass. */
-  final(): GatewayError {
-    return this.#with({ retryable: false });
-  }
-
-  /** The same failure, for which this was used. */
-  using(usage: WireUsage): GatewayError {
-    return this.#with({ usage });
-  }
-
   get body(): ChatErrorBody {
     return { error: { type: kinds[this.code].type, ...this.said } };
   }
@@ -80,7 +70,8 @@ export class GatewayError extends Error {
     return { message, code, retryable, ...(usage !== undefined && { usage }) };
   }
 
-  #with(change: GatewayErrorOptions): GatewayError {
+  /** The same failure with a change. */
+  with(change: GatewayErrorOptions): GatewayError {
     const { code, message, cause, status, retryable, retryAfterMs, isOwn, usage } = this;
     return new GatewayError(code, message, { cause, status, retryable, retryAfterMs, isOwn, usage, ...change });
   }

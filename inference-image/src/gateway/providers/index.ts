@@ -9,7 +9,7 @@ import type { Provider } from './provider.ts';
 import { ReplayProvider } from './replay.ts';
 
 export { inputOf, messagesOptionsOf } from './anthropicRequest.ts';
-export { isAnthropicState } from './anthropicState.ts';
+export { isAnthropicState } from './anthropicAnswer.ts';
 export { chunkOf, chunkOfChoice, Streamed, type Delta } from './chunks.ts';
 export { malformed, providerFailure } from './failure.ts';
 export { isBytes, isDataUrl, refersOutside } from './inline.ts';

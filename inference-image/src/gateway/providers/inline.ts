@@ -1,6 +1,3 @@
-// inference-image, gateway/providers: test for data URLs and remote addresses. Of the project imports protocol only.
-
-/** A URL that holds its bytes. */
 const dataUrl = /^data:[^,]{0,256};base64,/i;
 const base64 = /^[\w+/=\s-]*$/;
 /** Names of members by which a server finds what is not in the request. */

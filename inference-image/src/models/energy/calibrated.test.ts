@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { actFeatures, energyHeads, maxKnots, type EnergyHead, type ScoreItem } from '@agentfleet/protocol/inference';
-import { loadEnergyModel } from './index.ts';
+import { loadEnergyModel } from './scorer.ts';
 
 const folder = join(import.meta.dirname, '../../../weights');
 const bytes = await readFile(join(folder, 'energy-features-v3.json'));

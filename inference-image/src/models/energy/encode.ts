@@ -167,7 +167,7 @@ export function gramsOf({ text, operator }: Pick<ScoreItem, 'text' | 'operator'>
 }
 
 /** FNV-1a with a last mix, so that low bits depend on all of the text. */
-function fnv(text: string): number {
+export function fnv(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);

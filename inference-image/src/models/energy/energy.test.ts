@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Features, ScoreItem } from '@agentfleet/protocol/inference';
-import { loadEnergyModel } from './index.ts';
+import { loadEnergyModel } from './scorer.ts';
 
 const folder = join(import.meta.dirname, '..');
 const bytes = await readFile(join(folder, '../../weights/energy-features-v1.json'));

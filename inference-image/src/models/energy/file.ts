@@ -6,7 +6,7 @@ import {
   maxKnots,
   type ModelCalibration,
 } from '@agentfleet/protocol/inference';
-import { before, buckets, executed, knownBefore } from './encode.ts';
+import { before, buckets, executed, fnv, knownBefore } from './encode.ts';
 import { createHash } from 'node:crypto';
 
 /** Buckets of hashed words. */
@@ -33,8 +33,8 @@ export function wordsOf(text: string): Int32Array {
   let last = '^';
   for (const word of text.slice(0, wordChars).match(/[A-Za-z_][\w]*|-{1,2}[A-Za-z][\w-]*|\/[\w.-]*|\d+|[|&;<>$]+|[^\s\w]/g) ?? []) {
     const token = /^\d/.test(word) ? '0' : word.toLowerCase();
-    found.add(hash(token));
-    found.add(hash(`${last} ${token}`));
+    found.add(fnv(token) % wordBuckets);
+    found.add(fnv(`${last} ${token}`) % wordBuckets);
     last = token;
   }
   return Int32Array.from(found).sort();
@@ -59,14 +59,6 @@ export function tableOf({ weights }: WordModel): Int8Array {
   const table = new Int8Array(Buffer.from(weights, 'base64'));
   if (table.length !== wordBuckets) throw new Error(`its words have ${table.length} weights, not ${wordBuckets}`);
   return table;
-}
-
-/** FNV-1a with a last mix, as for n-grams. */
-function hash(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
-  return ((hash ^ (hash >>> 13)) >>> 0) % wordBuckets;
 }
 
 /** Format of the weights. */
@@ -219,7 +211,7 @@ function falls({ energies, probabilities }: Calibration): boolean {
 }
 
 /** So many points of a curve, the first and the last among them. */
-function knotsOf({ energies, probabilities }: Calibration): HeadCalibration['knots'] {
+export function knotsOf({ energies, probabilities }: Calibration): HeadCalibration['knots'] {
   const count = Math.min(maxKnots, energies.length);
   const at = Array.from({ length: count }, (_, step) => Math.round((step * (energies.length - 1)) / Math.max(1, count - 1)));
   return at.map((place) => ({ energy: energies[place] as number, probability: probabilities[place] as number }));

@@ -3,7 +3,6 @@ import { stepResults, type ControlStep, type StepResult } from '@agentfleet/prot
 /** Order of the tools in the model. */
 export const tools = ['ExecCode', 'Shell', 'Files', 'Editor'] as const;
 
-/** Harmful results of a step. */
 const harmful: ReadonlySet<StepResult> = new Set(['Denied', 'Worse', 'Crashed', 'NotVerified']);
 /** Results of a step that advance the work. */
 const good: ReadonlySet<StepResult> = new Set(['Better', 'Reached']);

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { ControlStep } from '@agentfleet/protocol/inference';
 import { isHarm } from './encode.ts';
 import { readPlannerFile, writePlannerFile } from './file.ts';
-import { loadPlanner } from './index.ts';
+import { loadPlanner } from './planner.ts';
 import { shadowOf } from './planner.ts';
 
 const folder = join(import.meta.dirname, '..');

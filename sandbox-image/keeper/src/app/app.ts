@@ -1,19 +1,17 @@
-import type { Server, IncomingMessage } from 'node:http';
+import { epochOf } from '../http/bodies.ts';
+import type { IncomingMessage, Server } from 'node:http';
 import { BlockList, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { epochHeader } from '@agentfleet/protocol/keeper';
-import { asKeeperError, KeeperError } from '../base/failure.ts';
+import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify';
+import { KeeperError, asKeeperError } from '../base/failure.ts';
 import type { Keeper, KeeperParts } from '../keeper/keeper.ts';
 import { errorFields } from '@agentfleet/protocol/log';
 import { ServedRequest } from '@agentfleet/protocol/tracing';
 import { durableRoutes, snapshotRoutes } from '../http/routes-snapshots.ts';
 import { editRoutes, fileRoutes, lookRoutes, treeRoutes } from '../http/routes-files.ts';
-import { egressUpgrades, execRoutes, liveRoutes } from '../http/routes-exec.ts';
+import { egressUpgrades, execRoutes, liveRoutes, sessionRoutes } from '../http/routes-exec.ts';
 import { mcpRoutes } from '../mcp/routes.ts';
-import { noteRoutes, openRoutes, stateRoutes } from '../http/routes-state.ts';
-import { secretRoutes } from '../http/routes-secrets.ts';
-import { sessionRoutes } from '../http/routes-sessions.ts';
+import { noteRoutes, openRoutes, secretRoutes, stateRoutes } from '../http/routes-state.ts';
 import { compileValidators } from '../http/validation.ts';
 
 const maxFromInside = 32;
@@ -125,7 +123,7 @@ function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
   // Before the body is read: unauthenticated callers get no memory.
   api.addHook('onRequest', async (request) => {
     await keeper.authenticate(request.headers.authorization);
-    const epoch = headerOf(request, epochHeader);
+    const epoch = epochOf(request);
     request.epoch = request.method === 'GET' ? keeper.parts.fence.check(epoch) : await keeper.admit(epoch);
   });
   traced(api, keeper);
@@ -164,11 +162,6 @@ function traced(api: FastifyInstance, { parts: { clock, spans } }: Keeper): void
   });
 }
 
-function headerOf(request: FastifyRequest, name: string): string | undefined {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value[0] : value;
-}
-
 /** Refusals quote lines of files: they are answers, too. */
 function answer(reply: FastifyReply, error: unknown, { logger, redaction }: KeeperParts): void {
   const failure = fromFastify(error) ?? asKeeperError(error);
@@ -176,7 +169,6 @@ function answer(reply: FastifyReply, error: unknown, { logger, redaction }: Keep
   void reply.code(failure.status).type('application/json').send(redaction.open().value(failure.body));
 }
 
-/** Maps the framework's refusals (size, syntax, media type) to a KeeperError. */
 function fromFastify(error: unknown): KeeperError | null {
   if (!(error instanceof Error) || !('statusCode' in error) || typeof error.statusCode !== 'number') return null;
   if (error.statusCode >= 500) return null;

@@ -3,12 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SignJWT, UnsecuredJWT } from 'jose';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Clock } from '../base/clock.ts';
-import { systemClock } from '../base/clock.ts';
-import { issuer, Signer, subject } from '../testing/index.ts';
-import { EpochFence } from './epoch.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { Signer, issuer, subject } from '../testing/index.ts';
+import { EpochFence, authenticate } from './auth.ts';
 import { JwksFile, type RefusalReason } from '@agentfleet/protocol/tokens';
-import { authenticate } from './token.ts';
 
 const uid = '6f9619ff-8b86-d011-b42d-00c04fc964ff';
 const now = () => Math.floor(Date.now() / 1000);

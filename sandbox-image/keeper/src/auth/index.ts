@@ -2,5 +2,4 @@
  * Authenticates callers and fences stale assignments. Knows tokens and epochs, but no HTTP routes. May import `base`,
  * `client`, `snapshot` and protocol.
  */
-export { EpochFence } from './epoch.ts';
-export { authenticate } from './token.ts';
+export { authenticate, EpochFence } from './auth.ts';

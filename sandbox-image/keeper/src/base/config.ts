@@ -21,7 +21,6 @@ export interface Target {
 export interface Config {
   readonly version: string;
   readonly listen: Listen;
-  /** Address of the egress proxy for commands. */
   readonly egress: Listen;
   readonly link: { readonly path: string; readonly key: string };
   readonly storeDir: string;
@@ -97,10 +96,7 @@ export function readConfig(env: Env): Config {
   return config;
 }
 
-type StoreConfig = Pick<Config, 'storeDir' | 'storeLimitBytes' | 'snapshotRetain' | 'snapshotEngine' | 'overlay'>;
-
-/** Reads the settings of the snapshot store: folder, retention, engine. */
-function storeFrom(env: Env, read: ReturnType<typeof reader>, faults: string[]): StoreConfig {
+function storeFrom(env: Env, read: ReturnType<typeof reader>, faults: string[]) {
   const layers = () => ({
     layersDir: read('AGENTFLEET_LAYERS', parsePath, '/var/lib/agentfleet-layers'),
     mounterFd: read('AGENTFLEET_MOUNTER_FD', parseBytes),

@@ -23,13 +23,9 @@ const newline = 0x0a;
 
 /** The lines of a file, one chunk in memory at a time. */
 export async function* readLines(file: string, range: LineRange = {}): AsyncGenerator<FileLine> {
-  const handle = await open(file, 'r');
-  try {
-    const end = range.end ?? (await handle.stat()).size;
-    yield* splitLines(handle, range.start ?? 0, end, range);
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(file, 'r');
+  const end = range.end ?? (await handle.stat()).size;
+  yield* splitLines(handle, range.start ?? 0, end, range);
 }
 
 async function* splitLines(handle: FileHandle, start: number, end: number, range: LineRange): AsyncGenerator<FileLine> {

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { Transfers } from './transfers.ts';
+import { Transfers } from './gate.ts';
 
 it('cuts off callers of older epochs, those that come late included, and waits until each has given the gate back', async () => {
   const transfers = new Transfers();

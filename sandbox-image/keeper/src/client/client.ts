@@ -1,16 +1,13 @@
-import { spansOf, type FinishedSpan } from '@agentfleet/protocol/tracing';
-import { request, type IncomingMessage } from 'node:http';
+import { type FinishedSpan, spansOf } from '@agentfleet/protocol/tracing';
+import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import {
-  egressUpgrade,
-  epochHeader,
-  treeHeaders,
+  type Adopted,
+  type AdoptionRequest,
   type AstEditReport,
   type AstEditRequest,
   type AuditRecord,
-  type Adopted,
-  type AdoptionRequest,
   type AuditReport,
   type ExecEvent,
   type ExecRequest,
@@ -20,41 +17,43 @@ import {
   type FileReplaced,
   type FileWritten,
   type KeeperInfo,
+  type Note,
   type NoteWritten,
   type Part,
   type PatchReport,
   type PatchRequest,
-  type ReplaceRequest,
   type Redaction,
+  type ReplaceRequest,
+  type RestoreReport,
   type ScrubReport,
   type SearchQuery,
-  type Note,
+  type SearchResult,
   type SecretsDeclared,
   type SecretsRequest,
-  type SyntaxMode,
-  type SearchResult,
   type SessionInfo,
   type SessionRequest,
   type SessionRunRequest,
-  type StdinTaken,
-  type RestoreReport,
   type SnapshotRecord,
+  type StdinTaken,
+  type SyntaxMode,
   type TreeDiff,
   type TreeWritten,
+  egressUpgrade,
+  epochHeader,
+  treeHeaders,
 } from '@agentfleet/protocol/keeper';
 import {
-  readWhole,
-  maxRefusalBytes,
+  type ExecResult,
+  type KeeperClientOptions,
+  KeeperRefusal,
+  Transport,
   answerBounds as bounds,
   collect,
-  type ExecResult,
-  Transport,
-  type KeeperClientOptions,
+  maxRefusalBytes,
+  readWhole,
 } from './transport.ts';
-import { KeeperRefusal } from './errors.ts';
 import { ulid } from 'ulid';
 
-/** Time limit for the keeper's answer, ms. */
 const answerMs = 15_000;
 
 /** Opens a connection and requests an upgrade on it. Rejects with {@link KeeperRefusal}, or when no answer comes. */

@@ -21,7 +21,6 @@ import { verifyLog, type EventLog } from '../log/index.ts';
 import type { Snapshots } from './snapshots.ts';
 import type { Adoption } from '../snapshot/index.ts';
 
-/** Staging folder of an adoption until it is complete. */
 interface Staging {
   readonly folder: string;
   readonly log: string;
@@ -35,7 +34,6 @@ function stagingOf(storeDir: string): Staging {
   return { folder, log: join(folder, 'events.log'), manifest: (id) => join(folder, id), mark: join(folder, 'placing') };
 }
 
-/** An empty staging folder. */
 async function beginStaging(staging: Staging): Promise<void> {
   await endStaging(staging);
   await mkdir(staging.folder, { mode: 0o700 });
@@ -74,7 +72,6 @@ interface AdoptionsOptions {
   readonly storeDir: string;
   readonly log: EventLog;
   readonly snapshots: Snapshots;
-  /** Bytes that the store may grow by. */
   readonly freeBytes: () => Promise<number>;
 }
 
@@ -104,7 +101,6 @@ export class Adoptions {
     this.#engine = this.#options.snapshots.adopt(await this.#options.freeBytes());
   }
 
-  /** Drops the adoption in progress. */
   async drop(): Promise<void> {
     this.#engine?.drop();
     this.#engine = null;
@@ -171,7 +167,6 @@ export class Adoptions {
     return { records: last.seq, root: last.hash, snapshots: ids };
   }
 
-  /** Reads the last record of the staged log, and the highest id that it contains. */
   async #history(head: AdoptionRequest['head'], snapshots: AdoptionRequest['snapshots']): Promise<{ last: AuditRecord; above: string }> {
     const seen: { last: AuditRecord | null } = { last: null };
     let above = Math.max(0, ...snapshots.map(({ id }) => numberOf(id)));
@@ -214,7 +209,6 @@ function invalid(why: string): KeeperError {
   return new KeeperError('AF_ADOPTION_INVALID', why);
 }
 
-/** Writes a stream to a file, durably. */
 async function store(path: string, from: Readable, maxBytes: number): Promise<void> {
   await using handle = await open(path, 'w', 0o600);
   let bytes = 0;

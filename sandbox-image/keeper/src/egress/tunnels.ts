@@ -1,4 +1,4 @@
-import type { AuditType } from '@agentfleet/protocol/keeper';
+import type { AuditType, egressBounds } from '@agentfleet/protocol/keeper';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../base/clock.ts';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -96,18 +96,9 @@ export function splice(a: Duplex, b: Duplex, { clock, silentMs }: { readonly clo
   return promise;
 }
 
-interface TunnelBounds {
-  readonly maxParked: number;
-  readonly maxOpen: number;
-  /** Longest time in which one that is joined sends no first byte, ms. */
-  readonly silentMs: number;
-  /** Time that a connection of a burst waits for the next tunnel, ms. */
-  readonly waitMs: number;
-}
-
 interface TunnelsOptions {
   readonly listen: { readonly host: string; readonly port: number };
-  readonly bounds: TunnelBounds;
+  readonly bounds: Readonly<Record<keyof typeof egressBounds, number>>;
   readonly journal: EgressJournal;
   readonly clock: Clock;
 }
@@ -202,7 +193,6 @@ export class EgressTunnels {
     this.#options.journal.sum();
   }
 
-  /** Ends everything. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const { socket } of [...this.#parked, ...this.#open]) socket.destroy();
@@ -241,7 +231,7 @@ export class EgressTunnels {
       return;
     }
     this.#waiting.add(local);
-    const cancel = clock.after(bounds.waitMs, () => {
+    const cancel = clock.after(bounds.waitMillis, () => {
       if (this.#waiting.delete(local)) local.destroy();
     });
     local.once('close', () => {
@@ -258,7 +248,7 @@ export class EgressTunnels {
     const id = this.#connections;
     const began = clock.monotonic();
     const opening = journal.opened(id, tunnel.epoch);
-    const { forth, back, why } = await splice(local, tunnel.socket, { clock, silentMs: bounds.silentMs });
+    const { forth, back, why } = await splice(local, tunnel.socket, { clock, silentMs: bounds.silentSeconds * 1000 });
     this.#open.delete(joined);
     journal.closed({ id, bytesOut: forth, bytesIn: back, millis: Math.round(clock.monotonic() - began), why }, opening);
   }

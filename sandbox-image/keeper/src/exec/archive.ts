@@ -13,12 +13,6 @@ const smallBytes = 4096;
 const tailBytes = 64 * 1024;
 const newline = 0x0a;
 
-/** A journal whose events were removed. */
-export interface CutJournal {
-  readonly execId: string;
-  readonly freedBytes: number;
-}
-
 /** The journals of all commands of this sandbox, `<store>/execs/<execId>.ndjson`. */
 export class JournalArchive {
   readonly #folder: string;
@@ -62,12 +56,6 @@ export class JournalArchive {
     return header === null ? null : { header, source: { file, size: 0, ended: true, changed: () => Promise.resolve() } };
   }
 
-  /** Execs on disk, for metrics. */
-  async count(): Promise<number> {
-    return (await readdir(this.#folder)).length;
-  }
-
-  /** Returns the path of a command's journal. */
   path(execId: string): string {
     return join(this.#folder, `${execId}${suffix}`);
   }
@@ -88,7 +76,7 @@ export class JournalArchive {
    * Removes the events of the oldest finished journal except its end, whose `dropped` then counts them. Its id stays
    * taken. Null when no journal can be cut. A current reader reads the old file to its end.
    */
-  async cutOldest(): Promise<CutJournal | null> {
+  async cutOldest() {
     const [oldest] = this.#finished;
     if (oldest === undefined) return null;
     const [execId, bytes] = oldest;
@@ -130,15 +118,13 @@ async function readHeader(file: string): Promise<JournalHeader | null> {
 
 /** The end that a journal has as its last event; null where a full disk or a crash cut it off before. */
 export async function lastEvent(file: string): Promise<ExecEnd | null> {
-  const handle = await open(file, 'r');
+  await using handle = await open(file, 'r');
   try {
     const event = JSON.parse(await lastLine(handle, (await handle.stat()).size)) as { readonly type: string };
     return event.type === 'end' ? (event as ExecEnd) : null;
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;
-  } finally {
-    await handle.close();
   }
 }
 

@@ -116,17 +116,14 @@ export class Command {
     return undefined;
   }
 
-  /** Sets the size of its terminal. */
   resize(rows: number, columns: number): void {
     if (this.#sent && !this.#done) this.#options.link.send({ t: 'resize', id: this.id, rows, columns });
   }
 
-  /** Sends SIGINT to the command. */
   interrupt(): void {
     if (this.#sent && !this.#done) this.#options.link.send({ t: 'interrupt', id: this.id });
   }
 
-  /** It could not begin. */
   refuse(code: string, message: string): void {
     this.#end({ ...this.#nothing(), exitCode: 126, error: { code, message } });
   }
@@ -199,7 +196,6 @@ function keptCommands(
   return { commands: kept, moreCommands: more + commands.length - kept.length };
 }
 
-/** The first `most` characters of words. */
 function cutWords(words: readonly string[], most: number): readonly string[] {
   const kept: string[] = [];
   let left = most;
@@ -261,16 +257,15 @@ export class UnfinishedExecs {
   }
 }
 
-/** The body of the `ExecEnded` record that the log still lacks. */
-type RecoveredEnd = Readonly<Record<string, unknown>>;
-
 /**
  * Ends a command that a previous keeper left open, or whose journal is lost. A journal without an end gets one with `KeeperRestarted`: the
  * effects are unknown. A journal that never reached the disk is created, so that the id is taken and a repeated request
  * replays this end. The runner kills all commands when the link is lost, and dials when none is left; until then the
  * gate is shut.
+ *
+ * @returns the body of the `ExecEnded` record that the log still lacks
  */
-export async function endOrphan(archive: JournalArchive, header: JournalHeader): Promise<RecoveredEnd> {
+export async function endOrphan(archive: JournalArchive, header: JournalHeader) {
   const file = archive.path(header.execId);
   const { lines, end, last } = await readWhole(file);
   const interrupted = last?.startsWith('{"type":"end"') !== true;

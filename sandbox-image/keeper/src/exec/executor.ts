@@ -15,7 +15,6 @@ import { planExec, type ExecDefaults, type ExecPlan } from './plan.ts';
 import type { OutputRoom, StoreReserve } from './outputRoom.ts';
 import type { Quota } from './quota.ts';
 
-/** A command that runs, before and after its journal exists. */
 interface Running {
   readonly command: Command;
   readonly journal: Promise<Journal>;
@@ -40,7 +39,6 @@ export interface ExecutorOptions {
   readonly onEnded: (facts: EndFacts) => void;
 }
 
-/** Session data of a command, besides its plan. */
 interface InSession {
   /** Sees to it that the shell is there. A rejection ends the command. */
   readonly prepare: () => Promise<void>;
@@ -79,7 +77,6 @@ export class Executor {
     return this.startPlan(planExec(request, this.#options.defaults), epoch);
   }
 
-  /** Like {@link start}, for an existing plan. */
   async startPlan(plan: ExecPlan, epoch: number, session?: InSession): Promise<FollowSource> {
     const known = await this.knownPlan(plan);
     if (known !== null) return known;
@@ -132,13 +129,11 @@ export class Executor {
     await Promise.all(older.map((running) => this.#end(running, 'Cancelled')));
   }
 
-  /** Ends whatever runs and waits until it is gone. */
   async shutdown(): Promise<void> {
     this.#stopping = true;
     await Promise.all(Array.from(this.#running.values(), (running) => this.#end(running, 'Shutdown')));
   }
 
-  /** Handles a message of the link about a command. */
   receive(message: CommandMessage): Promise<void> | undefined {
     const command = this.#running.get(message.id ?? '')?.command;
     if (command !== undefined) return command.receive(message);
@@ -146,7 +141,6 @@ export class Executor {
     return undefined;
   }
 
-  /** Handles the loss of the tools container, reported by the link. */
   toolsLost(): void {
     for (const { command } of this.#running.values()) command.lost();
   }
@@ -241,12 +235,12 @@ export class Executor {
     await this.#record(command, journal, await this.#watch(command, journal));
   }
 
-  /** Runs it to its end under the eye of the quota. */
   async #watch(command: Command, journal: Journal): Promise<EndFacts> {
     const watching = new AbortController();
     command.start(journal, this.#options.room.spill(command.id, command.plan.spillBytes));
     const over = (): void => command.kill('QuotaExceeded');
-    const watch = command.plan.access === 'Read' ? null : this.#options.quota.watch(over, watching.signal).catch(this.#unmeasured);
+    const watch =
+      command.plan.access === 'Read' ? null : this.#options.quota.watch(over, watching.signal).catch(this.#options.quota.unmeasured);
     const facts = await command.ended;
     watching.abort();
     if (facts.interrupted !== undefined) await this.#quiesce();
@@ -266,12 +260,8 @@ export class Executor {
     log.append('ExecEnded', { execId: command.id, ...reported, ...lostEvents, ...kept });
     room.ended(command.id, summary.bytes);
     this.#options.onEnded(facts);
-    if (command.plan.access === 'Write') quota.measureSoon(this.#unmeasured);
+    if (command.plan.access === 'Write') quota.measureSoon();
   }
-
-  readonly #unmeasured = (error: unknown): void => {
-    this.#options.logger.error('the roots could not be measured', errorFields(error));
-  };
 
   /**
    * A runner that lost the link kills its commands at once. Followers get the end soon; the gate stays shut until a

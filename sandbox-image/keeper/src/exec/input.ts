@@ -68,7 +68,6 @@ export class LiveInput {
     this.#answer?.(code);
   }
 
-  /** The command is over. */
   close(): void {
     this.#closed = true;
     this.#answer?.('ESRCH');

@@ -15,7 +15,6 @@ export interface JournalHeader {
   readonly cut?: true;
 }
 
-/** Options of a journal. */
 export interface JournalOptions {
   /** Called once when the disk takes no more. */
   readonly onFault: (error: unknown) => void;
@@ -26,14 +25,6 @@ export interface JournalOptions {
 type Unnumbered<E> = E extends { readonly seq: number } ? Omit<E, 'seq'> : never;
 /** An event before it has its number. */
 export type NewEvent = Unnumbered<ExecEvent>;
-
-/** Totals of a finished journal. */
-interface JournalSummary {
-  /** Hex SHA-256 of the whole file. */
-  readonly sha256: string;
-  readonly bytes: number;
-  readonly events: number;
-}
 
 function outputBytes(event: Extract<NewEvent, { readonly type: 'out' }>): number {
   return 'text' in event ? Buffer.byteLength(event.text) : Buffer.byteLength(event.b64, 'base64');
@@ -128,7 +119,7 @@ export class Journal {
   }
 
   /** Writes the last event. `retry` frees space once when the disk is full. */
-  async finish(end: Omit<ExecEnd, 'seq'>, retry: () => Promise<void>): Promise<JournalSummary> {
+  async finish(end: Omit<ExecEnd, 'seq'>, retry: () => Promise<void>) {
     await this.#flushing;
     this.#seq += 1;
     const line = Buffer.from(`${JSON.stringify({ ...end, seq: this.#seq })}\n`);
@@ -217,30 +208,26 @@ const keepalive = Buffer.from('{"type":"keepalive"}\n');
  * file, never memory: a slow reader costs one chunk, however much the command writes. A keepalive line is sent after 10 s without another.
  */
 export async function* follow(source: FollowSource, options: FollowOptions): AsyncGenerator<Buffer> {
-  const handle = await open(source.file, 'r');
-  try {
-    let position = 0;
-    let skip = Math.max(options.from, 1);
-    for (;;) {
-      // Both are read before the sizes are compared: a growth in between wakes this loop again.
-      const change = source.changed();
-      const { ended } = source;
-      const size = ended ? Number.POSITIVE_INFINITY : source.size;
-      while (position < size) {
-        options.signal.throwIfAborted();
-        const chunk = await readChunk(handle, position, size);
-        if (chunk.length === 0) return;
-        // The file shows it, not the source: it may have been cut before it was opened.
-        if (position === 0 && headerIn(chunk).cut === true) skip = 1;
-        position += chunk.length;
-        const cut = skipLines(chunk, skip);
-        skip = cut.skip;
-        if (cut.rest.length > 0) yield cut.rest;
-      }
-      if (!(await changesSoon(change, options))) yield keepalive;
+  await using handle = await open(source.file, 'r');
+  let position = 0;
+  let skip = Math.max(options.from, 1);
+  for (;;) {
+    // Both are read before the sizes are compared: a growth in between wakes this loop again.
+    const change = source.changed();
+    const { ended } = source;
+    const size = ended ? Number.POSITIVE_INFINITY : source.size;
+    while (position < size) {
+      options.signal.throwIfAborted();
+      const chunk = await readChunk(handle, position, size);
+      if (chunk.length === 0) return;
+      // The file shows it, not the source: it may have been cut before it was opened.
+      if (position === 0 && headerIn(chunk).cut === true) skip = 1;
+      position += chunk.length;
+      const cut = skipLines(chunk, skip);
+      skip = cut.skip;
+      if (cut.rest.length > 0) yield cut.rest;
     }
-  } finally {
-    await handle.close();
+    if (!(await changesSoon(change, options))) yield keepalive;
   }
 }
 

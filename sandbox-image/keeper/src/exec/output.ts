@@ -45,7 +45,6 @@ export class OutputEncoder {
     this.#limit = limitBytes;
   }
 
-  /** Bytes over the limit. */
   get dropped(): StreamBytes {
     return this.#dropped;
   }
@@ -114,11 +113,7 @@ export function incompleteTail(bytes: Buffer): number {
 }
 
 /** Takes the raw output of a command. */
-export interface OutputTaker {
-  readonly dropped: StreamBytes;
-  push(stream: StreamName, bytes: Buffer): Promise<void> | undefined;
-  finish(): Promise<void>;
-}
+export type OutputTaker = Pick<OutputEncoder, 'dropped' | 'finish' | 'push'>;
 
 /** A prompt of a program is shown after this time, although its last word may be incomplete. */
 const settleMs = 200;
@@ -182,7 +177,6 @@ export class Silence {
     this.#onQuiet = onQuiet;
   }
 
-  /** The command started or wrote output. */
   heard(): void {
     if (this.#over) return;
     this.#last = this.#clock.monotonic();

@@ -1,10 +1,10 @@
 import type { Clock } from '../base/clock.ts';
 import { measureUsage, unlimited } from './quota.ts';
-import { open, rm, statfs } from 'node:fs/promises';
+import { rm, statfs, writeFile } from 'node:fs/promises';
 import { isDiskFull, KeeperError } from '../base/failure.ts';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
 import type { EventLog } from '../log/index.ts';
-import type { CutJournal, JournalArchive } from './archive.ts';
+import type { JournalArchive } from './archive.ts';
 import { maxJournalBytes } from './journal.ts';
 import type { Spill, SpillStore } from './spill.ts';
 
@@ -63,7 +63,6 @@ export class StoreReserve {
     this.#file = `${folder}/.reserve`;
   }
 
-  /** Gives the space up. */
   readonly release = async (): Promise<void> => {
     this.#held = false;
     await rm(this.#file, { force: true });
@@ -74,12 +73,7 @@ export class StoreReserve {
     if ((await this.freeBytes(claim, maxAgeMs)) < least[claim]) return false;
     if (this.#held) return true;
     try {
-      const handle = await open(this.#file, 'w', 0o600);
-      try {
-        await handle.writeFile(Buffer.alloc(reserveBytes, 1));
-      } finally {
-        await handle.close();
-      }
+      await writeFile(this.#file, Buffer.alloc(reserveBytes, 1), { mode: 0o600 });
       this.#held = true;
       return true;
     } catch (error) {
@@ -97,7 +91,6 @@ export class StoreReserve {
     return Math.max(0, Math.min(bavail * bsize, left) - leftFor(claim, size));
   }
 
-  /** Bytes that the store may hold in all. */
   async size(): Promise<number> {
     const { blocks, bsize } = await statfs(this.#folder);
     return Math.min(this.#limit, blocks * bsize);
@@ -205,7 +198,7 @@ export class OutputRoom {
   }
 
   /** On a full volume the reserve holds the replacement of the first journal. */
-  async #cutOne(): Promise<CutJournal | null> {
+  async #cutOne() {
     const { archive, reserve } = this.#options;
     try {
       return await archive.cutOldest();

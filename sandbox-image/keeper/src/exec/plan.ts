@@ -20,14 +20,11 @@ export interface ExecDefaults {
 /** A request with all defaults filled in: it is sent, recorded and compared. */
 export interface ExecPlan {
   readonly frame: ExecFrame | RunFrame;
-  /** The access of the command; at most one with `Write` runs at a time. */
   readonly access: 'Write' | 'Read' | 'Scratch';
-  /** Whether its input stays open while it runs. */
   readonly interactive: boolean;
   readonly stdin: Buffer;
   /** Output over the limit of the events that files may hold. */
   readonly spillBytes: number;
-  /** Silence that is reported; null = none. */
   readonly quietMs: number | null;
   /** The caller gets exact bytes; the intent records this. */
   readonly raw: boolean;

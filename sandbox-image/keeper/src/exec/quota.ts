@@ -1,31 +1,26 @@
 import { lstat, opendir } from 'node:fs/promises';
+import { type Log, errorFields } from '@agentfleet/protocol/log';
 import type { Clock } from '../base/clock.ts';
-import { errnoOf, KeeperError } from '../base/failure.ts';
-import { bytesOf, sysPath, weightOf, type BytePath } from '../snapshot/index.ts';
+import { KeeperError, errnoOf } from '../base/failure.ts';
+import { type BytePath, bytesOf, sysPath, weightOf } from '../snapshot/index.ts';
 
 export interface Usage {
   /** Bytes that a snapshot has to read: of a sparse file its length. */
   readonly bytes: number;
-  /** Bytes that the disk holds. */
   readonly diskBytes: number;
   /** Paths; long ones count more. */
   readonly entries: number;
-  /** Folders that the keeper may not read; their content is not counted. */
-  readonly unreadable: number;
 }
 
 /** Upper limits; exactly this much is allowed. */
-interface UsageLimits {
-  readonly bytes: number;
-  readonly entries: number;
-}
+type UsageLimits = Pick<Usage, 'bytes' | 'entries'>;
 
 export const unlimited: UsageLimits = { bytes: Number.POSITIVE_INFINITY, entries: Number.POSITIVE_INFINITY };
 
 const blockBytes = 512;
 const gone = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 /** A path that cannot be named cannot be captured: however little it holds, it is too much. */
-const tooDeep: Usage = { bytes: 0, diskBytes: 0, entries: Number.POSITIVE_INFINITY, unreadable: 0 };
+const tooDeep: Usage = { bytes: 0, diskBytes: 0, entries: Number.POSITIVE_INFINITY };
 
 /**
  * Measures the content below folders: bytes on disk, and beside them the length of a file where that is more (a snapshot
@@ -35,14 +30,13 @@ const tooDeep: Usage = { bytes: 0, diskBytes: 0, entries: Number.POSITIVE_INFINI
 export async function measureUsage(folders: readonly string[], limits: UsageLimits, signal?: AbortSignal): Promise<Usage> {
   const linked = new Set<string>();
   const stack = folders.map(bytesOf);
-  let [bytes, diskBytes, entries, unreadable] = [0, 0, 0, 0];
+  let [bytes, diskBytes, entries] = [0, 0, 0];
   try {
     for (let folder = stack.pop(); folder !== undefined; folder = stack.pop()) {
       const names = await namesOf(folder, limits.entries - entries);
-      if (names === null) unreadable += 1;
       // Reading names is cheap, and the walk must not be slower than a process that creates them.
-      if (entries + (names?.length ?? 0) > limits.entries) return { bytes, diskBytes, entries: limits.entries + 1, unreadable };
-      for (const name of names ?? []) {
+      if (entries + names.length > limits.entries) return { bytes, diskBytes, entries: limits.entries + 1 };
+      for (const name of names) {
         signal?.throwIfAborted();
         const path = `${folder}/${name}`;
         const size = await sizeOf(path, linked);
@@ -50,18 +44,18 @@ export async function measureUsage(folders: readonly string[], limits: UsageLimi
         diskBytes += size.diskBytes;
         entries += weightOf(path);
         if (size.folder) stack.push(path);
-        if (bytes > limits.bytes || entries > limits.entries) return { bytes, diskBytes, entries, unreadable };
+        if (bytes > limits.bytes || entries > limits.entries) return { bytes, diskBytes, entries };
       }
     }
   } catch (error) {
     if (errnoOf(error) === 'ENAMETOOLONG') return tooDeep;
     throw error;
   }
-  return { bytes, diskBytes, entries, unreadable };
+  return { bytes, diskBytes, entries };
 }
 
-/** Names in a folder as their bytes, at most one more than `most`; null for a closed one. */
-async function namesOf(folder: BytePath, most: number): Promise<readonly BytePath[] | null> {
+/** Names in a folder as their bytes, at most one more than `most`; none of a closed one. */
+async function namesOf(folder: BytePath, most: number): Promise<readonly BytePath[]> {
   const names: string[] = [];
   try {
     for await (const entry of await opendir(sysPath(folder), { bufferSize: 256, encoding: 'latin1' })) {
@@ -70,8 +64,7 @@ async function namesOf(folder: BytePath, most: number): Promise<readonly BytePat
     }
   } catch (error) {
     const code = errnoOf(error) ?? '';
-    if (code === 'EACCES' || code === 'EPERM') return null;
-    if (!gone.has(code)) throw error;
+    if (!gone.has(code) && code !== 'EACCES' && code !== 'EPERM') throw error;
   }
   return names;
 }
@@ -109,11 +102,19 @@ export class Quota {
   readonly #scratch: readonly string[];
   readonly #limits: UsageLimits;
   readonly #clock: Clock;
-  #usage: Usage = { bytes: 0, diskBytes: 0, entries: 0, unreadable: 0 };
+  /** Reports that the roots could not be measured. */
+  readonly unmeasured: (error: unknown) => void;
+  #usage: Usage = { bytes: 0, diskBytes: 0, entries: 0 };
   #pending: Promise<void> | null = null;
 
   /** `scratch`: counted only while a command runs. No restore clears it, so the next command must be admitted to clear it. */
-  constructor(folders: { readonly roots: readonly string[]; readonly scratch: readonly string[] }, limits: UsageLimits, clock: Clock) {
+  constructor(
+    folders: { readonly roots: readonly string[]; readonly scratch: readonly string[] },
+    limits: UsageLimits,
+    clock: Clock,
+    logger: Log,
+  ) {
+    this.unmeasured = (error) => logger.error('the roots could not be measured', errorFields(error));
     this.#roots = folders.roots;
     this.#scratch = folders.scratch;
     this.#limits = limits;
@@ -125,7 +126,6 @@ export class Quota {
     return this.#usage.bytes;
   }
 
-  /** Null when there is no limit. */
   get limitBytes(): number | null {
     return Number.isFinite(this.#limits.bytes) ? this.#limits.bytes : null;
   }
@@ -135,9 +135,9 @@ export class Quota {
   }
 
   /** Measures in the background; the caller next waits for it. */
-  measureSoon(onError: (error: unknown) => void): void {
+  measureSoon(): void {
     this.#pending ??= this.measure()
-      .catch(onError)
+      .catch(this.unmeasured)
       .finally(() => {
         this.#pending = null;
       });
@@ -150,6 +150,12 @@ export class Quota {
     await this.measure();
     const excess = this.#excess(this.#usage, moreBytes, moreEntries);
     if (excess !== null) throw new KeeperError('AF_QUOTA_EXCEEDED', `the roots hold ${excess}`);
+  }
+
+  /** Lets a write of the keeper in, and counts it. @throws KeeperError `AF_QUOTA_EXCEEDED` */
+  async admit(bytes: number, entries: number): Promise<void> {
+    await this.assertWithin(bytes, entries);
+    this.charge(bytes, entries);
   }
 
   /** Counts the keeper's own writes until the next measurement. */

@@ -43,7 +43,6 @@ class Session {
   #answer = Promise.withResolvers<SessionMessage>();
   #gone = Promise.withResolvers<void>();
   running: string | null = null;
-  /** Stops the idle timer. */
   stopIdle: () => void = () => undefined;
 
   constructor(options: SessionOptions) {
@@ -107,7 +106,6 @@ class Session {
     return { sessionId: this.id, cwd: this.info.cwd, restarted, alive };
   }
 
-  /** Handles a message of the link. */
   receive(message: SessionMessage): void {
     if (message.t === 'opened') this.#state = 'Open';
     else this.#state = 'None';
@@ -237,12 +235,10 @@ export class Sessions {
     await Promise.all([...this.#byId.values()].map((session) => session.close()));
   }
 
-  /** Handles a message of the link. */
   receive(message: SessionMessage): void {
     this.#byId.get(message.id)?.receive(message);
   }
 
-  /** Handles the loss of the tools container, and with it of every shell. */
   toolsLost(): void {
     for (const session of this.#byId.values()) {
       session.lost();

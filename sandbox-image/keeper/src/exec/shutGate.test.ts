@@ -18,10 +18,11 @@ const refused = { code: 'AF_TOOLS_UNAVAILABLE', message: expect.stringContaining
 
 describe('a command whose end was not observed keeps the gate shut until a runner reconnects', () => {
   it('when the runner is slow to die, however long that takes', async () => {
-    const runner = await h.runner({ onFrame: () => undefined });
+    // It answers pings: however slow this machine is, the link stays until it is dropped.
+    const runner = await h.runner({ onFrame: ({ header }, it) => header.t === 'ping' && it.send({ t: 'pong', id: header['id'] }) });
     await h.client().takeSnapshot();
     const running = h.client().run({ execId: ulid(), tool: 'Shell', command: 'long', timeoutSeconds: 3600 });
-    await waitUntil(() => runner.frames.length > 0);
+    await waitUntil(() => runner.frames.some(({ header }) => header.t === 'exec'));
     runner.drop();
     expect((await running).end).toMatchObject({ interrupted: 'ToolsLost' });
     await waitUntil(async () => (await h.client().info()).running === null);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { buffer } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import { execBounds, type ExecEvent } from '@agentfleet/protocol/keeper';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../base/clock.ts';
@@ -97,7 +97,8 @@ describe('output over the limit', () => {
       expect(await spill.finish()).toEqual({ stdout: { bytes: 1, sha256: sha(Buffer.from('x')) } });
     }
     expect(await readdir(join(h.store, 'spills'))).toHaveLength(8);
-    await expect(spills.read(ids[9] ?? '', 'stdout', 0, 1)).resolves.toMatchObject({ bytes: 1 });
+    const { bytes, content } = await spills.read(ids[9] ?? '', 'stdout', 0, 1);
+    expect([bytes, await text(content)]).toEqual([1, 'x']);
   });
 });
 

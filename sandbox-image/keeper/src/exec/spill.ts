@@ -13,7 +13,6 @@ const keptCommands = 8;
 interface SpillOptions {
   readonly execId: string;
   readonly maxBytes: number;
-  /** Bytes that the store has for it. */
   readonly room: () => Promise<number>;
 }
 
@@ -85,7 +84,6 @@ export class SpillStore {
     for (const { id } of others.slice(keptCommands - 1)) await this.#remove(id);
   }
 
-  /** Lists the files, the newest first. */
   async #byAge(): Promise<readonly { readonly id: string; readonly at: number; readonly bytes: number }[]> {
     const found = new Map<string, { id: string; at: number; bytes: number }>();
     for (const name of await readdir(this.#folder)) {

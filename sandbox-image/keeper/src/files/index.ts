@@ -3,11 +3,10 @@
  * `protocol`; not `exec`.
  */
 export { astEditFile, readLines, replaceInFile } from './replace.ts';
-export { listFiles, openFile, type OpenedFile } from './tree/look.ts';
+export { listFiles, type OpenedFile, openFile } from './tree/look.ts';
 export { measureTree, packTree } from './pack.ts';
 export { resolveFolder } from './tree/resolve.ts';
 export { searchFiles } from './search/search.ts';
-export { StagedFiles } from './staged.ts';
+export { StagedFiles, writeChecked, writeFile, type WriteOptions } from './write.ts';
 export { syntaxCheck, SyntaxParser } from './syntax/index.ts';
-export { TreeWriter, type TreeCounts, unpackTree } from './treeWriter.ts';
-export { writeChecked, writeFile, type WriteOptions } from './write.ts';
+export { type TreeCounts, TreeWriter, unpackTree } from './treeWriter.ts';

@@ -6,14 +6,12 @@ import { errnoOf, KeeperError } from '../base/failure.ts';
 import { walkDepthFirst, type Walked } from './tree/look.ts';
 import type { Header } from 'tar-stream';
 
-/** One entry of an archive; names are bytes. */
 interface TarEntry {
   readonly name: BytePath;
   readonly type: 'file' | 'hardLink' | 'symlink' | 'folder';
   readonly mode: number;
   readonly size: number;
   readonly mtimeNs: bigint;
-  /** Target of a link. */
   readonly link?: BytePath;
 }
 
@@ -38,12 +36,10 @@ function headerBlocks(entry: TarEntry): Buffer {
   return Buffer.concat(blocks);
 }
 
-/** Returns the padding after a content so that the next header begins on a block. */
 function padding(size: number): Buffer {
   return Buffer.alloc((blockBytes - (size % blockBytes)) % blockBytes);
 }
 
-/** The end of an archive. */
 function endBlocks(): Buffer {
   return Buffer.alloc(2 * blockBytes);
 }
@@ -101,22 +97,15 @@ function writeBinary(header: Buffer, size: number): void {
   header[124] = 0x80;
 }
 
-/** Totals of an archive of a tree. */
-interface TreeMeasure {
-  readonly entries: number;
-  readonly bytes: number;
-  /** Sockets, fifos, devices, and entries that the keeper may not read: not in the archive. */
-  readonly skipped: number;
-}
-
 const chunkBytes = 64 * 1024;
 const closed = new Set(['EACCES', 'EPERM', 'ENAMETOOLONG', 'ENOENT', 'ELOOP', 'ENXIO']);
 
 /**
- * Walks a tree before it is sent: a refusal must come before the first byte.
+ * Walks a tree before it is sent: a refusal must come before the first byte. `skipped`: sockets, fifos, devices, and entries that the
+ * keeper may not read, which are not in the archive.
  * @throws KeeperError `AF_TOO_LARGE`
  */
-export async function measureTree(folder: string): Promise<TreeMeasure> {
+export async function measureTree(folder: string) {
   const counts = { unreadable: 0 };
   const linked = new Set<string>();
   let [entries, bytes, skipped] = [0, 0, 0];
@@ -153,23 +142,19 @@ async function* plainBlocks({ name, path }: Walked, kind: 'folder' | 'link'): As
 }
 
 async function* fileBlocks({ name, path }: Walked, names: Map<string, BytePath>): AsyncGenerator<Buffer> {
-  const handle = await openOrNull(path);
+  await using handle = await openOrNull(path);
   if (handle === null) return;
-  try {
-    const { mode, mtimeNs, size, nlink, dev, ino } = await handle.stat({ bigint: true });
-    const entry: TarEntry = { name, type: 'file', mode: Number(mode & 0o777n), size: Number(size), mtimeNs };
-    const first = nlink > 1n ? names.get(`${dev}:${ino}`) : undefined;
-    if (first !== undefined) {
-      yield headerBlocks({ ...entry, type: 'hardLink', size: 0, link: first });
-      return;
-    }
-    if (nlink > 1n) names.set(`${dev}:${ino}`, name);
-    yield headerBlocks(entry);
-    yield* contentOf(handle, entry.size);
-    yield padding(entry.size);
-  } finally {
-    await handle.close();
+  const { mode, mtimeNs, size, nlink, dev, ino } = await handle.stat({ bigint: true });
+  const entry: TarEntry = { name, type: 'file', mode: Number(mode & 0o777n), size: Number(size), mtimeNs };
+  const first = nlink > 1n ? names.get(`${dev}:${ino}`) : undefined;
+  if (first !== undefined) {
+    yield headerBlocks({ ...entry, type: 'hardLink', size: 0, link: first });
+    return;
   }
+  if (nlink > 1n) names.set(`${dev}:${ino}`, name);
+  yield headerBlocks(entry);
+  yield* contentOf(handle, entry.size);
+  yield padding(entry.size);
 }
 
 /** Exactly `size` bytes: a file that has shrunk meanwhile is an error, and ends the archive before its end mark. */
@@ -192,27 +177,21 @@ async function openOrNull(path: BytePath): Promise<FileHandle | null> {
   }
 }
 
-/** Returns the bytes of an entry's content; null for an entry that is left out. */
 async function sizeOf({ path, kind }: Walked, linked: Set<string>): Promise<number | null> {
   if (kind === 'other') return null;
   if (kind !== 'file') return 0;
-  const handle = await openOrNull(path);
+  await using handle = await openOrNull(path);
   if (handle === null) return null;
-  try {
-    const { size, nlink, dev, ino } = await handle.stat();
-    if (nlink === 1) return size;
-    const key = `${dev}:${ino}`;
-    const bytes = linked.has(key) ? 0 : size;
-    linked.add(key);
-    return bytes;
-  } finally {
-    await handle.close();
-  }
+  const { size, nlink, dev, ino } = await handle.stat();
+  if (nlink === 1) return size;
+  const key = `${dev}:${ino}`;
+  const bytes = linked.has(key) ? 0 : size;
+  linked.add(key);
+  return bytes;
 }
 
 /** One checked entry of an archive. Paths are relative, without `.` and `..`; `[]` is the folder itself. */
 export interface TreeEntry {
-  /** For messages. */
   readonly name: string;
   readonly parts: readonly BytePath[];
   /** Permission bits only: set-uid, set-gid and sticky are dropped. */

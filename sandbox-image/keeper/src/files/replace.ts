@@ -135,15 +135,8 @@ export async function readLines(roots: readonly string[], query: LinesQuery, sho
   return { path: query.path, from, to, lines, sha256, text: whole.toString('utf8', start, end), truncated: to < wanted };
 }
 
-interface Cut {
-  readonly start: number;
-  readonly end: number;
-  /** The last line inside. */
-  readonly to: number;
-  readonly lines: number;
-}
-
-function cut(content: Buffer, from: number, last: number): Cut {
+/** The bytes of some lines, the last of them that is inside, and how many lines there are. */
+function cut(content: Buffer, from: number, last: number) {
   let [start, end, to, lines] = [content.length, content.length, from - 1, 0];
   for (let at = 0; at < content.length;) {
     const found = content.indexOf(newline, at);
@@ -156,10 +149,8 @@ function cut(content: Buffer, from: number, last: number): Cut {
   return { start, end, to, lines };
 }
 
-/** Checks of a structural edit before it writes. */
 interface AstEditRules extends Omit<WriteOptions, 'mode'> {
   readonly parser: SyntaxParser;
-  /** Lets so many bytes in. @throws KeeperError */
   readonly admit: (bytes: number) => Promise<void>;
 }
 

@@ -10,7 +10,6 @@ import { pipeline } from 'node:stream/promises';
 import { extract } from 'tar-stream';
 import { maxTreeBytes } from '@agentfleet/protocol/keeper';
 
-/** Asked by the writer before it changes anything. */
 interface TreeRules {
   /** Lets a path with so many bytes in. @throws KeeperError */
   readonly admit: (path: BytePath, bytes: number) => Promise<void>;
@@ -64,7 +63,6 @@ export class TreeWriter {
     }
   }
 
-  /** Gives the folders their modes and times, the deepest first. */
   async finish(): Promise<void> {
     const deepestFirst = [...this.#folders].sort(([, a], [, b]) => b.parts.length - a.parts.length);
     for (const [path, entry] of deepestFirst) {
@@ -92,7 +90,7 @@ export class TreeWriter {
 
   async #addFile(entry: TreeEntry, path: BytePath, content: AsyncIterable<Uint8Array>): Promise<void> {
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-    const handle = await open(sysPath(path), flags, 0o600);
+    await using handle = await open(sysPath(path), flags, 0o600);
     try {
       const bytes = await this.#fill(handle, content);
       await handle.chmod(entry.mode);
@@ -102,8 +100,6 @@ export class TreeWriter {
     } catch (error) {
       await rm(sysPath(path), { force: true });
       throw error;
-    } finally {
-      await handle.close();
     }
   }
 
@@ -148,7 +144,6 @@ export class TreeWriter {
     this.counts.links += 1;
   }
 
-  /** The path of an entry below its walked parents. */
   async #placeOf(entry: TreeEntry, parts: readonly BytePath[], create = true): Promise<BytePath> {
     let path = this.#folder;
     for (const part of parts.slice(0, -1)) {
@@ -174,7 +169,6 @@ export class TreeWriter {
   }
 }
 
-/** Removes the file that an entry replaces; a folder is never replaced. */
 async function clear(entry: TreeEntry, path: BytePath): Promise<void> {
   const stat = await lstatOrNull(path);
   if (stat === null) return;
@@ -221,7 +215,6 @@ export async function unpackTree(tar: Readable, writer: TreeWriter): Promise<str
   }
 }
 
-/** Passes the archive on and counts it. */
 function meterOf(tar: Readable, update: (chunk: Buffer) => void): Transform {
   let bytes = 0;
   const meter = new Transform({

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { lstat, open, rename, type FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { type FileHandle, lstat, mkdir, open, readdir, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
-import { editBounds, maxFileBytes, type FileWritten } from '@agentfleet/protocol/keeper';
+import { type FileWritten, editBounds, maxFileBytes } from '@agentfleet/protocol/keeper';
 import { KeeperError } from '../base/failure.ts';
 import { ifThere } from '../base/stored.ts';
 import { readWhole } from './tree/look.ts';
 import { resolveInRoots } from './tree/resolve.ts';
-import type { StagedFiles } from './staged.ts';
 import type { SyntaxCheck } from './syntax/index.ts';
 
 export interface WriteOptions {
@@ -30,8 +29,7 @@ export async function writeFile(roots: readonly string[], path: string, content:
   const temporary = await options.staged.add(folder);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   try {
-    const handle = await open(temporary, flags, 0o600);
-    const written = await fillAndClose(handle, content, options.mode ?? oldMode ?? 0o644);
+    const written = await fill(await open(temporary, flags, 0o600), content, options.mode ?? oldMode ?? 0o644);
     options.beforeCommit();
     await rename(temporary, target);
     return { path: target, ...written, created: oldMode === null };
@@ -40,17 +38,9 @@ export async function writeFile(roots: readonly string[], path: string, content:
   }
 }
 
-async function fillAndClose(handle: FileHandle, content: Readable, mode: number): Promise<Pick<FileWritten, 'sha256' | 'bytes'>> {
-  try {
-    const written = await fill(handle, content);
-    await handle.chmod(mode);
-    return written;
-  } finally {
-    await handle.close();
-  }
-}
-
-async function fill(handle: FileHandle, content: Readable): Promise<Pick<FileWritten, 'sha256' | 'bytes'>> {
+/** Closes the file. */
+async function fill(opened: FileHandle, content: Readable, mode: number): Promise<Pick<FileWritten, 'sha256' | 'bytes'>> {
+  await using handle = opened;
   const hash = createHash('sha256');
   let bytes = 0;
   for await (const chunk of content as AsyncIterable<Buffer>) {
@@ -59,6 +49,7 @@ async function fill(handle: FileHandle, content: Readable): Promise<Pick<FileWri
     await handle.appendFile(chunk);
     bytes += chunk.length;
   }
+  await handle.chmod(mode);
   return { sha256: hash.digest('hex'), bytes };
 }
 
@@ -86,4 +77,41 @@ export async function writeChecked(
   });
   const syntax = await options.checkSyntax({ path, before, after: content });
   return { ...(await writeFile(roots, path, Readable.from([content]), options)), syntax };
+}
+
+/**
+ * Files that are written beside their targets and then renamed. A link in the store, `<store>/writes/<name>`, leads to
+ * each: what a killed keeper left in the tree is removed by its path, and never taken for a file of the user.
+ */
+export class StagedFiles {
+  readonly #folder: string;
+  readonly #random: (bytes: number) => Buffer;
+
+  private constructor(folder: string, random: (bytes: number) => Buffer) {
+    this.#folder = folder;
+    this.#random = random;
+  }
+
+  static async open(folder: string, random: (bytes: number) => Buffer): Promise<StagedFiles> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return new StagedFiles(folder, random);
+  }
+
+  /** Returns a free path in a folder of the roots; to be removed when its file has been renamed, or is given up. */
+  async add(folder: string): Promise<string> {
+    const path = join(folder, `.agentfleet-${this.#random(8).toString('hex')}.tmp`);
+    // A link is there whole or not at all.
+    await symlink(path, join(this.#folder, basename(path)));
+    return path;
+  }
+
+  async remove(path: string): Promise<void> {
+    await rm(path, { force: true });
+    await rm(join(this.#folder, basename(path)), { force: true });
+  }
+
+  /** Removes what a killed keeper left. */
+  async recover(): Promise<void> {
+    for (const name of await readdir(this.#folder)) await this.remove(await readlink(join(this.#folder, name)));
+  }
 }

@@ -1,13 +1,12 @@
+import { epochOf, sendLines, streamOf, wholeOf } from './bodies.ts';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { follow, waitForEnd } from '../exec/index.ts';
 import type { Keeper } from '../keeper/keeper.ts';
-import { sendLines } from './redacted.ts';
-import { sequenceOf, type Validators } from './validation.ts';
-import { execBounds, type ExecWaited, type StdinTaken, egressUpgrade, epochHeader } from '@agentfleet/protocol/keeper';
-import { streamOf, wholeOf } from './body.ts';
+import { type Validators, sequenceOf } from './validation.ts';
+import { type ExecWaited, type StdinTaken, egressUpgrade, execBounds } from '@agentfleet/protocol/keeper';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { asKeeperError, KeeperError } from '../base/failure.ts';
+import { KeeperError, asKeeperError } from '../base/failure.ts';
 import { errorFields } from '@agentfleet/protocol/log';
 
 /** Room for the largest request that the link can carry, escaped. */
@@ -95,8 +94,7 @@ async function upgrade(keeper: Keeper, request: IncomingMessage, socket: Duplex,
   }
   if (request.headers.upgrade !== egressUpgrade) throw new KeeperError('AF_INVALID', `the upgrade is not ${egressUpgrade}`);
   await keeper.authenticate(request.headers.authorization);
-  const header = request.headers[epochHeader];
-  const epoch = await keeper.admit(Array.isArray(header) ? header[0] : header);
+  const epoch = await keeper.admit(epochOf(request));
   if (head.length > 0) throw new KeeperError('AF_INVALID', 'bytes came before the answer; wait for it');
   await egress.admit();
   fence.assert(epoch);
@@ -110,4 +108,27 @@ function refuse(keeper: Keeper, socket: Duplex, error: unknown): void {
   const body = JSON.stringify(failure.body);
   const fields = ['content-type: application/json', `content-length: ${Buffer.byteLength(body)}`, 'connection: close'];
   socket.end(`HTTP/1.1 ${failure.status} Refused\r\n${fields.join('\r\n')}\r\n\r\n${body}`, () => void socket.destroy());
+}
+
+interface BySession {
+  readonly Params: { readonly sessionId: string };
+}
+
+/** Shells that live over many commands. */
+export function sessionRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
+  const { clock, sessions } = keeper.parts;
+
+  app.post('/sessions', { bodyLimit }, (request) => sessions.open(validators.session(request.body), request.epoch));
+
+  app.get('/sessions', () => ({ items: sessions.list }));
+
+  app.post<BySession>('/sessions/:sessionId/run', { bodyLimit }, async (request, reply) => {
+    const source = await sessions.run(request.params.sessionId, validators.sessionRun(request.body), request.epoch);
+    return sendLines(reply, (signal) => follow(source, { from: 1, clock, signal }));
+  });
+
+  app.delete<BySession>('/sessions/:sessionId', async (request, reply) => {
+    await sessions.close(request.params.sessionId);
+    return reply.code(202).send({ sessionId: request.params.sessionId });
+  });
 }

@@ -1,58 +1,55 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { FastifyInstance, FastifyRequest, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
-  editBounds,
-  maxFileBytes,
-  type FileWritten,
-  type SyntaxMode,
-  patchBounds,
-  syntaxBounds,
   type AstEditReport,
   type AstEditRequest,
+  type FileLines,
+  type FileList,
   type FileReplaced,
+  type FileWritten,
+  type LinesQuery,
+  type ListQuery,
   type PatchReport,
   type PatchRequest,
   type ReplaceRequest,
-  maxTreeBytes,
-  treeHeaders,
-  type TreeWritten,
-  type FileLines,
-  type FileList,
-  type LinesQuery,
-  type ListQuery,
   type SearchQuery,
   type SearchResult,
+  type SyntaxMode,
+  type TreeWritten,
+  editBounds,
+  maxFileBytes,
+  maxTreeBytes,
+  patchBounds,
+  syntaxBounds,
+  treeHeaders,
 } from '@agentfleet/protocol/keeper';
 import { KeeperError, asKeeperError } from '../base/failure.ts';
 import {
-  openFile,
-  syntaxCheck,
-  writeChecked,
-  writeFile,
+  type TreeCounts,
+  TreeWriter,
   type WriteOptions,
   astEditFile,
-  replaceInFile,
-  measureTree,
-  packTree,
-  resolveFolder,
-  TreeWriter,
-  unpackTree,
-  type TreeCounts,
   listFiles,
+  measureTree,
+  openFile,
+  packTree,
   readLines,
+  replaceInFile,
+  resolveFolder,
   searchFiles,
+  syntaxCheck,
+  unpackTree,
+  writeChecked,
+  writeFile,
 } from '../files/index.ts';
 import type { Keeper } from '../keeper/keeper.ts';
-import { holdUntilRead, streamOf } from './body.ts';
-import { sendRedacted, redacted, noteRaw } from './redacted.ts';
+import { holdUntilRead, noteRaw, redacted, sendRedacted, streamOf } from './bodies.ts';
 import type { Validators } from './validation.ts';
 import { answered, applyPatch, parsePatch } from '../files/patch/index.ts';
-import { weightOf, bytesOf } from '../snapshot/index.ts';
-import { errorFields } from '@agentfleet/protocol/log';
+import { bytesOf, weightOf } from '../snapshot/index.ts';
 import { hideKeyLines } from '@agentfleet/protocol/redact';
 
-/** Single files. */
 export function fileRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
   const { gate } = keeper.parts;
 
@@ -189,11 +186,11 @@ export async function patchFiles(keeper: Keeper, epoch: number, request: PatchRe
       random,
       checkSyntax: syntaxCheck(syntax, request.syntax ?? 'Check'),
       timeIsLeft: () => clock.monotonic() - began < syntaxBounds.patchMillis,
-      admit: async (bytes, paths) => {
-        const weight = paths.reduce((sum, path) => sum + weightOf(path), 0);
-        await quota.assertWithin(bytes, weight);
-        quota.charge(bytes, weight);
-      },
+      admit: (bytes, paths) =>
+        quota.admit(
+          bytes,
+          paths.reduce((sum, path) => sum + weightOf(path), 0),
+        ),
       assertMayWrite: () => fence.assert(epoch),
       record: async (body) => void (await log.commit('PatchApplied', body)),
     });
@@ -205,7 +202,6 @@ export async function patchFiles(keeper: Keeper, epoch: number, request: PatchRe
 /** Disk space of a small file. */
 const blockBytes = 4096;
 
-/** Whole trees. */
 export function treeRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
   app.put('/tree', { bodyLimit: maxTreeBytes }, (request) => putTree(keeper, request, validators));
 
@@ -231,12 +227,11 @@ async function getTree(keeper: Keeper, request: FastifyRequest, reply: FastifyRe
 }
 
 async function putTree(keeper: Keeper, request: FastifyRequest, validators: Validators): Promise<TreeWritten> {
-  const { gate, log, logger, metrics, quota, transfers } = keeper.parts;
+  const { gate, log, metrics, quota, transfers } = keeper.parts;
   const { path } = validators.tree(request.query);
   const tar = streamOf(request, 'application/x-tar');
   const held = gate.exclusive({ kind: 'tree import', name: path });
   const release = transfers.begin(request.epoch, held, () => tar.destroy());
-  const measure = (): void => quota.measureSoon((error) => logger.error('the roots could not be measured', errorFields(error)));
   let writer: TreeWriter | undefined;
   try {
     const folder = await resolveFolder(keeper.roots, path);
@@ -252,18 +247,14 @@ async function putTree(keeper: Keeper, request: FastifyRequest, validators: Vali
     throw withCounts(failure, writer?.counts);
   } finally {
     release();
-    measure();
+    quota.measureSoon();
   }
 }
 
 function writerFor({ parts: { fence, quota } }: Keeper, epoch: number, folder: string): TreeWriter {
   return new TreeWriter(bytesOf(folder), {
     assertMayWrite: () => fence.assert(epoch),
-    admit: async (path, bytes) => {
-      const onDisk = Math.max(1, Math.ceil(bytes / blockBytes)) * blockBytes;
-      await quota.assertWithin(onDisk, weightOf(path));
-      quota.charge(onDisk, weightOf(path));
-    },
+    admit: (path, bytes) => quota.admit(Math.max(1, Math.ceil(bytes / blockBytes)) * blockBytes, weightOf(path)),
   });
 }
 

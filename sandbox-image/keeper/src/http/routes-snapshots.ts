@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import {
-  rollbackLabel,
   type RangeQuery,
   type RestoreReport,
   type SnapshotRecord,
@@ -8,18 +7,17 @@ import {
   maxLogBytes,
   maxManifestBytes,
   maxPartsBytes,
+  rollbackLabel,
 } from '@agentfleet/protocol/keeper';
 import { externalEffects } from '../durable/snapshots.ts';
-import { asKeeperError, messageOf, KeeperError } from '../base/failure.ts';
+import { KeeperError, asKeeperError, messageOf } from '../base/failure.ts';
 import type { Holder, Release } from '../base/gate.ts';
 import type { Keeper } from '../keeper/keeper.ts';
-import { errorFields } from '@agentfleet/protocol/log';
 import { hideKeyLines } from '@agentfleet/protocol/redact';
 import { CURRENT, manifestText } from '../snapshot/index.ts';
-import { noteRaw, redacted } from './redacted.ts';
+import { holdUntilRead, noteRaw, redacted, streamOf, wholeOf } from './bodies.ts';
 import type { Validators } from './validation.ts';
 import { exportParts } from '../durable/index.ts';
-import { holdUntilRead, streamOf, wholeOf } from './body.ts';
 
 interface ById {
   readonly Params: { readonly id: string };
@@ -108,7 +106,7 @@ async function takeOrFree({ parts: { reserve, room, snapshots } }: Keeper, label
 }
 
 export async function restore(keeper: Keeper, epoch: number, id: string): Promise<RestoreReport> {
-  const { fence, log, logger, metrics, quota, sessions, snapshots } = keeper.parts;
+  const { fence, log, metrics, quota, sessions, snapshots } = keeper.parts;
   const release = unchanged(keeper, { kind: 'restore', name: id });
   try {
     fence.assert(epoch);
@@ -128,7 +126,7 @@ export async function restore(keeper: Keeper, epoch: number, id: string): Promis
     throw error;
   } finally {
     release();
-    quota.measureSoon((error) => logger.error('the roots could not be measured', errorFields(error)));
+    quota.measureSoon();
   }
 }
 

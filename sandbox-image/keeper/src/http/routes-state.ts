@@ -1,9 +1,17 @@
 import type { FastifyInstance } from 'fastify';
-import { type ScrubReport, maxNoteBytes, type Note, type NoteWritten } from '@agentfleet/protocol/keeper';
+import {
+  type Note,
+  type NoteWritten,
+  type ScrubReport,
+  type SecretsDeclared,
+  type SecretsRequest,
+  maxNoteBytes,
+  secretBounds,
+} from '@agentfleet/protocol/keeper';
 import { KeeperError } from '../base/failure.ts';
 import type { Keeper } from '../keeper/keeper.ts';
-import { sendLines } from './redacted.ts';
-import { sequenceOf, type Validators } from './validation.ts';
+import { sendLines } from './bodies.ts';
+import { type Validators, sequenceOf } from './validation.ts';
 
 /** Routes for the keeper's state, its log, and the restart of the tools container. */
 export function stateRoutes(app: FastifyInstance, keeper: Keeper): void {
@@ -61,7 +69,7 @@ export function openRoutes(app: FastifyInstance, keeper: Keeper): void {
 }
 
 /** Room for the largest note with every character escaped. */
-const bodyLimit = 6 * maxNoteBytes + 1024;
+const notesBody = 6 * maxNoteBytes + 1024;
 /** Readers of the log walk a record recursively. */
 const maxDepth = 32;
 
@@ -69,7 +77,7 @@ const maxDepth = 32;
 export function noteRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
   const { fence, log, metrics, room } = keeper.parts;
 
-  app.post('/notes', { bodyLimit }, async (request, reply) => {
+  app.post('/notes', { bodyLimit: notesBody }, async (request, reply) => {
     const { next = [], ...first } = validators.note(request.body);
     for (const note of [first, ...next]) assertFits(note);
     if (!(await room.ready('Note'))) throw new KeeperError('AF_STORE_FULL', 'the store has no room for a note');
@@ -90,4 +98,21 @@ function deeperThan(value: unknown, levels: number): boolean {
   if (typeof value === 'number' && !Number.isFinite(value)) throw new KeeperError('AF_INVALID', 'data: a number is too large for JSON');
   if (typeof value !== 'object' || value === null) return false;
   return levels === 0 || Object.values(value).some((member) => deeperThan(member, levels - 1));
+}
+
+const secretsBody = 2 * 6 * secretBounds.count * secretBounds.maxChars;
+
+/** Values that no answer may show. They are kept in memory: after a restart of the keeper they are declared again. */
+export function secretRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
+  const { fence, log, redaction } = keeper.parts;
+
+  const declare = async (secrets: SecretsRequest['secrets'], epoch: number): Promise<SecretsDeclared> => {
+    fence.assert(epoch);
+    redaction.secrets.replace(secrets);
+    const names = secrets.map(({ name }) => name);
+    await log.commit('SecretsDeclared', { names });
+    return { declared: secrets.length };
+  };
+
+  app.put('/secrets', { bodyLimit: secretsBody }, ({ body, epoch }) => declare(validators.secrets(body).secrets, epoch));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isolationFault, isolationOf, notReady, type ReadinessFacts } from './keeper.ts';
+import { isolationFault, isolationOf, notReady, type Deciding } from './keeper.ts';
 import type { RunnerInfo } from '../link/index.ts';
 
 const info: RunnerInfo = {
@@ -43,24 +43,20 @@ describe('the isolation level', () => {
 });
 
 describe('readiness', () => {
-  const facts: ReadinessFacts = {
-    link: { connected: true, instance: 'i', connections: 1, info },
-    logBroken: null,
-    layered: false,
-    networkReason: null,
-    allowUnenforcedNetwork: false,
-  };
+  const state = { connected: true, instance: 'i', connections: 1, info };
+  const config = { snapshotEngine: 'CAS', network: { allowUnenforced: false, targets: [] } } as const;
+  const parts: Deciding = { config, link: { state }, log: { broken: null }, network: { reason: null } };
 
-  it.each<[string | null, Partial<ReadinessFacts>]>([
+  it.each<[string | null, Partial<Deciding>]>([
     [null, {}],
-    ['AF_LOG_BROKEN', { logBroken: 'x' }],
-    ['AF_TOOLS_UNAVAILABLE', { link: { connected: false, instance: null, connections: 0, info: null } }],
-    ['AF_TOOLS_UNAVAILABLE', { link: { ...facts.link, info: { ...info, dumpable: true } } }],
-    ['AF_TOOLS_UNAVAILABLE', { layered: true }],
-    ['AF_TOOLS_UNAVAILABLE', { link: { ...facts.link, info: { ...info, layered: true } } }],
-    ['AF_NETWORK_NOT_ENFORCED', { networkReason: 'open' }],
-    [null, { networkReason: 'open', allowUnenforcedNetwork: true }],
+    ['AF_LOG_BROKEN', { log: { broken: { seq: 1, why: 'x' } } }],
+    ['AF_TOOLS_UNAVAILABLE', { link: { state: { connected: false, instance: null, connections: 0, info: null } } }],
+    ['AF_TOOLS_UNAVAILABLE', { link: { state: { ...state, info: { ...info, dumpable: true } } } }],
+    ['AF_TOOLS_UNAVAILABLE', { config: { ...config, snapshotEngine: 'Overlay' } }],
+    ['AF_TOOLS_UNAVAILABLE', { link: { state: { ...state, info: { ...info, layered: true } } } }],
+    ['AF_NETWORK_NOT_ENFORCED', { network: { reason: 'open' } }],
+    [null, { network: { reason: 'open' }, config: { ...config, network: { allowUnenforced: true, targets: [] } } }],
   ])('is refused with %s', (code, change) => {
-    expect(notReady({ ...facts, ...change })?.code ?? null).toBe(code);
+    expect(notReady({ ...parts, ...change })?.code ?? null).toBe(code);
   });
 });

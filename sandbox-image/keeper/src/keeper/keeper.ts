@@ -1,18 +1,17 @@
-import type { KeeperErrorCode, KeeperInfo, IsolationInfo, IsolationLevel } from '@agentfleet/protocol/keeper';
+import type { IsolationInfo, IsolationLevel, KeeperErrorCode, KeeperInfo } from '@agentfleet/protocol/keeper';
 import { KeeperError } from '../base/failure.ts';
-import type { LinkState, LinkEvents, RunnerLink, RunnerInfo } from '../link/index.ts';
+import type { LinkEvents, RunnerInfo, RunnerLink } from '../link/index.ts';
 import type { JwksFile } from '@agentfleet/protocol/tokens';
-import { authenticate, type EpochFence } from '../auth/index.ts';
+import { type EpochFence, authenticate } from '../auth/index.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Config } from '../base/config.ts';
 import type { Adoptions } from '../durable/index.ts';
 import type { EgressTunnels } from '../egress/index.ts';
-import { chooseEngine, type Snapshots } from '../durable/snapshots.ts';
+import { type Snapshots, chooseEngine } from '../durable/snapshots.ts';
 import type { EndFacts, Executor, OutputRoom, Quota, Sessions, SpillStore, StoreReserve } from '../exec/index.ts';
 import type { StagedFiles, SyntaxParser } from '../files/index.ts';
 import type { PatchJournal } from '../files/patch/index.ts';
-import type { Gate } from '../base/gate.ts';
-import type { Transfers } from '../base/transfers.ts';
+import type { Gate, Transfers } from '../base/gate.ts';
 import type { EventLog } from '../log/index.ts';
 import type { Log } from '@agentfleet/protocol/log';
 import type { KeeperMetrics } from './metrics.ts';
@@ -60,16 +59,12 @@ export function isolationFault(info: RunnerInfo): string | null {
   return null;
 }
 
-/** Facts that decide whether commands may run. */
-export interface ReadinessFacts {
-  readonly link: LinkState;
-  /** Reason that the log takes nothing; null while it is whole. */
-  readonly logBroken: string | null;
-  /** The roots are layers. */
-  readonly layered: boolean;
-  /** Reason that the network is not proved closed; null when it is. */
-  readonly networkReason: string | null;
-  readonly allowUnenforcedNetwork: boolean;
+/** Parts that decide whether commands may run. */
+export interface Deciding {
+  readonly config: Pick<Config, 'network' | 'snapshotEngine'>;
+  readonly link: Pick<RunnerLink, 'state'>;
+  readonly log: Pick<EventLog, 'broken'>;
+  readonly network: Pick<NetworkProbe, 'reason'>;
 }
 
 interface NotReady {
@@ -78,21 +73,21 @@ interface NotReady {
 }
 
 /** The first reason why no command may run; null when one may. Pure. */
-export function notReady(facts: ReadinessFacts): NotReady | null {
-  if (facts.logBroken !== null) return { code: 'AF_LOG_BROKEN', reason: `the event log is broken: ${facts.logBroken}` };
-  const { connected, info } = facts.link;
+export function notReady({ config, link, log, network }: Deciding): NotReady | null {
+  if (log.broken !== null) return { code: 'AF_LOG_BROKEN', reason: `the event log is broken: ${log.broken.why}` };
+  const { connected, info } = link.state;
   if (!connected || info === null) return { code: 'AF_TOOLS_UNAVAILABLE', reason: 'the tools container is not connected' };
   const fault = isolationFault(info);
   if (fault !== null) return { code: 'AF_TOOLS_UNAVAILABLE', reason: fault };
-  if (info.layered !== facts.layered) return { code: 'AF_TOOLS_UNAVAILABLE', reason: 'the tools container does not share the layers' };
-  if (facts.networkReason !== null && !facts.allowUnenforcedNetwork)
-    return { code: 'AF_NETWORK_NOT_ENFORCED', reason: facts.networkReason };
+  if (info.layered !== (config.snapshotEngine === 'Overlay'))
+    return { code: 'AF_TOOLS_UNAVAILABLE', reason: 'the tools container does not share the layers' };
+  if (network.reason !== null && !config.network.allowUnenforced) return { code: 'AF_NETWORK_NOT_ENFORCED', reason: network.reason };
   return null;
 }
 
 /** @throws KeeperError with the first reason */
-export function assertReady(facts: ReadinessFacts): void {
-  const no = notReady(facts);
+export function assertReady(parts: Deciding): void {
+  const no = notReady(parts);
   if (no !== null) throw new KeeperError(no.code, no.reason);
 }
 
@@ -122,10 +117,8 @@ export interface KeeperParts extends Machine {
   readonly room: OutputRoom;
   readonly sessions: Sessions;
   readonly snapshots: Snapshots;
-  /** Spans of requests whose trace is sampled. */
   readonly spans: SpanRing;
   readonly spills: SpillStore;
-  /** Files that are being written. */
   readonly staged: StagedFiles;
   readonly syntax: SyntaxParser;
   readonly transfers: Transfers;
@@ -145,7 +138,7 @@ export class Keeper {
 
   /** Reason that no command may run; null when one may. */
   get notReady(): NotReady | null {
-    return notReady(readinessFacts(this.parts));
+    return notReady(this.parts);
   }
 
   get info(): KeeperInfo {
@@ -198,16 +191,6 @@ export class Keeper {
       await sessions.closeAll('Superseded', to);
     });
   }
-}
-
-export function readinessFacts(parts: Pick<KeeperParts, 'link' | 'log' | 'network' | 'config'>): ReadinessFacts {
-  return {
-    link: parts.link.state,
-    logBroken: parts.log.broken?.why ?? null,
-    layered: parts.config.snapshotEngine === 'Overlay',
-    networkReason: parts.network.reason,
-    allowUnenforcedNetwork: parts.config.network.allowUnenforced,
-  };
 }
 
 /**

@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { messageOf } from '../base/failure.ts';
-import type { CommandMessage, RunnerInfo, SessionMessage, ToRunner } from './messages.ts';
+import type { CommandMessage, RunnerInfo, SessionMessage } from './messages.ts';
 
 const protocolVersion = 1;
 
@@ -154,15 +154,4 @@ export interface LinkEvents {
   lost(instance: string, why: string): void;
   /** While the returned promise is pending the runner is not read: that is the backpressure. */
   message(message: CommandMessage | SessionMessage): Promise<void> | undefined;
-}
-
-/** The runner as the rest of the keeper sees it. */
-export interface RunnerLink {
-  readonly state: LinkState;
-  /** One subscriber, set once at start. */
-  subscribe(events: LinkEvents): void;
-  /** Does nothing without a link; the `lost` event reports that. @throws FrameError for a frame over a limit */
-  send(message: ToRunner, body?: Uint8Array): void;
-  /** Orders the runner to exit and takes no link from this instance again. */
-  retire(code: number, why: string): void;
 }

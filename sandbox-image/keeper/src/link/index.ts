@@ -2,8 +2,8 @@
  * The keeper's side of the link to the runner (`LINK.md`). Knows frames and keys, but no journals of commands. May
  * import `base`, `client`, `snapshot` and protocol.
  */
-export { encodeFrame, FrameParser, frameLimits } from './frame.ts';
-export type { LinkEvents, LinkState, RunnerLink } from './connection.ts';
+export { encodeFrame, frameLimits, FrameParser } from './frame.ts';
+export type { LinkEvents } from './connection.ts';
 export type {
   CommandMessage,
   ExecFrame,
@@ -15,4 +15,4 @@ export type {
   ShellAfter,
   StreamBytes,
 } from './messages.ts';
-export { LinkServer } from './server.ts';
+export { LinkServer, type RunnerLink } from './server.ts';

@@ -49,7 +49,6 @@ export type ToRunner =
   | { readonly t: 'exit'; readonly code: number }
   | { readonly t: 'ping'; readonly id: number };
 
-/** Results of the runner's probes. */
 export interface RunnerInfo {
   readonly version: string;
   readonly capEff: string;
@@ -58,7 +57,6 @@ export interface RunnerInfo {
   readonly dumpable: boolean;
   readonly userNamespace: boolean;
   readonly landlockABI: number;
-  /** Whether terminals can be created. */
   readonly terminals: boolean;
   /** The roots are mounts that `runner mount` handed over. */
   readonly layered: boolean;
@@ -68,7 +66,6 @@ export interface RunnerInfo {
     readonly seccompDenies: boolean;
     readonly landlockDenies: boolean;
     readonly storeAbsent: boolean;
-    /** Whether commands run without any capability. */
     readonly powerless: boolean;
     readonly error: string | null;
   };

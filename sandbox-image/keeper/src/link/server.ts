@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '@agentfleet/protocol/log';
 import { type Frame } from './frame.ts';
-import { Connection, type ConnectionEvents, type LinkEvents, type LinkState, type RunnerLink } from './connection.ts';
+import { Connection, type ConnectionEvents, type LinkEvents, type LinkState } from './connection.ts';
 import { parseMessage, type RunnerInfo, type ToRunner } from './messages.ts';
 
 interface LinkServerOptions {
@@ -20,8 +20,11 @@ const silenceMs = 30_000;
 /** User code can be refused thousands of times a second; the log of the container is rotated away by size. */
 const refusalsEveryMs = 10_000;
 
+/** The runner as the rest of the keeper sees it. */
+export type RunnerLink = Pick<LinkServer, 'retire' | 'send' | 'state' | 'subscribe'>;
+
 /** The keeper's side of the link: a Unix socket on which one runner at a time is trusted. */
-export class LinkServer implements RunnerLink {
+export class LinkServer {
   readonly #options: LinkServerOptions;
   readonly #server: Server;
   readonly #pending = new Set<Connection>();
@@ -56,14 +59,17 @@ export class LinkServer implements RunnerLink {
     return { connected: this.#info !== null, instance: this.#current?.instance ?? null, connections: this.#connections, info: this.#info };
   }
 
+  /** One subscriber, set once at start. */
   subscribe(events: LinkEvents): void {
     this.#events = events;
   }
 
+  /** Does nothing without a link; the `lost` event reports that. @throws FrameError for a frame over a limit */
   send(message: ToRunner, body?: Uint8Array): void {
     this.#current?.send(message, body);
   }
 
+  /** Orders the runner to exit and takes no link from this instance again. */
   retire(code: number, why: string): void {
     const connection = this.#current;
     if (connection?.instance === null || connection === null) return;

@@ -34,15 +34,8 @@ export function recordLine(record: AuditRecord): string {
   return canonicalJson(record);
 }
 
-interface LineCheck {
-  /** The parsed record; null when the line is none. */
-  readonly record: AuditRecord | null;
-  /** Reason that it is not the record that must follow; null when it is. */
-  readonly why: string | null;
-}
-
 /** Checks whether a line is the record that must follow `head`, byte for byte. Pure. */
-export function checkLine(head: ChainHead, line: Buffer): LineCheck {
+export function checkLine(head: ChainHead, line: Buffer): { readonly record: AuditRecord | null; readonly why: string | null } {
   // Decoding maps different invalid bytes to the same character: such a line could be altered without a trace.
   if (!isUtf8(line)) return { record: null, why: 'it is not a record' };
   const text = line.toString('utf8');

@@ -12,7 +12,6 @@ import { verifyLog } from './inspect.ts';
 interface EventLogOptions {
   readonly file: string;
   readonly clock: Clock;
-  /** Epoch that new records carry. */
   readonly epoch: () => number;
   /** Sees every record that the file already holds. */
   readonly onRecord?: (record: AuditRecord) => void;

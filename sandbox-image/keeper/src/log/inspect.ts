@@ -28,9 +28,7 @@ interface InspectOptions {
 export interface LogInspection {
   /** The log is not empty and no record was altered, dropped, moved or inserted. */
   readonly ok: boolean;
-  /** Lines that are whole records. */
   readonly records: number;
-  /** Head of the chain: the last record. */
   readonly head: ChainHead;
   /** The first {@link maxFindings} faults. */
   readonly faults: readonly Finding[];
@@ -167,7 +165,6 @@ export interface VerifyOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Result of reading: the report, and the state of the file's end. */
 interface LogCheck extends AuditReport {
   /** Offset after the last good record. */
   readonly end: number;

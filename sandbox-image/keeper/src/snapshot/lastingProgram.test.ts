@@ -1,12 +1,11 @@
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { lastingProgram, processEach, type Program } from './base/program.ts';
-import { setMetaByRunner, TooManyXattrs, xattrsByRunner } from './base/xattrs.ts';
+import { type Program, lastingProgram, processEach } from './base/program.ts';
+import { TooManyXattrs, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './base/xattrs.ts';
 import { buildRunner } from './testing/runner.ts';
-import { treeStatsByRunner } from './base/treeStats.ts';
 
 const runner = buildRunner();
 afterAll(() => runner?.remove());

@@ -4,50 +4,33 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GitPlumbing } from './testing/gitPlumbing.ts';
-import { setMetaByTouch } from './testing/harness.ts';
 import { openCasEngine, type CasOptions } from './cas/casEngine.ts';
-import type { SnapshotEngine } from './records/engine.ts';
-
-/** Medians in milliseconds. */
-interface SnapshotTimes {
-  readonly firstMs: number;
-  /** Five files edited, one added, one removed. */
-  readonly incrementalMs: number;
-  readonly noopMs: number;
-  /** The first snapshot of a new process over an unchanged tree: the engine is opened again, git always is. */
-  readonly restartMs: number;
-  /** Reverts such an edit. Our time includes the verification of the whole tree; git does not verify. */
-  readonly restoreMs: number;
-  /** Time on processors, user and system, with that of the processes that are started; means, as it is counted in steps of 10 ms. */
-  readonly incrementalCpuMs: number;
-  readonly restoreCpuMs: number;
-}
 
 interface SnapshotBenchOptions {
   readonly files: number;
   readonly bytesPerFile: number;
-  /** Default 7; the first snapshot is measured on three fresh stores. */
-  readonly rounds?: number;
-  /** The programs beside the engine. Default: one `touch` process per changed path, slower than the runner that ships. */
-  readonly programs?: Pick<CasOptions, 'setMeta' | 'treeStats' | 'xattrs'>;
+  /** The programs beside the engine. */
+  readonly programs: Pick<CasOptions, 'setMeta' | 'treeStats' | 'xattrs'>;
 }
 
 /** Milliseconds between an edit and the measured call: longer than the clock tick that makes a file look racy. */
 const SETTLE_MS = 50;
+/** The first snapshot is measured on fresh stores. */
 const FIRST_ROUNDS = 3;
+const ROUNDS = 7;
 
 /**
  * Times the engine and git plumbing on the same tree in the same run. Both see every edit; the
  * engine syncs to disk before a snapshot counts, git is configured not to (`core.fsync=none`).
  */
-export async function benchSnapshots(options: SnapshotBenchOptions): Promise<{ ours: SnapshotTimes; git: SnapshotTimes }> {
+export async function benchSnapshots(options: SnapshotBenchOptions) {
   const dir = fs.mkdtempSync(join(tmpdir(), 'af-snapshot-bench-'));
   try {
     const tree = join(dir, 'tree');
     makeTree(tree, options);
     await settle();
     const git = await measure(options, tree, () => gitSubject(dir, tree));
-    const ours = await measure(options, tree, () => engineSubject(dir, tree, options.programs ?? { setMeta: setMetaByTouch }));
+    const ours = await measure(options, tree, () => engineSubject(dir, tree, options.programs));
     return { ours, git };
   } finally {
     fs.rmSync(dir, { recursive: true, force: true });
@@ -58,13 +41,16 @@ export async function benchSnapshots(options: SnapshotBenchOptions): Promise<{ o
 interface Subject {
   take(): Promise<string>;
   restore(name: string): Promise<void>;
-  /** Ends and starts again like a new process. */
-  restart(): Promise<void>;
   dispose(): Promise<void>;
 }
 
-async function measure(options: SnapshotBenchOptions, tree: string, open: () => Promise<Subject>): Promise<SnapshotTimes> {
-  const [first, incremental, noop, restore, restart] = [new Samples(), new Samples(), new Samples(), new Samples(), new Samples()];
+/**
+ * Medians in milliseconds; processor time (user and system, with that of the processes that are started) as means, as it is counted in
+ * steps of 10 ms. Incremental: five files edited, one added, one removed. A restore reverts such an edit: our time includes the
+ * verification of the whole tree; git does not verify.
+ */
+async function measure(options: SnapshotBenchOptions, tree: string, open: () => Promise<Subject>) {
+  const [first, incremental, noop, restore] = [new Samples(), new Samples(), new Samples(), new Samples()];
   for (let round = 1; round < FIRST_ROUNDS; round++) {
     const once = await open();
     await first.add(() => once.take());
@@ -72,15 +58,13 @@ async function measure(options: SnapshotBenchOptions, tree: string, open: () => 
   }
   const subject = await open();
   await first.add(() => subject.take());
-  for (let round = 0; round < (options.rounds ?? 7); round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     const before = await subject.take();
     edit(tree, options, round);
     await settle();
     await incremental.add(() => subject.take());
     await settle();
     await noop.add(() => subject.take());
-    await subject.restart();
-    await restart.add(() => subject.take());
     await restore.add(() => subject.restore(before));
     await settle();
   }
@@ -89,26 +73,19 @@ async function measure(options: SnapshotBenchOptions, tree: string, open: () => 
     firstMs: first.medianMs,
     incrementalMs: incremental.medianMs,
     noopMs: noop.medianMs,
-    restartMs: restart.medianMs,
     restoreMs: restore.medianMs,
     incrementalCpuMs: incremental.meanCpuMs,
     restoreCpuMs: restore.meanCpuMs,
   };
 }
 
-async function engineSubject(dir: string, tree: string, programs: Pick<CasOptions, 'setMeta' | 'treeStats' | 'xattrs'>): Promise<Subject> {
+async function engineSubject(dir: string, tree: string, programs: SnapshotBenchOptions['programs']): Promise<Subject> {
   const storeDir = fs.mkdtempSync(join(dir, 'store-'));
-  const open = (): Promise<SnapshotEngine> =>
-    openCasEngine({ storeDir, roots: [{ name: 'workspace', path: tree }], ...programs, clock: Date });
-  let engine = await open();
+  const engine = await openCasEngine({ storeDir, roots: [{ name: 'workspace', path: tree }], ...programs, clock: Date });
   return {
     take: async () => (await engine.take()).id,
     restore: async (id) => {
       await engine.restore(id);
-    },
-    restart: async () => {
-      await engine.close();
-      engine = await open();
     },
     dispose: async () => {
       await engine.close();
@@ -123,7 +100,6 @@ async function gitSubject(dir: string, tree: string): Promise<Subject> {
   return {
     take: async () => git.take(),
     restore: async (name) => git.restore(name),
-    restart: () => Promise.resolve(),
     dispose: async () => fs.rmSync(gitDir, { recursive: true }),
   };
 }

@@ -4,9 +4,8 @@
  */
 export { echo, echoing, killable } from './behaviour.ts';
 export { FakeRunner } from './fake-runner.ts';
-export { startHarness, ulid, type Harness, type HarnessOptions } from './harness.ts';
+export { type Harness, type HarnessOptions, podUid, startHarness, ulid } from './harness.ts';
 export { issuer, Signer, subject } from '@agentfleet/protocol/tokens/testing';
 export { acceleratedClock } from './accelerated-clock.ts';
 export { buildRunner, KeeperProcess, RealRunner } from './real-runner.ts';
-export { podUid } from './harness.ts';
 export { waitUntil } from './wait.ts';

@@ -2,8 +2,10 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,7 +14,6 @@ import (
 // neither descriptors nor the length of a path bound the depth of a tree.
 const deepest = 32
 
-// emptier removes what is below one folder.
 type emptier struct {
 	top, moved int
 }
@@ -74,9 +75,8 @@ func emptyAll(top int, dir string) error {
 	}
 }
 
-// empty removes what is in the open folder.
 func (e *emptier) empty(fd int, path string, depth int) error {
-	names, err := names(fd)
+	names, err := namesIn(fd)
 	if err != nil {
 		return &os.PathError{Op: "readdir", Path: path, Err: err}
 	}
@@ -143,14 +143,47 @@ func (e *emptier) move(parent int, name, path string) error {
 	}
 }
 
-// names are the entries of an open folder, from where its offset stands.
-func names(fd int) (all []string, err error) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := unix.ReadDirent(fd, buf)
-		if err != nil || n <= 0 {
-			return all, err
+const queues = "/dev/mqueue"
+
+var removers = map[string]func(id uintptr) unix.Errno{
+	"shm": func(id uintptr) unix.Errno {
+		_, _, e := unix.Syscall(unix.SYS_SHMCTL, id, unix.IPC_RMID, 0)
+		return e
+	},
+	"sem": func(id uintptr) unix.Errno {
+		_, _, e := unix.Syscall6(unix.SYS_SEMCTL, id, 0, unix.IPC_RMID, 0, 0, 0)
+		return e
+	},
+	"msg": func(id uintptr) unix.Errno {
+		_, _, e := unix.Syscall(unix.SYS_MSGCTL, id, unix.IPC_RMID, 0)
+		return e
+	},
+}
+
+// EmptyIPC removes all System V memory, semaphores and queues and all POSIX queues of the IPC
+// namespace that are this user's. They outlive their processes and, in a pod, their container:
+// memory that no process holds and no kill frees. Objects of other users are left.
+func EmptyIPC() error {
+	err := Empty(queues)
+	for kind, remove := range removers {
+		text, e := os.ReadFile("/proc/sysvipc/" + kind)
+		if errors.Is(e, os.ErrNotExist) {
+			continue // a kernel without them
 		}
-		_, _, all = unix.ParseDirent(buf[:n], -1, all)
+		err = errors.Join(err, e)
+		for line := range strings.Lines(string(text)) {
+			f := strings.Fields(line)
+			if len(f) < 2 {
+				continue
+			}
+			id, e := strconv.ParseUint(f[1], 10, 31)
+			if e != nil {
+				continue // the heading
+			}
+			if e := remove(uintptr(id)); e != 0 && e != unix.EIDRM && e != unix.EINVAL {
+				err = errors.Join(err, fmt.Errorf("%s %d: %w", kind, id, e))
+			}
+		}
 	}
+	return err
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bufio"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -30,7 +31,6 @@ type Memory struct {
 	now func() time.Time
 }
 
-// tree is the memory of one root.
 type tree struct {
 	mu sync.Mutex
 	// answered is the token of the last answer; zero: none.
@@ -61,9 +61,9 @@ func (m *Memory) tree(root string) *tree {
 // little-endian), name. A folder that cannot be read has a record and nothing below it. More than
 // limit names are an error. Links are never followed.
 func (m *Memory) Stat(root string, limit int64, since string, out, errs io.Writer) int {
-	fd, err := openRoot(root)
+	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		fmt.Fprintln(errs, "runner stat:", err)
+		fmt.Fprintf(errs, "runner stat: %s: %v\n", root, err)
 		return 1
 	}
 	defer unix.Close(fd)
@@ -113,7 +113,7 @@ func (t *tree) forget() { t.answered, t.device, t.top = token{}, 0, nil }
 
 // tell writes an answer while its walk is still running.
 func (f *folder) tell(out io.Writer, name token, all bool) error {
-	b := writerTo(out)
+	b := bufio.NewWriterSize(out, 256<<10)
 	kind := byte(isChanges)
 	if all {
 		kind = isWhole

@@ -1,29 +1,13 @@
 package files
 
 import (
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
-
-// failure is one line on standard error. PathBase64 is there when path is not UTF-8.
-type failure struct {
-	Path       string `json:"path"`
-	PathBase64 []byte `json:"pathBase64,omitempty"`
-	Error      string `json:"error"`
-}
-
-// report writes a failure as one JSON line.
-func report(errs io.Writer, path string, err error) {
-	f := failure{Path: path, Error: err.Error()}
-	if strings.ToValidUTF8(path, "") != path {
-		f.PathBase64 = []byte(path)
-	}
-	_ = json.NewEncoder(errs).Encode(f)
-}
 
 // places resolves names under a root and keeps the last directory open: records of one folder are
 // adjacent. No component may be a link: a tree under restore could lead out of itself.
@@ -45,6 +29,30 @@ func (p *places) close() {
 	unix.Close(p.root)
 }
 
+// each does step until it returns io.EOF as end, and returns the exit status of the verb. A failure at one path is reported, and the
+// next path tried; another end is a broken input.
+func each(verb, root string, errs io.Writer, step func(*places) (path string, failed, end error)) (code int) {
+	at, err := openPlaces(root)
+	if err != nil {
+		fmt.Fprintf(errs, "runner %s: %s: %v\n", verb, root, err)
+		return 1
+	}
+	defer at.close()
+	for {
+		path, failed, end := step(at)
+		switch {
+		case errors.Is(end, io.EOF):
+			return code
+		case end != nil:
+			fmt.Fprintln(errs, end)
+			return 1
+		case failed != nil:
+			code = 1
+			fmt.Fprintf(errs, "%q: %v\n", path, failed)
+		}
+	}
+}
+
 // find opens the directory of a path and returns its descriptor with the last component. The
 // descriptor is the caller's until the next call.
 func (p *places) find(path string) (dir int, name string, err error) {
@@ -64,7 +72,6 @@ func (p *places) find(path string) (dir int, name string, err error) {
 	return p.dir, name, nil
 }
 
-// enter opens the directory component by component.
 func (p *places) enter(dir string) error {
 	if p.dir >= 0 && p.dirName == dir {
 		return nil

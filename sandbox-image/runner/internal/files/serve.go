@@ -84,7 +84,6 @@ func readFrame(r io.Reader) (call uint32, body []byte, err error) {
 	return binary.LittleEndian.Uint32(head[:]), body, nil
 }
 
-// server writes the answers of all calls to one output.
 type server struct {
 	mu     sync.Mutex
 	out    io.Writer
@@ -99,7 +98,6 @@ func (s *server) do(call uint32, words []string, in io.Reader) {
 	_, _ = answerOf{s, call, isEnd}.Write([]byte{byte(code)})
 }
 
-// answerOf is one of the outputs of a call.
 type answerOf struct {
 	*server
 	call uint32

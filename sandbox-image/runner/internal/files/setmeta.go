@@ -16,30 +16,16 @@ const maxDigits = 29
 
 // SetMeta sets modification times under root from records "ns NUL path NUL", ns since 1970.
 // No component may be a link: a tree under restore could lead out of itself. It returns the
-// exit status; failures are JSON lines on errs.
+// exit status; failures are lines on errs.
 func SetMeta(root string, in io.Reader, errs io.Writer) int {
-	at, err := openPlaces(root)
-	if err != nil {
-		fmt.Fprintf(errs, "runner setmeta: %s: %v\n", root, err)
-		return 1
-	}
-	defer at.close()
-	code := 0
 	r := bufio.NewReaderSize(in, 64<<10)
-	for {
+	return each("setmeta", root, errs, func(at *places) (string, error, error) {
 		when, path, err := record(r)
-		if errors.Is(err, io.EOF) {
-			return code
-		}
 		if err != nil {
-			report(errs, "", err)
-			return 1
+			return "", nil, err
 		}
-		if err := at.setTime(when, path); err != nil {
-			code = 1
-			report(errs, path, err)
-		}
-	}
+		return path, at.setTime(when, path), nil
+	})
 }
 
 func record(r *bufio.Reader) (when, path string, err error) {

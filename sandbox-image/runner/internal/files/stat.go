@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"io"
 	"math"
 	"os"
 	"runtime"
@@ -41,7 +39,6 @@ func seenIn(st *unix.Stat_t) seen {
 
 func (s *seen) isFolder() bool { return s.mode&unix.S_IFMT == unix.S_IFDIR }
 
-// entry is one name of a folder.
 type entry struct {
 	name string
 	seen seen
@@ -64,7 +61,6 @@ type folder struct {
 	dirty bool
 }
 
-// walker stats a whole tree with several threads.
 type walker struct {
 	root  int
 	limit int64
@@ -152,7 +148,7 @@ func (f *folder) list(fd int, now time.Time) error {
 	return nil
 }
 
-// namesIn are the names in the order of their bytes.
+// namesIn are the names in an open folder, from where its offset stands, in the order of their bytes.
 func namesIn(fd int) ([]string, error) {
 	var names []string
 	buf := make([]byte, 32<<10)
@@ -226,17 +222,3 @@ func appendRecord(to []byte, depth int, e *entry) []byte {
 func milliseconds(t unix.Timespec) float64 {
 	return float64(float64(t.Sec)*1000) + float64(t.Nsec)/1e6
 }
-
-// openRoot names the folder at root.
-func openRoot(root string) (int, error) {
-	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, fmt.Errorf("%s: %w", root, err)
-	}
-	return fd, nil
-}
-
-// outBuffer is the size of the write buffer for records.
-const outBuffer = 256 << 10
-
-func writerTo(out io.Writer) *bufio.Writer { return bufio.NewWriterSize(out, outBuffer) }

@@ -24,7 +24,6 @@ const (
 	many = "many"
 )
 
-// attribute is one extended attribute of the user's namespace.
 type attribute struct{ name, value string }
 
 // reader holds the buffers of the two calls.
@@ -39,30 +38,21 @@ type reader struct {
 // is "closed": the attributes exist but may not be read, or "many": the kernel does not list them.
 // A path that is gone, or is a link, is not reported. Links are never followed.
 func Xattrs(root string, in io.Reader, out, errs io.Writer) int {
-	at, err := openPlaces(root)
-	if err != nil {
-		fmt.Fprintf(errs, "runner xattrs: %s: %v\n", root, err)
-		return 1
-	}
-	defer at.close()
-	r := reader{places: at, list: make([]byte, maxList), value: make([]byte, maxValue)}
+	r := reader{list: make([]byte, maxList), value: make([]byte, maxValue)}
 	w := bufio.NewWriterSize(out, 64<<10)
 	paths := bufio.NewReaderSize(in, 64<<10)
-	code := 0
-	for {
+	code := each("xattrs", root, errs, func(at *places) (string, error, error) {
+		r.places = at
 		text, err := paths.ReadString(0)
 		if errors.Is(err, io.EOF) && text == "" {
-			break
+			return "", nil, io.EOF
 		}
 		path := strings.TrimSuffix(text, "\x00")
 		if err == nil {
 			err = r.tell(w, path)
 		}
-		if err != nil {
-			code = 1
-			report(errs, path, err)
-		}
-	}
+		return path, err, nil
+	})
 	if err := w.Flush(); err != nil {
 		return 1
 	}
@@ -131,33 +121,23 @@ func (r *reader) read(dir int, name string) (note string, found []attribute, err
 // NUL", then for each "name NUL length NUL bytes". A file or folder whose mode forbids writing is
 // opened temporarily. A path with more attributes than the kernel lists is left as it is, and
 // reported on out as "path NUL": only a new file gets rid of them. It returns the exit status;
-// failures are JSON lines on errs.
+// failures are lines on errs.
 func SetXattrs(root string, in io.Reader, out, errs io.Writer) int {
-	at, err := openPlaces(root)
-	if err != nil {
-		fmt.Fprintf(errs, "runner setxattrs: %s: %v\n", root, err)
-		return 1
-	}
-	defer at.close()
-	r := reader{places: at, list: make([]byte, maxList), value: make([]byte, maxValue)}
+	r := reader{list: make([]byte, maxList), value: make([]byte, maxValue)}
 	records := bufio.NewReaderSize(in, 64<<10)
-	code := 0
-	for {
+	return each("setxattrs", root, errs, func(at *places) (string, error, error) {
+		r.places = at
 		path, wanted, err := attributes(records)
-		if errors.Is(err, io.EOF) {
-			return code
-		}
 		if err != nil {
-			report(errs, path, err)
-			return 1
+			return path, nil, err
 		}
-		if err := r.set(path, wanted); errors.Is(err, unix.E2BIG) {
+		err = r.set(path, wanted)
+		if errors.Is(err, unix.E2BIG) {
 			fmt.Fprintf(out, "%s\x00", path)
-		} else if err != nil {
-			code = 1
-			report(errs, path, err)
+			err = nil
 		}
-	}
+		return path, err, nil
+	})
 }
 
 // attributes reads one record; io.EOF only at its beginning.

@@ -1,5 +1,7 @@
 package link
 
+import "time"
+
 // Exec starts one command. Env is complete: nothing is inherited.
 type Exec struct {
 	T                string            `json:"t"`
@@ -104,6 +106,14 @@ type Kill struct {
 	GraceMs *int64 `json:"graceMs,omitempty"`
 }
 
+// Grace is how long after TERM the tree is killed; own is that of the command, in milliseconds.
+func (k Kill) Grace(own int64) time.Duration {
+	if k.GraceMs != nil {
+		own = *k.GraceMs
+	}
+	return time.Duration(own) * time.Millisecond
+}
+
 // Exit ends the whole container with Code.
 type Exit struct {
 	T    string `json:"t"`
@@ -187,11 +197,6 @@ type Error struct {
 type Info struct {
 	T             string `json:"t"`
 	Version       string `json:"version"`
-	Arch          string `json:"arch"`
-	Kernel        string `json:"kernel"`
-	PID           int    `json:"pid"`
-	UID           int    `json:"uid"`
-	GID           int    `json:"gid"`
 	CapEff        string `json:"capEff"`
 	NoNewPrivs    bool   `json:"noNewPrivs"`
 	Seccomp       int    `json:"seccomp"`
@@ -203,7 +208,6 @@ type Info struct {
 	Layered bool   `json:"layered"`
 	Guest   string `json:"guest"`
 	Probe   Probe  `json:"probe"`
-	Cgroup  Cgroup `json:"cgroup"`
 }
 
 // Probe holds what a thread under the full restrictions was able to do.
@@ -214,11 +218,4 @@ type Probe struct {
 	// Powerless: without any capability.
 	Powerless bool   `json:"powerless"`
 	Error     string `json:"error,omitempty"`
-}
-
-// Cgroup is the visible part of the container's control group; Version 0 = none.
-type Cgroup struct {
-	Version          int    `json:"version"`
-	MemoryLimitBytes *int64 `json:"memoryLimitBytes,omitempty"`
-	OOMKills         *int64 `json:"oomKills,omitempty"`
 }

@@ -18,7 +18,6 @@ const (
 	maxStrangers = 8
 )
 
-// request is a request of the keeper, in frames of LINK.md.
 type request struct {
 	ID    int64  `json:"id"`
 	Roots []Root `json:"roots"`
@@ -27,11 +26,9 @@ type request struct {
 }
 
 type answer struct {
-	T      string `json:"t"`
-	ID     int64  `json:"id"`
-	Micros int64  `json:"micros,omitempty"`
-	Tools  bool   `json:"tools"`
-	Error  string `json:"error,omitempty"`
+	T     string `json:"t"`
+	ID    int64  `json:"id"`
+	Error string `json:"error,omitempty"`
 }
 
 // mounter holds the mounts in force and the runner that shares them.
@@ -52,10 +49,10 @@ func newMounter(key []byte) *mounter {
 
 // switchTo mounts all roots or none: an error of create leaves everything as it was. A later one is
 // fatal.
-func (m *mounter) switchTo(roots []Root) (tools bool, err, fatal error) {
+func (m *mounter) switchTo(roots []Root) (err, fatal error) {
 	fds, err := createAll(roots)
 	if err != nil {
-		return false, err, nil
+		return err, nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,15 +61,15 @@ func (m *mounter) switchTo(roots []Root) (tools bool, err, fatal error) {
 		targets = append(targets, r.Target)
 	}
 	if err := m.places.put(fds, targets); err != nil {
-		return false, nil, err
+		return nil, err
 	}
 	// The last reference to the old mounts, whose end would be waited for.
 	defer func(old []int) { go closeAll(old) }(m.fds)
 	m.fds, m.targets = fds, targets
-	return m.share(), nil, nil
+	m.share()
+	return nil, nil
 }
 
-// createAll makes the file systems of all roots at the same time.
 func createAll(roots []Root) ([]int, error) {
 	fds, errs := make([]int, len(roots)), make([]error, len(roots))
 	var all sync.WaitGroup
@@ -94,17 +91,15 @@ func createAll(roots []Root) ([]int, error) {
 
 // share hands the mounts to the runner, if there is one, and waits until it has put them in place. One that
 // fails is cut off: it then ends its commands and joins again.
-func (m *mounter) share() bool {
+func (m *mounter) share() {
 	if m.runner == nil || len(m.fds) == 0 {
-		return false
+		return
 	}
 	if err := m.hand(m.runner); err != nil {
 		fmt.Fprintln(os.Stderr, "mounts: the runner did not follow:", err)
 		m.runner.close()
 		m.runner = nil
-		return false
 	}
-	return true
 }
 
 func (m *mounter) hand(p *peer) error {
@@ -178,7 +173,6 @@ func (m *mounter) admit(p *peer) {
 	m.share()
 }
 
-// obey serves the keeper until its end of the control is closed.
 func (m *mounter) obey(control *link.Conn) error {
 	for {
 		f, err := control.Receive()
@@ -191,44 +185,34 @@ func (m *mounter) obey(control *link.Conn) error {
 		}
 		if f.T == "flatten" || f.T == "remove" {
 			// It takes long, and no command waits for it.
-			go func() { _ = control.Send(behind(f.T, q), nil) }()
+			go func() { _ = control.Send(answerTo(q, behind(f.T, q)), nil) }()
 			continue
 		}
-		a, fatal := m.answer(f.T, q)
+		err, fatal := fmt.Errorf("request %q is not known", f.T), error(nil)
+		if f.T == "mount" {
+			err, fatal = m.switchTo(q.Roots)
+		}
 		if fatal != nil {
 			return fatal
 		}
-		if err := control.Send(a, nil); err != nil {
+		if err := control.Send(answerTo(q, err), nil); err != nil {
 			return err
 		}
 	}
 }
 
-func (m *mounter) answer(t string, q request) (answer, error) {
-	began := time.Now()
-	if t != "mount" {
-		return finish(q, began, fmt.Errorf("request %q is not known", t)), nil
-	}
-	tools, err, fatal := m.switchTo(q.Roots)
-	a := finish(q, began, err)
-	a.Tools = tools
-	return a, fatal
-}
-
-func behind(t string, q request) answer {
-	began := time.Now()
+func behind(t string, q request) (err error) {
 	if t == "flatten" {
-		return finish(q, began, Flatten(q.Roots))
+		return Flatten(q.Roots)
 	}
-	var err error
 	for _, path := range q.Paths {
 		err = errors.Join(err, os.RemoveAll(path))
 	}
-	return finish(q, began, err)
+	return err
 }
 
-func finish(q request, began time.Time, err error) answer {
-	a := answer{T: "done", ID: q.ID, Micros: time.Since(began).Microseconds()}
+func answerTo(q request, err error) answer {
+	a := answer{T: "done", ID: q.ID}
 	if err != nil {
 		a.T, a.Error = "failed", err.Error()
 	}

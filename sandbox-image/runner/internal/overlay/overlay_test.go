@@ -77,7 +77,7 @@ func (b *bed) root(upper string, lower ...string) Root {
 
 func (b *bed) switchTo(upper string, lower ...string) {
 	b.t.Helper()
-	if _, err, fatal := b.m.switchTo([]Root{b.root(upper, lower...)}); err != nil || fatal != nil {
+	if err, fatal := b.m.switchTo([]Root{b.root(upper, lower...)}); err != nil || fatal != nil {
 		b.t.Fatal(err, fatal)
 	}
 }
@@ -129,7 +129,7 @@ func TestASwitchFailsWhileAFileIsOpenForWriting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, fatal := b.m.switchTo([]Root{b.root("2", "1", "base")}); fatal == nil {
+	if _, fatal := b.m.switchTo([]Root{b.root("2", "1", "base")}); fatal == nil {
 		t.Fatal("a layer was frozen below an open file")
 	}
 	f.Close()
@@ -140,7 +140,7 @@ func TestNothingIsMountedWhenOneRootCannotBe(t *testing.T) {
 	b.switchTo("1", "base")
 	b.sh("echo one > f")
 	bad := b.root("9", "missing")
-	if _, err, fatal := b.m.switchTo([]Root{b.root("2", "base"), bad}); err == nil || fatal != nil {
+	if err, fatal := b.m.switchTo([]Root{b.root("2", "base"), bad}); err == nil || fatal != nil {
 		t.Fatal("expected a refusal:", err, fatal)
 	}
 	b.sh("test $(cat f) = one")

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -102,4 +104,60 @@ func InUserNamespace() bool {
 	}
 	n, _ := strconv.ParseUint(f[2], 10, 64)
 	return !(len(f) == 3 && f[0] == "0" && f[1] == "0" && n == 4294967295)
+}
+
+// DropThreadCapabilities takes every capability from the calling thread. With no_new_privs, which
+// must be in force, nothing that it executes gets one back, also not as uid 0.
+func DropThreadCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return os.NewSyscallError("capset", unix.Capset(&header, &none[0]))
+}
+
+// DropCapabilities does it for the whole process, and sets no_new_privs.
+func DropCapabilities() error {
+	if _, _, e := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); e != 0 {
+		return os.NewSyscallError("no_new_privs", e)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+	if e != 0 {
+		return os.NewSyscallError("capset", e)
+	}
+	return nil
+}
+
+// Powerless reports whether the calling thread has no capability at all.
+func Powerless() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false
+	}
+	return data == [2]unix.CapUserData{}
+}
+
+// The date in every version of gVisor's /proc/version; the name is in its release since 2025.
+const gvisorDate = "#1 SMP Sun Jan 10 15:06:54 PST 2016"
+
+// Guest names the kernel when it is known to differ from the node's: gVisor, Kata, or empty. Images
+// cannot change what it reads.
+func Guest() string {
+	version, _ := os.ReadFile("/proc/version")
+	line, _ := os.ReadFile("/proc/cmdline")
+	return guestOf(string(version), string(line))
+}
+
+func guestOf(version, line string) string {
+	if strings.Contains(version, "-gvisor ") || strings.Contains(version, gvisorDate) {
+		return "gVisor"
+	}
+	for _, word := range strings.Fields(line) {
+		// Kernel parameters for the agent of the runtime, and the unit that starts it.
+		if strings.HasPrefix(word, "agent.") || word == "systemd.unit=kata-containers.target" {
+			return "Kata"
+		}
+	}
+	return ""
 }

@@ -189,7 +189,6 @@ func base() (*ruleset, error) {
 	return r, err
 }
 
-// terminals is where the container's pseudo-terminals are.
 const terminals = "/dev/pts"
 
 // terminal gives a command access to its terminals. A writing command may create terminals, whose
@@ -207,7 +206,6 @@ func (r *ruleset) terminal(own string, readOnly bool) error {
 	return nil
 }
 
-// write adds the paths of one command.
 func (r *ruleset) write(paths []string) (err error) {
 	if r == nil {
 		return nil

@@ -11,7 +11,6 @@ import (
 // store is where the keeper keeps snapshots, in its own container only.
 const store = "/var/lib/agentfleet"
 
-// attempt is one way to open a file that the rules deny.
 type attempt struct {
 	path  string
 	flags int

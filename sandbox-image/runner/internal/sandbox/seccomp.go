@@ -43,7 +43,6 @@ func join(parts ...[]bpf.Instruction) (all []bpf.Instruction) {
 	return all
 }
 
-// cloneRules refuses new namespaces.
 func cloneRules() []bpf.Instruction {
 	return []bpf.Instruction{
 		low(0),
@@ -151,11 +150,7 @@ func filterFor(m machine, network string) []bpf.Instruction {
 		[]bpf.Instruction{allow})
 }
 
-// assemble converts the program to the kernel's format.
-func assemble(network string) ([]unix.SockFilter, error) {
-	return encode(filterFor(native, network))
-}
-
+// encode converts a program to the kernel's format.
 func encode(program []bpf.Instruction) ([]unix.SockFilter, error) {
 	raw, err := bpf.Assemble(program)
 	if err != nil {

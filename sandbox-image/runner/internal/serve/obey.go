@@ -12,62 +12,56 @@ import (
 func (s *Server) obey(f link.Frame, conn *link.Conn) any {
 	switch f.T {
 	case "exec":
-		return s.exec(f, conn)
+		return decoded(f, func(job *link.Exec) any { return s.exec(job, f.Body, conn) })
 	case "kill":
-		var k link.Kill
-		if err := f.Decode(&k); err != nil {
-			return fault("", "EINVAL", err.Error())
-		}
-		c := s.job(k.ID)
-		if c == nil {
-			return fault(k.ID, "ESRCH", "no command with this id runs")
-		}
-		c.kill(k.Reason, k.GraceMs)
+		return decoded(f, s.kill)
 	case "stdin":
-		return s.stdin(f)
+		return decoded(f, func(in *link.Stdin) any { return s.stdin(in, f.Body) })
 	case "resize", "interrupt":
-		return s.touch(f)
+		return decoded(f, s.touch)
 	case "session":
-		return s.openSession(f, conn)
+		return decoded(f, func(job *link.Exec) any { return s.openSession(job, f.Body, conn) })
 	case "run":
-		return s.runInSession(f, conn)
+		return decoded(f, func(spec *link.Run) any { return s.runInSession(spec, f.Body, conn) })
 	case "close":
-		return s.closeSession(f)
+		return decoded(f, s.closeSession)
 	case "exit":
-		var e link.Exit
-		if err := f.Decode(&e); err != nil {
-			return fault("", "EINVAL", err.Error())
-		}
-		s.exit(e.Code)
+		return decoded(f, func(e *link.Exit) any { s.exit(e.Code); return nil })
 	case "ping":
-		var p link.Ping
-		if err := f.Decode(&p); err != nil {
-			return fault("", "EINVAL", err.Error())
-		}
-		p.T = "pong"
-		return p
-	default:
-		return fault("", "ENOSYS", fmt.Sprintf("frame %q is not known", f.T))
+		return decoded(f, func(p *link.Ping) any { p.T = "pong"; return p })
 	}
-	return nil
+	return fault("", "ENOSYS", fmt.Sprintf("frame %q is not known", f.T))
+}
+
+// decoded is the answer of act to the header of a frame.
+func decoded[T any](f link.Frame, act func(*T) any) any {
+	var header T
+	if err := f.Decode(&header); err != nil {
+		return fault("", "EINVAL", err.Error())
+	}
+	return act(&header)
 }
 
 func fault(id, code, message string) any {
 	return link.Error{T: "error", ID: id, Code: code, Message: message}
 }
 
-func (s *Server) exec(f link.Frame, conn *link.Conn) any {
-	job := &link.Exec{}
-	if err := f.Decode(job); err != nil {
-		return fault("", "EINVAL", err.Error())
-	}
+// refusal is the answer to a command or a session that may not begin, else nil. The caller holds the lock.
+func (s *Server) refusal(job *link.Exec) any {
 	if err := check(job); err != nil {
 		return fault(job.ID, "EINVAL", err.Error())
 	}
+	if s.commands[job.ID] != nil || s.sessions[job.ID] != nil {
+		return fault(job.ID, "EEXIST", "a command or a session with this id is there")
+	}
+	return nil
+}
+
+func (s *Server) exec(job *link.Exec, body []byte, conn *link.Conn) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.commands[job.ID] != nil || s.sessions[job.ID] != nil {
-		return fault(job.ID, "EEXIST", "a command with this id runs")
+	if no := s.refusal(job); no != nil {
+		return no
 	}
 	c, err := s.launch(job, conn)
 	if err != nil {
@@ -75,58 +69,48 @@ func (s *Server) exec(f link.Frame, conn *link.Conn) any {
 		go func() { _ = conn.Send(unstarted(job, err), nil) }()
 		return nil
 	}
-	s.commands[job.ID] = c
-	s.running.Add(1)
-	go func() {
-		defer s.running.Done()
-		c.run(s, f.Body, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			delete(s.commands, job.ID)
-		})
-	}()
+	s.commands[job.ID] = c.active
+	s.running.Go(func() { c.run(s, body) })
 	return nil
 }
 
 // job finds a running command, also one of a session.
-func (s *Server) job(id string) job {
+func (s *Server) job(id string) *active {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.commands[id]
 }
 
-// stdin is answered in any case: the keeper waits for it.
-func (s *Server) stdin(f link.Frame) any {
-	var in link.Stdin
-	if err := f.Decode(&in); err != nil {
-		return fault("", "EINVAL", err.Error())
+func (s *Server) kill(k *link.Kill) any {
+	a := s.job(k.ID)
+	if a == nil {
+		return fault(k.ID, "ESRCH", "no command with this id runs")
 	}
+	a.kill(k.Reason, k.GraceMs)
+	return nil
+}
+
+// stdin is answered in any case: the keeper waits for it.
+func (s *Server) stdin(in *link.Stdin, body []byte) any {
 	in.Code = "ESRCH"
-	if c, ok := s.job(in.ID).(*command); ok {
+	if a := s.job(in.ID); a != nil {
 		in.Code = "EPIPE"
-		if c.input != nil {
-			in.Code = c.input.take(in.Seq, f.Body, in.EOF)
+		if a.input != nil {
+			in.Code = a.input.take(in.Seq, body, in.EOF)
 		}
 	}
 	return in
 }
 
 // touch resizes or interrupts; a command that has ended meanwhile is no fault.
-func (s *Server) touch(f link.Frame) any {
-	var r link.Resize
-	if err := f.Decode(&r); err != nil {
-		return fault("", "EINVAL", err.Error())
-	}
-	j := s.job(r.ID)
-	if j == nil {
-		return nil
-	}
-	if f.T == "interrupt" {
-		j.interrupt()
-		return nil
-	}
-	if c, ok := j.(*command); ok && c.input != nil {
-		_ = c.input.resize(r.Rows, r.Columns)
+func (s *Server) touch(r *link.Resize) any {
+	a := s.job(r.ID)
+	switch {
+	case a == nil:
+	case r.T == "interrupt":
+		a.interrupt()
+	case a.input != nil:
+		_ = a.input.resize(r.Rows, r.Columns)
 	}
 	return nil
 }

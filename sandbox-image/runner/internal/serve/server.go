@@ -3,12 +3,15 @@
 package serve
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 
@@ -16,6 +19,8 @@ import (
 	"agentfleet.dev/runner/internal/link"
 	"agentfleet.dev/runner/internal/overlay"
 	"agentfleet.dev/runner/internal/proc"
+	"agentfleet.dev/runner/internal/sandbox"
+	"agentfleet.dev/runner/internal/supervise"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,14 +33,6 @@ const (
 	queued        = 64
 )
 
-// job is a command that runs, alone or in a session.
-type job interface {
-	kill(reason string, grace *int64)
-	interrupt()
-	// fell notes that everybody in the container was killed.
-	fell()
-}
-
 // Server is the state of PID 1.
 type Server struct {
 	path, instance, version string
@@ -45,7 +42,7 @@ type Server struct {
 	mounts                  *overlay.Follower // nil where the roots are the volumes themselves
 
 	mu       sync.Mutex
-	commands map[string]job
+	commands map[string]*active
 	sessions map[string]*session
 	running  sync.WaitGroup
 	owner    bool // of the container and of its IPC objects
@@ -74,7 +71,7 @@ func Main(version string) int {
 	}
 	s := &Server{
 		path: path, instance: link.NewInstance(), version: version, key: []byte(key),
-		reaper: newReaper(), commands: map[string]job{}, sessions: map[string]*session{}, owner: ownsContainer(),
+		reaper: newReaper(), commands: map[string]*active{}, sessions: map[string]*session{}, owner: ownsContainer(),
 	}
 	s.seats = &seats{reaper: s.reaper}
 	if mounts != "" {
@@ -177,17 +174,21 @@ func (s *Server) dialForever() {
 
 // session serves one link; joined reports whether the keeper authenticated.
 func (s *Server) session() (joined bool, err error) {
-	roots, err := s.joinMounts()
-	if err != nil {
-		return false, err
+	var roots *overlay.Session
+	if s.mounts != nil {
+		if roots, err = s.mounts.Join(); err != nil {
+			return false, fmt.Errorf("mounts: %w", err)
+		}
+		defer roots.Close()
 	}
-	defer roots.close()
 	socket, err := link.Dial(s.path)
 	if err != nil {
 		return false, err
 	}
 	defer socket.Close()
-	roots.follow(s, socket)
+	if roots != nil {
+		go s.follow(roots, socket)
+	}
 	if err := socket.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
 		return false, err
 	}
@@ -224,17 +225,17 @@ func (s *Server) session() (joined bool, err error) {
 	}
 }
 
-// forgetIPC removes the objects of the only running command; beside another one their owner is
-// unknown. Call it when no process of the command is left and before its id is free.
-func (s *Server) forgetIPC() {
+// forget takes a command of which no process is left out of the table, before its end is sent: the keeper may use its id again then. The
+// IPC objects of the only one are removed first; beside another one their owner is unknown.
+func (s *Server) forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.owner && len(s.commands) == 1 {
 		freshenIPC()
 	}
+	delete(s.commands, id)
 }
 
-// killAll ends every command and session without grace.
 func (s *Server) killAll(reason string) {
 	zero := int64(0)
 	s.mu.Lock()
@@ -255,9 +256,59 @@ func (s *Server) sweepAll() {
 	}
 	s.mu.Lock()
 	for _, c := range s.commands {
-		c.fell()
+		c.swept.Store(true)
 	}
 	s.mu.Unlock()
 	_ = unix.Kill(-1, unix.SIGKILL)
 	s.seats.drop()
+}
+
+const probeTime = 2 * time.Second
+
+func (s *Server) info() link.Info {
+	status := proc.Status()
+	mode, _ := strconv.Atoi(status["Seccomp"])
+	return link.Info{
+		T: "info", Version: s.version, CapEff: status["CapEff"],
+		NoNewPrivs: status["NoNewPrivs"] == "1", Seccomp: mode, Dumpable: !proc.Hidden(),
+		UserNamespace: proc.InUserNamespace(), LandlockABI: sandbox.ABI(), Terminals: canMakeTerminals(), Layered: s.mounts != nil, Guest: proc.Guest(),
+		Probe: s.probe(),
+	}
+}
+
+// probe starts a supervisor that restricts a thread as for a command and tries operations that must
+// fail.
+func (s *Server) probe() link.Probe {
+	seat, err := s.seats.take()
+	if err != nil {
+		return link.Probe{Error: err.Error()}
+	}
+	defer seat.close()
+	stuck := time.AfterFunc(probeTime, func() { _ = unix.Kill(seat.pid, unix.SIGKILL) })
+	job := link.Exec{T: supervise.TProbe, Network: "Loopback"}
+	if err := seat.control.Send(job, nil); err != nil {
+		return link.Probe{Error: err.Error()}
+	}
+	text, err := io.ReadAll(io.LimitReader(seat.stdout, link.MaxOut))
+	stuck.Stop()
+	var p link.Probe
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil {
+		return link.Probe{Error: "probe: " + err.Error()}
+	}
+	return p
+}
+
+// follow keeps the roots of this container those that the keeper sees, and ends the link when it cannot.
+func (s *Server) follow(roots *overlay.Session, link io.Closer) {
+	// The waiting supervisor has its rules on the roots as they were, and an open shell its folder in them.
+	err := roots.Follow(func() {
+		s.killAll("LayersSwitched")
+		s.seats.drop()
+		go s.seats.refill()
+	})
+	fmt.Fprintln(os.Stderr, "runner: mounts:", err)
+	link.Close()
 }

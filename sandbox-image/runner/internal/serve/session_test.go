@@ -32,7 +32,7 @@ func TestAKillThatMeetsTheEndOfARunLeavesTheSessionAlone(t *testing.T) {
 	given := make(chan struct{})
 	close(given)
 	x := &session{link: conn, seat: &seat{ends: &ends{stdout: pipe(t), stderr: pipe(t)}, control: conn, given: given}}
-	s := &Server{commands: map[string]job{}}
+	s := &Server{commands: map[string]*active{}}
 	r := x.begin(&link.Run{ID: "r", GraceMs: 1000}, nil)
 	r.kill("Cancelled", nil)
 	if !r.late.timer.Stop() {

@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -67,12 +66,8 @@ func (t *task) killRound() {
 	t.round.Reset(roundPause)
 }
 
-// refused reports a command that did not start.
 func (t *task) refused(err error) int {
-	var r *refusal
-	if !errors.As(err, &r) {
-		r = refuse(notExecutable, err, err.Error())
-	}
+	r := refusalOf(err)
 	end := link.End{T: "end", ID: t.job.ID, ExitCode: &r.exit, Error: &r.fault}
 	if err := t.control.Send(end, nil); err != nil {
 		return 1

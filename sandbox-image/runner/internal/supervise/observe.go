@@ -52,7 +52,6 @@ func newTrace() *trace {
 	}
 }
 
-// pause is the longest time until the next look.
 func (r *trace) pause() time.Duration {
 	return min(watchMost, max(traceMost, lookShare*r.cost))
 }

@@ -21,7 +21,6 @@ const (
 	notFound      = 127
 )
 
-// refusal is the reason why a command did not start.
 type refusal struct {
 	exit  int
 	fault link.Fault
@@ -36,6 +35,14 @@ func refuse(exit int, err error, message string) *refusal {
 		code = unix.ErrnoName(e)
 	}
 	return &refusal{exit, link.Fault{Code: code, Message: message}}
+}
+
+func refusalOf(err error) *refusal {
+	var r *refusal
+	if !errors.As(err, &r) {
+		r = refuse(notExecutable, err, err.Error())
+	}
+	return r
 }
 
 // checkCwd makes sure that a missing directory is not mistaken for a missing command.

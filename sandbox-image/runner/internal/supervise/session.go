@@ -34,10 +34,8 @@ type session struct {
 	asked     bool // the run was asked to end
 	forced    bool // and its processes are killed
 	outcome   *record
-	frozen    bool
 	settling  time.Time // zero = not yet
 	quiet     int       // scans in a row that found the shell only
-	signal    unix.Signal
 	exports   string
 	cwd       string
 	cpu       int64 // that of the tree when the run began, in ms
@@ -88,35 +86,6 @@ func (s *session) current() *link.Run {
 	return s.run
 }
 
-// reap collects ended children, and records that the shell stopped.
-func (s *session) reap() {
-	for range reapMost {
-		var ws unix.WaitStatus
-		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG|unix.WALL, nil)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err == unix.ECHILD:
-			s.empty = true
-			return
-		case err != nil || pid <= 0:
-			return
-		}
-		if pid != s.root {
-			continue
-		}
-		if ws.Stopped() {
-			s.frozen, s.signal = true, pendingSignal(ws)
-		} else if !s.rootDone {
-			s.rootDone, s.status = true, ws
-		}
-	}
-	select {
-	case s.more <- struct{}{}:
-	default:
-	}
-}
-
 func (s *session) obey(f link.Frame, ok bool) {
 	switch {
 	case !ok || f.T == "close":
@@ -135,11 +104,7 @@ func (s *session) obey(f link.Frame, ok bool) {
 		if s.reason == nil && !s.timedOut {
 			s.reason = &k.Reason
 		}
-		grace := s.run.GraceMs
-		if k.GraceMs != nil {
-			grace = *k.GraceMs
-		}
-		s.ask(time.Duration(grace) * time.Millisecond)
+		s.ask(k.Grace(s.run.GraceMs))
 	case f.T == "interrupt" && s.run != nil:
 		s.interrupt()
 	}
@@ -218,7 +183,6 @@ func (s *session) force() {
 	s.nextRound()
 }
 
-// giveUp ends a shell that does not return.
 func (s *session) giveUp() {
 	if s.run != nil && s.settling.IsZero() {
 		s.beginKilling()

@@ -89,7 +89,6 @@ func watchChildren() <-chan os.Signal {
 	return children
 }
 
-// run is the life of one command.
 func (t *task) run(body []byte, score *proc.OOMScore, p *sandbox.Prepared, children <-chan os.Signal) int {
 	io, err := t.streams(body)
 	if err == nil {
@@ -108,7 +107,6 @@ func (t *task) run(body []byte, score *proc.OOMScore, p *sandbox.Prepared, child
 	return t.report()
 }
 
-// streams are the descriptors 0, 1, 2 of the command.
 func (t *task) streams(body []byte) (streams, error) {
 	if t.job.Pty != nil {
 		// PID 1 holds the master; opening it here does not make it our own terminal.
@@ -123,6 +121,31 @@ func (t *task) streams(body []byte) (streams, error) {
 	}
 	stdin, err := input(body)
 	return streams{files: []uintptr{uintptr(stdin), fdStdout, fdStderr}}, err
+}
+
+// input returns a descriptor of standard input that needs no writer. Empty input is /dev/null and
+// not an empty file or pipe: some tools then search the directory instead.
+func input(body []byte) (int, error) {
+	if len(body) == 0 {
+		return unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	}
+	// A node that forbids executable memory files refuses a request for one.
+	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
+	if err != nil {
+		fd, err = unix.MemfdCreate("stdin", unix.MFD_CLOEXEC)
+	}
+	if err != nil {
+		return -1, os.NewSyscallError("memfd_create", err)
+	}
+	for off := 0; off < len(body); {
+		n, err := unix.Pwrite(fd, body[off:], int64(off))
+		if err != nil {
+			unix.Close(fd)
+			return -1, os.NewSyscallError("pwrite", err)
+		}
+		off += n
+	}
+	return fd, nil
 }
 
 // kills delivers the kill and interrupt frames; a closed control means that PID 1 is gone.
@@ -145,7 +168,6 @@ func kills(control *link.Conn) <-chan link.Kill {
 	return ch
 }
 
-// newTask starts the clock.
 func newTask(job *link.Exec, control *link.Conn) *task {
 	limit := defaultProcesses
 	if job.Limits.Processes != nil {

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultProcesses is the largest tree when the frame does not say.
 const defaultProcesses = 256
 
 const (
@@ -39,6 +38,8 @@ type task struct {
 	rootDone bool
 	empty    bool // the kernel returned ECHILD: no process of the tree is left
 	status   unix.WaitStatus
+	frozen   bool        // the shell of a session is stopped
+	signal   unix.Signal // that it gets at thaw
 
 	reason   *string
 	timedOut bool
@@ -79,11 +80,7 @@ func (t *task) loop(children <-chan os.Signal, kills <-chan link.Kill) {
 				t.signalTree(unix.SIGINT)
 				continue
 			}
-			grace := t.job.GraceMs
-			if k.GraceMs != nil {
-				grace = *k.GraceMs
-			}
-			t.kill(k.Reason, time.Duration(grace)*time.Millisecond)
+			t.kill(k.Reason, k.Grace(t.job.GraceMs))
 		case <-t.grace.C:
 			t.beginKilling()
 		case <-t.watch.C:
@@ -116,7 +113,11 @@ func (t *task) reap() {
 		case err != nil || pid <= 0:
 			return
 		}
-		if pid == t.root && !t.rootDone {
+		switch {
+		case pid != t.root:
+		case ws.Stopped():
+			t.frozen, t.signal = true, pendingSignal(ws)
+		case !t.rootDone:
 			t.rootDone, t.status = true, ws
 		}
 	}
@@ -176,7 +177,6 @@ func (t *task) count() {
 	}
 }
 
-// tree lists the living descendants.
 func (t *task) tree() []proc.Process {
 	all, err := t.reader.Scan()
 	if err != nil {

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { spectrumFromRuns, type Localisation, generateBounds, type Candidate, type GenerateRequest } from '@agentfleet/protocol/inference';
 import type { Generated } from '../../../base/engine.ts';
@@ -51,9 +51,9 @@ interface Answer {
  * The cases of a folder, by name: `<name>.<ending>`, `<name>_test.<ending>`, and `answers.json`,
  * which the engine never sees.
  */
-export async function readCases(folder: string, files: readonly string[]): Promise<readonly Case[]> {
+export async function readCases(folder: string, ending: RegExp): Promise<readonly Case[]> {
   const answers = JSON.parse(await readFile(join(folder, 'answers.json'), 'utf8')) as Readonly<Record<string, Answer>>;
-  const subjects = files.filter((file) => !/_test\.\w+$/.test(file)).sort();
+  const subjects = (await readdir(folder)).filter((file) => ending.test(file) && !/_test\.\w+$/.test(file)).sort();
   return Promise.all(subjects.map((path) => readCase(folder, path, answers)));
 }
 
@@ -106,7 +106,7 @@ export async function evaluate(subject: Case, options: EvaluateOptions): Promise
   const { runs } = await options.corpus.execute(subject, [], true);
   const localisation = localise(subject, runs);
   const started = options.now();
-  const first = await generate(options.engine, requestOf(subject, localisation, []));
+  const first = await generate(options.engine, requestOf(subject, localisation));
   const millis = options.now() - started;
   const all = await rest(options, subject, localisation, first);
   const ordered = all.slice(0, options.tries);
@@ -137,13 +137,19 @@ async function firstPassing(corpus: Corpus, subject: Case, candidates: readonly 
   return at === -1 ? null : at + 1;
 }
 
-async function generate(engine: Engine, request: GenerateRequest): Promise<Generated> {
+/** @throws Error when the engine refuses */
+export async function generate(engine: Engine, request: GenerateRequest): Promise<Generated> {
   const [outcome] = await engine.generate([request], new AbortController().signal);
   if (outcome !== undefined && 'answer' in outcome) return outcome.answer;
   throw new Error('the engine refused the request', { cause: outcome?.error });
 }
 
-function requestOf(subject: Case, localisation: Localisation, exclude: string[]): GenerateRequest {
+/** Asks for all candidates of one file. */
+export function requestOf(
+  subject: Pick<Case, 'name' | 'path' | 'source'>,
+  localisation: Localisation,
+  exclude: string[] = [],
+): GenerateRequest {
   return {
     requestId: subject.name,
     role: 'Generalist',
@@ -161,7 +167,7 @@ function requestOf(subject: Case, localisation: Localisation, exclude: string[])
 }
 
 /** The file after a candidate, by the bytes of the wire, as a worker does it. */
-export function patched(subject: Case, candidate: Candidate): string {
+export function patched(subject: Pick<Case, 'source'>, candidate: Candidate): string {
   let bytes = Buffer.from(subject.source);
   for (const { range, before, after } of candidate.edits.toReversed()) {
     const held = bytes.subarray(range.startByte, range.endByte).toString();

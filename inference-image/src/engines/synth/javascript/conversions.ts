@@ -118,7 +118,6 @@ function share(node: SyntaxNode): number {
   return (parent.type === 'pair' && node.field === 'value') || parent.type === 'array' ? 0.4 : 0;
 }
 
-/** Reports whether the function writes into the value of the name. */
 function isChanged(name: SyntaxNode | null): boolean {
   if (name?.type !== 'identifier') return false;
   for (const inner of functionOf(name)?.walk() ?? []) {
@@ -168,21 +167,13 @@ const missingAwait: Operator = {
     }
     const weight = promiseWeight(node, file);
     if (!mayWait || around === null) return;
-    yield replace(node, isReceiver(node) ? `(await ${node.text})` : `await ${node.text}`, weight);
-    if (calledName(node)?.text === 'map')
-      yield replace(node, `${isReceiver(node) ? '(' : ''}await Promise.all(${node.text})${isReceiver(node) ? ')' : ''}`, 1);
-    yield* awaited(node);
+    const waiting = (text: string): string => (node.field === 'object' ? `(await ${text})` : `await ${text}`);
+    yield replace(node, waiting(node.text), weight);
+    if (calledName(node)?.text === 'map') yield replace(node, waiting(`Promise.all(${node.text})`), 1);
+    // The caller must await the promise of the last step.
+    if (node.parent?.type === 'binary_expression') yield replace(node, `(await ${bracketed(node)})`, 0.2);
   },
 };
-
-function isReceiver(node: SyntaxNode): boolean {
-  return node.field === 'object';
-}
-
-/** The caller must await the promise of the last step. */
-function* awaited(node: SyntaxNode): Generator<ReturnType<typeof replace>> {
-  if (node.parent?.type === 'binary_expression') yield replace(node, `(await ${bracketed(node)})`, 0.2);
-}
 
 function promiseWeight(call: SyntaxNode, file: ScriptFile): number {
   const name = calledName(call)?.text ?? '';

@@ -77,8 +77,7 @@ export function parametersOf(definition: SyntaxNode): readonly string[] {
 /** The lines that speak for a node: its statement's, or the head of a statement with a body. */
 export function lines(node: SyntaxNode): NodeLines {
   const unit = unitOf(node);
-  if (isFunction(unit) && unit !== node) return bodyStart(unit, node);
-  if (isFunction(unit)) return bodyStart(unit, unit);
+  if (isFunction(unit)) return bodyStart(unit, node);
   const global = functionOf(unit) === null;
   const body = blockOf(unit);
   if (body === null) return { from: unit.row + 1, to: unit.endRow + 1, global };

@@ -121,7 +121,6 @@ const property: Operator = {
   },
 };
 
-/** Names that people take for one another. */
 const methodFamilies: readonly (readonly string[])[] = [
   ['indexOf', 'lastIndexOf', 'findIndex', 'findLastIndex', 'search'],
   ['indexOf', 'includes'],

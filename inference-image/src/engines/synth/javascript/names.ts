@@ -2,18 +2,17 @@ import { kindOf, kindOfType, type Kind, kindByUse } from './kinds.ts';
 import { isConstant } from '../language/forms.ts';
 import { isFunction, type SyntaxNode, types } from './syntax.ts';
 
-/** Kind of declaration of a name. */
 type Declared = 'const' | 'let' | 'var' | 'parameter' | 'function' | 'class' | 'import';
 
-/** One name of one scope. */
 interface Binding {
   readonly name: string;
   readonly declared: Declared;
   kind: Kind;
   /** Text offset from which it holds a value: a declaration's end, a loop's body, a function's start. */
   readonly boundAt: number;
-  /** Expression of its value. */
+  /** Expression of its value, if there is exactly one. */
   readonly value: SyntaxNode | null;
+  /** Number of reads in the file; `n += 1` is none. */
   reads: number;
 }
 
@@ -40,7 +39,6 @@ class Scope {
   }
 }
 
-/** The scopes of a file by the nodes that open them. */
 type Scopes = ReadonlyMap<SyntaxNode, Scope>;
 
 const openers = new Set([
@@ -85,7 +83,6 @@ function functionScope(scope: Scope): Scope {
   return at;
 }
 
-/** Records a declaration at the node, if it is one. */
 function declareAt(node: SyntaxNode, scopes: Map<SyntaxNode, Scope>, outer: Scope | null): void {
   const own = scopes.get(node);
   if (node.type === 'variable_declarator') declareVariable(node, outer);
@@ -176,20 +173,8 @@ function* boundIn(pattern: SyntaxNode | null): Generator<SyntaxNode> {
 
 export type { Kind } from './kinds.ts';
 
-/** A name that can be read at some place. */
-export interface NameInfo {
-  readonly name: string;
-  readonly kind: Kind;
-  readonly declared: Declared;
-  /** Bound in the innermost function around the place, not outside of it. */
-  readonly local: boolean;
-  /** Text offset from which it holds a value; parameters and functions count from their scope's start. */
-  readonly boundAt: number;
-  /** Expression of its value, if there is exactly one. */
-  readonly value: SyntaxNode | null;
-  /** Number of reads in the file; `n += 1` is none. */
-  readonly reads: number;
-}
+/** A name that can be read at some place; `local`: bound in the innermost function around the place, not outside of it. */
+export type NameInfo = Readonly<Binding> & { readonly local: boolean };
 
 /** Reports whether the node is a name that is read: neither a binding, a property nor a label. */
 export function isRead(node: SyntaxNode): boolean {
@@ -253,12 +238,8 @@ function visible(scope: Scope): readonly NameInfo[] {
   const found = new Map<string, NameInfo>();
   let local = true;
   for (let at: Scope | null = scope; at !== null; at = at.parent) {
-    for (const binding of at.names.values()) if (!found.has(binding.name)) found.set(binding.name, infoOf(binding, local));
+    for (const binding of at.names.values()) if (!found.has(binding.name)) found.set(binding.name, { ...binding, local });
     if (isFunction(at.node)) local = false;
   }
   return [...found.values()];
-}
-
-function infoOf({ name, kind, declared, boundAt, value, reads }: Binding, local: boolean): NameInfo {
-  return { name, kind, declared, local, boundAt, value, reads };
 }

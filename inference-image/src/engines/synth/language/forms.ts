@@ -1,10 +1,7 @@
-// inference-image, engines/synth/language: forms of edits that all languages share. May import base, gpu, models and protocol.
 import type { TextEdit } from './edit.ts';
 import type { Proposal } from './language.ts';
 import type { SourceFile } from './sourceFile.ts';
 import type { SyntaxNode } from './syntax.ts';
-
-// The forms that operators of all languages share: replacing, inserting, moving or exchanging nodes.
 
 /** Replaces a node. */
 export function replace(node: SyntaxNode, after: string, weight = 1, rationale?: string): Proposal {

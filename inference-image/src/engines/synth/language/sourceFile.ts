@@ -1,7 +1,5 @@
-// inference-image, engines/synth/language: parsed file with queries for operators. May import base, gpu, models and protocol.
 import type { SyntaxNode } from './syntax.ts';
 
-/** A name that can be read at a place. */
 interface NameFacts {
   readonly name: string;
   /** Type of its value, in the terms of its language. */

@@ -1,4 +1,3 @@
-// inference-image, engines/synth/language: grammars, parsers and syntax trees. May import base, gpu, models and protocol.
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -94,18 +93,20 @@ export class SyntaxNode {
   readonly children: readonly SyntaxNode[];
   readonly #source: string;
 
-  constructor(source: string, parent: SyntaxNode | null, facts: NodeFacts) {
+  /** @param children are filled while the tree is copied, and never changed after */
+  constructor(cursor: TreeCursor, source: string, parent: SyntaxNode | null, children: readonly SyntaxNode[]) {
+    const from = cursor.startPosition;
     this.#source = source;
     this.parent = parent;
-    this.type = facts.type;
-    this.named = facts.named;
-    this.field = facts.field;
-    this.start = facts.start;
-    this.end = facts.end;
-    this.row = facts.row;
-    this.column = facts.column;
-    this.endRow = facts.endRow;
-    this.children = facts.children;
+    this.type = cursor.nodeType;
+    this.named = cursor.nodeIsNamed;
+    this.field = cursor.currentFieldName;
+    this.start = cursor.startIndex;
+    this.end = cursor.endIndex;
+    this.row = from.row;
+    this.column = from.column;
+    this.endRow = cursor.endPosition.row;
+    this.children = children;
   }
 
   get text(): string {
@@ -141,19 +142,6 @@ export class SyntaxNode {
     while (node !== null && !types.includes(node.type)) node = node.parent;
     return node;
   }
-}
-
-interface NodeFacts {
-  readonly type: string;
-  readonly named: boolean;
-  readonly field: string | null;
-  readonly start: number;
-  readonly end: number;
-  readonly row: number;
-  readonly column: number;
-  readonly endRow: number;
-  /** Filled while the tree is copied; never changed after. */
-  readonly children: SyntaxNode[];
 }
 
 /** First descendant of the type, or the node itself. */
@@ -264,7 +252,6 @@ function pointOf(source: string, offset: number): Point {
   return { row, column: offset - line };
 }
 
-/** Counts nodes of errors or missing tokens. */
 function faultsOf(root: Node): number {
   if (!root.hasError) return 0;
   const cursor = root.walk();
@@ -307,19 +294,5 @@ function copy(cursor: TreeCursor, source: string): SyntaxNode {
 
 function nodeAt(cursor: TreeCursor, source: string, parent: SyntaxNode | null): [SyntaxNode, SyntaxNode[]] {
   const children: SyntaxNode[] = [];
-  const from = cursor.startPosition;
-  const facts = {
-    type: cursor.nodeType,
-    named: cursor.nodeIsNamed,
-    field: cursor.currentFieldName,
-    start: cursor.startIndex,
-    end: cursor.endIndex,
-    row: from.row,
-    column: from.column,
-    endRow: cursor.endPosition.row,
-    children,
-  };
-  return [new SyntaxNode(source, parent, facts), children];
+  return [new SyntaxNode(cursor, source, parent, children), children];
 }
-
-/** Syntax trees as plain data, and the grammars that make them. Knows no language but by its grammar's name. */

@@ -81,7 +81,6 @@ function takes(node: SyntaxNode, info: NameInfo, file: PythonFile): boolean {
   return needed <= given.length && given.length <= own.length;
 }
 
-/** Names that people take for one another. */
 const families: readonly (readonly string[])[] = [
   ['append', 'extend', 'insert', 'add'],
   ['append', 'appendleft'],

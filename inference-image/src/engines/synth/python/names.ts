@@ -136,11 +136,7 @@ function known(scope: SyntaxNode, cache: ScopeCache): readonly NameInfo[] {
   return found;
 }
 
-interface Binding {
-  readonly kind: Kind;
-  readonly boundAt: number;
-  readonly bindings: number;
-}
+type Binding = Pick<NameInfo, 'kind' | 'boundAt' | 'bindings'>;
 
 function bindings(scope: SyntaxNode): readonly NameInfo[] {
   const found = new Map<string, Binding>();
@@ -151,7 +147,6 @@ function bindings(scope: SyntaxNode): readonly NameInfo[] {
   return [...found].map(([name, info]) => ({ name, local: false, ...info, reads: reads.get(name) ?? 0 }));
 }
 
-/** Records a binding by the identifier in the scope, if it is one. */
 function bindAt(node: SyntaxNode, scope: SyntaxNode, found: Map<string, Binding>): void {
   const bind = (kind: Kind, boundAt: number): void => {
     const known = found.get(node.text) ?? { kind, boundAt, bindings: 0 };
@@ -161,17 +156,12 @@ function bindAt(node: SyntaxNode, scope: SyntaxNode, found: Map<string, Binding>
   if (definition !== null && node.field === 'name' && ['function_definition', 'class_definition'].includes(definition.type)) {
     if (definition !== scope && scopeOf(definition) === scope) bind('callable', definition.start);
   } else if (definition?.type === 'dotted_name' || definition?.type === 'aliased_import') {
-    if (scopeOf(node) === scope && !isModuleName(definition)) bind(importedKind(node), node.start);
+    // The module of `from module import name` binds nothing; of the rest capitals are constants, others functions, classes or modules.
+    if (scopeOf(node) === scope && definition.field !== 'module_name') bind(isConstant(node.text) ? 'unknown' : 'callable', node.start);
   } else if (isBound(node) && scopeOf(node) === scope && node.ancestor('for_in_clause') === null) {
     bind(boundKind(node), isParameter(node) ? scope.start : readableFrom(node));
   }
 }
-
-/** The module of `from module import name`, which binds nothing. */
-const isModuleName = (node: SyntaxNode): boolean => node.field === 'module_name';
-
-/** An import in capitals is a constant, others are most likely a function, a class or a module. */
-const importedKind = (node: SyntaxNode): Kind => (isConstant(node.text) ? 'unknown' : 'callable');
 
 /** An assignment can be read after it, the target of a loop in its body. */
 function readableFrom(node: SyntaxNode): number {

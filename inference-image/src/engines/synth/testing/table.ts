@@ -48,7 +48,6 @@ export function testOperators<File>(
   });
 }
 
-/** Every text that an operator makes of a text, in the order of its proposals. */
 function rewrites<File>(parser: SourceParser, language: TableLanguage<File>, operator: Operator<File>, source: string): readonly string[] {
   const parsed = parser.parse(source);
   if (parsed === null || parsed.faults > 0) throw new Error(`not ${language.grammar}: ${source}`);

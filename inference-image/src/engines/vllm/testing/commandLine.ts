@@ -95,7 +95,6 @@ export function readCommandLine(words: readonly string[]): EngineCommand {
   return { model, flags };
 }
 
-/** Returns how many words a flag takes at most. */
 function roomOf(name: string): number {
   if (switches.has(name)) return 0;
   return several.has(name) ? Number.POSITIVE_INFINITY : 1;

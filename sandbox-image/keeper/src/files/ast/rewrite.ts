@@ -4,7 +4,6 @@ import { type AstLanguage, astBounds } from '@agentfleet/protocol/keeper';
 /** Parses a text; the caller deletes the tree. */
 export type ParseText = (text: string) => Tree;
 
-/** A node of a pattern, as plain data. */
 interface PatternNode {
   readonly kind: string;
   readonly text: string;
@@ -19,7 +18,6 @@ export interface Meta {
   readonly many: boolean;
 }
 
-/** A pattern that cannot be used, with the reason. */
 class PatternFault extends Error {}
 
 const metaPattern = /\$\$\$([A-Z_][A-Z0-9_]*)?|\$([A-Z_][A-Z0-9_]*)/g;
@@ -56,7 +54,6 @@ const contexts: Readonly<Record<AstLanguage, readonly (readonly [string, string]
   ],
 };
 
-/** Understands a pattern. @throws PatternFault */
 function parsePattern(pattern: string, language: AstLanguage, parse: ParseText): PatternNode {
   const metas = metasOf(pattern);
   const code = pattern

@@ -2,7 +2,6 @@ import { KeeperError } from '../../base/failure.ts';
 import type { BytePath } from '../../snapshot/index.ts';
 import { patchBounds } from '@agentfleet/protocol/keeper';
 
-/** The lines of a diff, with their numbers from 1. */
 class DiffLines {
   readonly #lines: readonly string[];
   #at = 0;
@@ -13,17 +12,14 @@ class DiffLines {
     this.#lines = lines;
   }
 
-  /** Number of the next line. */
   get number(): number {
     return this.#at + 1;
   }
 
-  /** The next line; null at the end. */
   peek(): string | null {
     return this.#lines[this.#at] ?? null;
   }
 
-  /** Takes the next line; empty at the end. */
   take(): string {
     const line = this.#lines[this.#at] ?? '';
     this.#at += 1;
@@ -52,7 +48,6 @@ export interface Section {
   readonly hunks: readonly Hunk[];
 }
 
-/** A refusal of the diff itself. */
 function badDiff(line: number, why: string): KeeperError {
   return new KeeperError('AF_PATCH_INVALID', `line ${line} of the diff: ${why}`);
 }

@@ -11,7 +11,7 @@ import { canonicalJson } from '@agentfleet/protocol/text';
 import type { EventLog } from '../../log/index.ts';
 import { lstatOrNull, resolveFolder } from '../tree/resolve.ts';
 import type { SyntaxCheck } from '../syntax/index.ts';
-import { parseDiff, type Section } from './parse.ts';
+import { parseDiff } from './parse.ts';
 
 /** Changes one file by renames only: `staged` goes to `target`, the file at `old` goes to `kept`. */
 interface Step {
@@ -125,16 +125,11 @@ export function actsOf(
 }
 
 async function stage(path: BytePath, content: Buffer, mode: number): Promise<void> {
-  const handle = await open(sysPath(path), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
-  try {
-    await handle.writeFile(content);
-    await handle.chmod(mode);
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(sysPath(path), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+  await handle.writeFile(content);
+  await handle.chmod(mode);
 }
 
-/** Removes the files that a finished patch kept for undoing. */
 async function clean({ steps }: Pick<PatchRecord, 'steps'>): Promise<void> {
   for (const { kept } of steps) if (kept !== null) await rm(sysPath(kept), { force: true });
 }
@@ -172,23 +167,16 @@ interface PatchRules {
   /** Lets so many bytes and new paths in. @throws KeeperError */
   readonly admit: (bytes: number, paths: readonly string[]) => Promise<void>;
   readonly checkSyntax: SyntaxCheck;
-  /** Reports whether time is left for checking one more file. */
   readonly timeIsLeft: () => boolean;
   /** Throws when the caller may not write any more. */
   readonly assertMayWrite: () => void;
-  /** Puts a phase on disk, in the event log. */
   readonly record: (body: Readonly<Record<string, unknown>>) => Promise<void>;
 }
 
-/** A request that was understood. */
-interface ParsedPatch {
-  readonly request: PatchRequest;
-  readonly digest: string;
-  readonly sections: readonly Section[];
-}
+type ParsedPatch = ReturnType<typeof parsePatch>;
 
 /** @throws KeeperError `AF_PATCH_INVALID`, `AF_INVALID` */
-export function parsePatch(request: PatchRequest): ParsedPatch {
+export function parsePatch(request: PatchRequest) {
   if (!request.diff.isWellFormed()) throw new KeeperError('AF_INVALID', 'diff: it holds half of a surrogate pair');
   const sections = parseDiff(Buffer.from(request.diff, 'utf8').toString('latin1'), request.strip ?? 1);
   return { request, digest: hash('sha256', canonicalJson(request)), sections };
@@ -283,7 +271,6 @@ export async function recoverPatches(journal: PatchJournal, log: Pick<EventLog, 
   for (const record of begun) log.append('PatchApplied', await recoverPatch(journal, record));
 }
 
-/** Finishes or undoes an interrupted patch. @returns the body of the log record */
 async function recoverPatch(journal: PatchJournal, record: PatchRecord): Promise<Readonly<Record<string, unknown>>> {
   const { requestId, state } = record;
   if (state === 'Committed') {

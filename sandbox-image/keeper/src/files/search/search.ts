@@ -225,16 +225,12 @@ class Search {
 
   async #read(path: BytePath): Promise<Buffer | null> {
     try {
-      const handle = await open(sysPath(path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-      try {
-        if (!(await standsAt(handle, Buffer.from(path, 'latin1')))) return null;
-        const stat = await handle.stat();
-        if (stat.isFile() && stat.size <= lookBounds.fileBytes) return await handle.readFile();
-        this.skipped.large += 1;
-        return null;
-      } finally {
-        await handle.close();
-      }
+      await using handle = await open(sysPath(path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      if (!(await standsAt(handle, Buffer.from(path, 'latin1')))) return null;
+      const stat = await handle.stat();
+      if (stat.isFile() && stat.size <= lookBounds.fileBytes) return await handle.readFile();
+      this.skipped.large += 1;
+      return null;
     } catch (error) {
       const code = errnoOf(error) ?? '';
       if (code === 'ENOENT') return null;
@@ -245,7 +241,6 @@ class Search {
   }
 }
 
-/** The part of a line that is searched. */
 function cutLine(whole: string): string {
   return whole.slice(0, lookBounds.lineChars).replace(/\r$/, '');
 }

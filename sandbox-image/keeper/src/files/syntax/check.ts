@@ -1,19 +1,15 @@
-import { type GrammarName, languageOf } from './languages.ts';
-import { syntaxBounds, type SyntaxMode, type SyntaxVerdict } from '@agentfleet/protocol/keeper';
+import { type Fault, type Faults, type GrammarName, languageOf } from './jobs.ts';
+import { type SyntaxMode, type SyntaxVerdict, syntaxBounds } from '@agentfleet/protocol/keeper';
 import { isUtf8 } from 'node:buffer';
 import { KeeperError, messageOf } from '../../base/failure.ts';
-import type { Fault, Faults } from './jobs.ts';
 import type { SyntaxParser } from './parser.ts';
 
-/** An edit before it is on the disk. */
 interface Edited {
   readonly path: string;
-  /** Null for a new file. */
   readonly before: Buffer | null;
   readonly after: Buffer;
 }
 
-/** Looks at one edit. @throws KeeperError `AF_EDIT_SYNTAX` */
 export type SyntaxCheck = (edited: Edited) => Promise<SyntaxVerdict>;
 
 const named = 3;

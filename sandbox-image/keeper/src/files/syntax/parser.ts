@@ -4,8 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../base/clock.ts';
-import type { Answers, Job, ParserFiles, Reply } from './jobs.ts';
-import { languageOf } from './languages.ts';
+import { type Answers, type Job, type ParserFiles, type Reply, languageOf } from './jobs.ts';
 
 interface SyntaxParserOptions {
   readonly clock: Clock;
@@ -34,7 +33,6 @@ export class SyntaxParser {
     this.#files = options.files ?? parserFiles();
   }
 
-  /** Whether the thread is running. */
   get running(): boolean {
     return this.#thread !== null;
   }

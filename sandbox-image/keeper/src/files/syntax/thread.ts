@@ -3,9 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Language, Parser, type Tree, type TreeCursor } from 'web-tree-sitter';
-import { rewriteTree, type ParseText } from '../ast/rewrite.ts';
-import type { Answers, Fault, Faults, Job, ParserFiles, Reply } from './jobs.ts';
-import type { GrammarName } from './languages.ts';
+import { type ParseText, rewriteTree } from '../ast/rewrite.ts';
+import type { Answers, Fault, Faults, GrammarName, Job, ParserFiles, Reply } from './jobs.ts';
 
 /** Node has it; its type declarations do not. */
 declare const WebAssembly: { readonly Memory: new (pages: { readonly initial: number; readonly maximum: number }) => object };

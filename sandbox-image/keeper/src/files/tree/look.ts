@@ -63,10 +63,7 @@ export interface Walked {
   readonly kind: 'file' | 'folder' | 'link' | 'other';
 }
 
-interface WalkCounts {
-  /** Folders that are closed to us. */
-  unreadable: number;
-}
+type WalkCounts = { unreadable: number };
 
 /** Folders of installed packages and of git's own files: so many that the files of the project would be lost among them. */
 const foreign = /(?:^|\/)(?:\.git|node_modules|\.venv|venv|site-packages|\.tox|\.nox)$/;

@@ -70,7 +70,6 @@ export function parentOf(path: BytePath): BytePath {
   return path.slice(0, Math.max(0, path.lastIndexOf('/')));
 }
 
-/** Bytewise order, for sorting. */
 export function byBytes(a: BytePath, b: BytePath): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

@@ -2,7 +2,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 
-/** Result of one call of a program. */
 interface Ended {
   /** `code` is null when a signal ended it. */
   readonly code: number | null;
@@ -11,7 +10,6 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** One running call of a program. */
 export interface Run {
   /** More of its standard input; not to be changed afterwards. */
   write(bytes: Buffer): void;
@@ -34,7 +32,6 @@ interface OutputBound {
   readonly tooMuch: () => Error;
 }
 
-/** Collects a program's output. */
 class Output {
   readonly #pieces: Buffer[] = [];
   readonly #bound: OutputBound | undefined;
@@ -62,7 +59,6 @@ class Output {
   }
 }
 
-/** A process for each call. */
 export function processEach(binary: string): Program {
   return { name: binary, start: (words, bound) => startProcess(binary, words, bound) };
 }
@@ -102,7 +98,6 @@ export function throwUnlessZero({ name }: Program, words: readonly string[], { c
 
 const REQUEST_HEAD = 8;
 const ANSWER_HEAD = 9;
-/** Kinds of an answer. */
 const [OUTPUT, ERROR, END] = [0, 1, 2] as const;
 
 /** After so long without a call the process gives its memory back. */
@@ -125,7 +120,6 @@ export function lastingProgram(binary: string, idleMs: number = IDLE_MS): Progra
   };
 }
 
-/** The process, and the calls that it has not answered yet. */
 class Server {
   readonly #calls = new Map<number, LastingRun>();
   readonly #child: ChildProcess;
@@ -146,7 +140,6 @@ class Server {
     this.#child.on('close', () => this.#end());
   }
 
-  /** Begins a call and returns its number. */
   open(run: LastingRun, words: readonly string[]): number {
     const call = ++this.#next;
     clearTimeout(this.#idle);
@@ -268,7 +261,6 @@ class LastingRun implements Run {
     else this.#own.cut(why);
   }
 
-  /** A part of the answer. */
   answer(kind: number, bytes: Buffer): void {
     if (kind === OUTPUT) this.#output.add(bytes);
     else if (kind === ERROR) this.#output.addError(bytes);

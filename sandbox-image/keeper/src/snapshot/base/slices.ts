@@ -39,7 +39,6 @@ export class Serial {
     return next;
   }
 
-  /** Resolves when all jobs so far have ended. */
   async idle(): Promise<void> {
     await this.#last;
   }

@@ -1,6 +1,6 @@
 // sandbox-image/keeper, snapshot/base: extended attributes and times of files, by the runner. May import protocol alone.
-import { decodePath, encodePath, type BytePath } from './pathBytes.ts';
-import { processEach, runToEnd, throwUnlessZero, type Program, type Run } from './program.ts';
+import { type BytePath, decodePath, encodePath } from './pathBytes.ts';
+import { type Program, type Run, processEach, runToEnd, throwUnlessZero } from './program.ts';
 
 /** One extended attribute of the user namespace; the name includes `user.`, as bytes. */
 interface Xattr {
@@ -30,19 +30,9 @@ export interface XattrRecord {
   readonly text: XattrText;
 }
 
-/** Answers questions about paths below one root while others are still asked. */
-export interface XattrReader {
-  /** Requests the attributes of a path relative to the root. */
-  ask(path: BytePath): void;
-  /** Ends the requests and returns the answers. Paths without attributes have none. Rejects when there are more than `maxBytes`. */
-  answers(): Promise<readonly XattrAnswer[]>;
-  /** The caller no longer waits for the answers. */
-  cancel(): void;
-}
-
 /** Extended attributes, which Node can neither read nor set. */
 export interface XattrAccess {
-  read(rootPath: string, maxBytes: number): XattrReader;
+  read(rootPath: string, maxBytes: number): Pick<XattrReader, keyof XattrReader>;
   /**
    * Makes the user's attributes equal to the records, never through a symlink. Returns the paths that have more than can
    * be listed; they are left as they are.
@@ -50,14 +40,12 @@ export interface XattrAccess {
   set(rootPath: string, records: readonly XattrRecord[]): Promise<readonly BytePath[]>;
 }
 
-/** More attributes than the reader was ready to hold. */
 export class TooManyXattrs extends Error {}
 
 export function encodeXattrs(attributes: readonly Xattr[]): XattrText {
   return attributes.map(({ name, value }) => `${encodeName(name)}=${value.toString('base64')}`).join(',');
 }
 
-/** Undoes {@link encodeXattrs}. */
 export function decodeXattrs(text: XattrText): Xattr[] {
   if (text === '') return [];
   return text.split(',').map((part) => {
@@ -112,7 +100,7 @@ function decodeXattrAnswers(bytes: Buffer): XattrAnswer[] {
 export function xattrsByRunner(runner: string | Program): XattrAccess {
   const program = typeof runner === 'string' ? processEach(runner) : runner;
   return {
-    read: (rootPath, maxBytes) => new RunnerReader(program, rootPath, maxBytes),
+    read: (rootPath, maxBytes) => new XattrReader(program, rootPath, maxBytes),
     set: async (rootPath, records) => {
       const left = await runToEnd(program, ['setxattrs', rootPath], encodeXattrRecords(records));
       return left.toString('latin1').split('\0').slice(0, -1);
@@ -123,8 +111,11 @@ export function xattrsByRunner(runner: string | Program): XattrAccess {
 /** Questions are saved up to this many characters: a write is a system call. */
 const BATCH_CHARS = 16 * 1024;
 
-/** The program runs beside the walk that asks it, on another core where there is one. */
-class RunnerReader implements XattrReader {
+/**
+ * Answers questions about paths below one root while others are still asked. The program runs beside the walk that asks it, on another
+ * core where there is one.
+ */
+export class XattrReader {
   readonly #program: Program;
   readonly #words: readonly string[];
   readonly #run: Run;
@@ -138,12 +129,14 @@ class RunnerReader implements XattrReader {
     this.#run = program.start(this.#words, { maxOutput: maxBytes, tooMuch });
   }
 
+  /** `path` is relative to the root. */
   ask(path: BytePath): void {
     this.#asked.push(path);
     this.#chars += path.length + 1;
     if (this.#chars >= BATCH_CHARS) this.#flush();
   }
 
+  /** Ends the requests. Paths without attributes have no answer. Rejects when there are more than `maxBytes`. */
   async answers(): Promise<readonly XattrAnswer[]> {
     this.#flush();
     this.#run.end();
@@ -189,3 +182,47 @@ export interface MtimeRecord {
  * times as doubles: a quarter of a microsecond is lost, and the digest would not match.
  */
 export type SetMeta = (rootPath: string, records: readonly MtimeRecord[]) => Promise<void>;
+
+/** Stats of all names below a root at once, by more threads than Node has for it. */
+export interface TreeStats {
+  /** Number of names from which starting a program pays off. */
+  readonly worthFrom: number;
+  /**
+   * Reads the output of `runner stat`; `since` is the token of its last answer, of which it omits unchanged records.
+   * Null when there are more than `maxEntries`, or it failed: then each name is stat'ed separately.
+   */
+  read(rootPath: string, maxEntries: number, since: string | null): Promise<StatAnswer | null>;
+}
+
+export interface StatAnswer {
+  readonly token: string;
+  /** A name without a record is unchanged since the last answer. */
+  readonly changesOnly: boolean;
+  readonly records: Buffer;
+}
+
+/** Fewer names are asked for one by one in the time that a program takes to start. */
+const WORTH_FROM = 2000;
+const TOKEN_BYTES = 16;
+const NOT_STARTED = { code: null, stdout: Buffer.alloc(0) };
+
+/** {@link TreeStats} by `runner stat <root> <max> <since>`. */
+export function treeStatsByRunner(runner: string | Program, worthFrom: number = WORTH_FROM): TreeStats {
+  const program = typeof runner === 'string' ? processEach(runner) : runner;
+  return {
+    worthFrom,
+    read: async (rootPath, maxEntries, since) => {
+      const run = program.start(['stat', rootPath, String(maxEntries), since ?? '-']);
+      run.end();
+      const { code, stdout } = await run.ended.catch(() => NOT_STARTED);
+      const kind = stdout[TOKEN_BYTES];
+      // A list of changes is meaningless without the answer that it refers to.
+      if (code !== 0 || (kind !== 0 && (kind !== 1 || since === null))) return null;
+      return {
+        token: stdout.toString('hex', 0, TOKEN_BYTES),
+        changesOnly: kind === 1,
+        records: stdout.subarray(TOKEN_BYTES + 1),
+      };
+    },
+  };
+}

@@ -1,12 +1,11 @@
 import fs from 'node:fs';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { Adoption } from '../records/engine.ts';
-import { isFull, SnapshotError } from '../base/errors.ts';
-import { readStored, replaceStored } from '../objects/stored.ts';
-import { digestOf, hashOf, parseManifest, type Manifest } from '../base/manifest.ts';
+import { SnapshotError, isFull } from '../base/errors.ts';
+import { type StoreLayout, readStored, replaceStored } from '../objects/stored.ts';
+import { type Manifest, digestOf, hashOf, parseManifest } from '../base/manifest.ts';
 import type { Incoming, ObjectStore } from '../objects/objectStore.ts';
 import type { Base, SnapshotFiles } from '../records/snapshotFiles.ts';
-import type { StoreLayout } from '../objects/storeLayout.ts';
 
 type Part = Parameters<Adoption['add']>[0];
 

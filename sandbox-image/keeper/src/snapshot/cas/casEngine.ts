@@ -1,17 +1,25 @@
+import fs from 'node:fs';
 import { ModeGuard, NO_LIMITS, Scanner, StatCache, type TreeChanges, type TreeLimits, TreeTooLarge } from '../scan/index.ts';
-import type { RootBytes, SnapshotRoot } from '../base/manifest.ts';
-import { type CollectReport, type ScrubOptions, type Adoption, CURRENT, type SnapshotEngine, type TakeOptions } from '../records/engine.ts';
-import type { SetMeta, XattrAccess } from '../base/xattrs.ts';
+import {
+  type Change,
+  type Manifest,
+  type ManifestEntry,
+  type RootBytes,
+  type SnapshotRoot,
+  type Tree,
+  compareManifests,
+  countsOf,
+  hashOf,
+} from '../base/manifest.ts';
+import { type Adoption, CURRENT, type CollectReport, type ScrubOptions, type SnapshotEngine, type TakeOptions } from '../records/engine.ts';
+import type { SetMeta, TreeStats, XattrAccess } from '../base/xattrs.ts';
 import { Collector, type InUse, KEEP_ALL, Readers, type Retention, Scrubber } from './collector.ts';
 import { type SegmentFs, laterEnd, readLogEnd } from '../objects/segmentLog.ts';
-import type { TreeStats } from '../base/treeStats.ts';
-import fs from 'node:fs';
-import { isFull, SnapshotError } from '../base/errors.ts';
+import { SnapshotError, isFull } from '../base/errors.ts';
 import type { Readable } from 'node:stream';
 import type { RestoreReport, ScrubReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
 import { CasAdoption, readFloor } from './adoption.ts';
-import { compareManifests, countsOf, type Change, hashOf, type Manifest, type ManifestEntry, type Tree } from '../base/manifest.ts';
-import { StoredOrCurrent, type Contents } from '../restore/contents.ts';
+import { Contents } from '../restore/contents.ts';
 import { makeTreeDiff } from '../diff/treeDiff.ts';
 import { ObjectStore } from '../objects/objectStore.ts';
 import { displayPath } from '../base/pathBytes.ts';
@@ -20,11 +28,9 @@ import { applyPlan, checkContents, resetXattrs, restoreFailure } from '../restor
 import { planRestore, prune } from '../restore/plan.ts';
 import { RootMap, Staging } from '../restore/staging.ts';
 import { Serial, Slices } from '../base/slices.ts';
-import { readStored } from '../objects/stored.ts';
+import { type StoreLayout, checkRoots, openLayout, readStored } from '../objects/stored.ts';
 import { makeBundle } from '../revert/bundle.ts';
-import { checkRoots, openLayout, type StoreLayout } from '../objects/storeLayout.ts';
 
-/** Options of an engine over a content-addressed store. */
 export interface CasOptions {
   /** A directory that only this engine uses, on a durable volume outside of the roots. */
   readonly storeDir: string;
@@ -58,7 +64,6 @@ function writeHead(path: string, id: string): void {
   }
 }
 
-/** Paths that a mismatch names. */
 const MAX_MISMATCHES = 5;
 
 function mismatch(id: string, different: readonly Change[]): SnapshotError {
@@ -115,7 +120,7 @@ export class CasEngine implements SnapshotEngine {
       logEndPath: this.#layout.logEnd,
       retention: options.retention ?? KEEP_ALL,
     });
-    this.#contents = new StoredOrCurrent(this.#store, new RootMap(this.#roots), guard);
+    this.#contents = new Contents(this.#store, new RootMap(this.#roots), guard);
     this.#scanner = new Scanner({
       ...options,
       roots: this.#roots,
@@ -303,7 +308,6 @@ export class CasEngine implements SnapshotEngine {
     return { current: await this.#scanner.look(false, slices), pruned: pruned + renewed };
   }
 
-  /** The manifest of a snapshot, or of the tree for `current`. */
   #resolve(name: string, slices: Slices): Promise<Manifest> {
     return name === CURRENT ? this.#scanner.scan(false, slices) : this.manifest(name);
   }

@@ -11,7 +11,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { displayPath } from '../base/pathBytes.ts';
 import type { Readable } from 'node:stream';
 
-/** The planned removal. */
 export interface CollectIntent {
   readonly reason: CollectReason;
   /** Ids, oldest first. */
@@ -38,7 +37,6 @@ interface CollectorOptions {
   readonly retention: Retention;
 }
 
-/** Snapshots and objects in use. */
 export interface InUse {
   /** Snapshots that the tree or a reader needs. */
   readonly ids: Iterable<string>;
@@ -198,7 +196,6 @@ export class Scrubber {
     return { snapshots: sound.length, objects: named.size, bytes, damaged, broken, tookMs: Math.round(performance.now() - started) };
   }
 
-  /** Returns the fault of an object; null when it is sound. */
   async #check(hash: string, slices: Slices): Promise<string | null> {
     try {
       for (const _ of this.#store.chunks(hash)) if (slices.due()) await slices.pause();

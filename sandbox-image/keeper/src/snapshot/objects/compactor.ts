@@ -1,18 +1,17 @@
 import fs from 'node:fs';
 import { isFull } from '../base/errors.ts';
 import type { Slices } from '../base/slices.ts';
-import { syncDirectory } from './stored.ts';
-import { isZero } from './holes.ts';
+import { isZero, syncDirectory } from './stored.ts';
 import {
   HEADER_BYTES,
-  readHeader,
-  packLocation,
-  unpackLocation,
-  type ObjectIndex,
-  listSegments,
-  segmentPath,
   type LogEnd,
+  type ObjectIndex,
   type SegmentLog,
+  listSegments,
+  packLocation,
+  readHeader,
+  segmentPath,
+  unpackLocation,
 } from './segmentLog.ts';
 
 /** Raw hashes of the contents that must stay, with their sizes. */
@@ -29,7 +28,6 @@ interface CompactorOptions {
   readonly commit: (end: LogEnd) => void;
 }
 
-/** Totals of a collection on the log. */
 export interface Reclaimed {
   /** On the disk: the holes of a segment were never taken from it. */
   readonly freedBytes: number;

@@ -1,19 +1,19 @@
+import fs from 'node:fs';
 import { createHash, hash as hashOnce } from 'node:crypto';
 import {
-  corrupt,
   HEADER_BYTES,
-  writeHeader,
-  readHeader,
   type LogEnd,
-  SegmentLog,
+  type ObjectIndex,
   type SegmentFs,
+  SegmentLog,
+  corrupt,
   openIndex,
   packLocation,
+  readHeader,
   unpackLocation,
-  type ObjectIndex,
+  writeHeader,
 } from './segmentLog.ts';
-import { isZero } from './holes.ts';
-import fs from 'node:fs';
+import { isZero } from './stored.ts';
 import type { Slices } from '../base/slices.ts';
 import { Compactor, type LiveObjects, type Reclaimed } from './compactor.ts';
 
@@ -22,8 +22,6 @@ export interface Incoming {
   append(part: Buffer): void;
   /** @throws AF_SNAPSHOT_OBJECT_CORRUPT when its hash does not match; the log is then unchanged */
   finish(): void;
-  /** Removes the appended bytes. */
-  drop(): void;
 }
 
 /** Begins a content at the end of the log. `found` gets its place once its hash is verified. */
@@ -51,21 +49,18 @@ function openIncoming(log: SegmentLog, hash: string, size: number, found: (at: L
       log.patch(header, HEADER_BYTES, start.offset);
       found(start);
     },
-    drop: () => log.rewind(start),
   };
 }
 
 /** Contents up to this many bytes pass through the log's buffer in one piece. */
 const SMALL_BYTES = 512 * 1024;
 
-/** Properties of a content found while reading it. */
 export interface Content {
   /** Raw SHA-256, 32 chars. */
   readonly hash: string;
   readonly size: number;
 }
 
-/** Totals of the objects of one take. */
 export interface Added {
   readonly objects: number;
   readonly bytes: number;

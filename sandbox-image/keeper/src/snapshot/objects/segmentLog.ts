@@ -56,7 +56,6 @@ export class SegmentLog {
     this.#flushed = end.offset;
   }
 
-  /** Bytes of `buffer` in use. */
   get fill(): number {
     return this.#fill;
   }

@@ -2,8 +2,7 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Layers } from './layers.ts';
-import type { LayeredRoot, Mounter } from './mounter.ts';
+import { type LayeredRoot, Layers, type Mounter } from './layers.ts';
 
 let dir: string;
 let mounted: (readonly LayeredRoot[])[];

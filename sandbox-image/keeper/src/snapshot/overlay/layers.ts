@@ -1,11 +1,10 @@
+import fs from 'node:fs';
 import { type Below, NOTHING, type TreeChanges } from '../scan/index.ts';
 import type { RootBytes } from '../base/manifest.ts';
-import fs from 'node:fs';
 import { join } from 'node:path';
-import { errnoOf, SnapshotError } from '../base/errors.ts';
-import { sysPath, type BytePath, bytesOf } from '../base/pathBytes.ts';
+import { SnapshotError, errnoOf } from '../base/errors.ts';
+import { type BytePath, bytesOf, sysPath } from '../base/pathBytes.ts';
 import { readStored } from '../objects/stored.ts';
-import type { LayeredRoot, Mounter } from './mounter.ts';
 
 /** Mounted layers: numbers of `lower` from the top to the bottom. */
 interface Stack {
@@ -49,7 +48,6 @@ export class Ledger {
     return this.#state;
   }
 
-  /** Puts a new state in the place of the old one. */
   write(change: Partial<Omit<LedgerState, 'format'>>): void {
     const state = { ...this.#state, ...change };
     const temporary = `${this.#path}.tmp`;
@@ -58,7 +56,6 @@ export class Ledger {
     this.#state = state;
   }
 
-  /** Every layer that something needs. */
   used(): Set<number> {
     const { lower, upper, snapshots } = this.#state;
     return new Set([...lower, upper, ...Object.values(snapshots).flat()]);
@@ -82,17 +79,11 @@ function parse(text: string): Partial<LedgerState> {
   }
 }
 
-/** Names in a layer, and how many there are. */
-interface LayerNames {
-  readonly below: Below;
-  readonly count: number;
-}
-
 /**
  * Names in a layer: its files, its directories, and what it hides. Null when it cannot be known, because a directory of
  * it is closed to us or is gone.
  */
-export function namesIn(dir: BytePath): LayerNames | null {
+export function namesIn(dir: BytePath): { readonly below: Below; readonly count: number } | null {
   let count = 0;
   const list = (path: BytePath): Below => {
     const names = new Map<BytePath, Below | null>();
@@ -126,7 +117,6 @@ interface LayersOptions {
   readonly dir: string;
   readonly roots: readonly RootBytes[];
   readonly mounter: Mounter;
-  /** A stack that is deeper is made flat. */
   readonly flattenOver: number;
   /** Background failures are reported here; they do no damage. */
   readonly onFailed: (error: unknown) => void;
@@ -162,7 +152,6 @@ export class Layers implements TreeChanges {
     await this.#mount({ lower, upper });
   }
 
-  /** True when this snapshot can be mounted. */
   has(id: string): boolean {
     const layers = this.#ledger.state.snapshots[id];
     return layers !== undefined && layers.every((layer) => this.#exists(layer));
@@ -210,7 +199,6 @@ export class Layers implements TreeChanges {
     this.#prepare();
   }
 
-  /** Waits for the background work. */
   async idle(): Promise<void> {
     await this.#flattening;
   }
@@ -261,7 +249,6 @@ export class Layers implements TreeChanges {
     }
   }
 
-  /** Creates the directories of the next layer, if missing. */
   #prepare(): void {
     const layer = this.#ledger.state.next;
     if (this.#ahead?.layer === layer) return;
@@ -350,4 +337,21 @@ export class Layers implements TreeChanges {
 /** A root looks as it did, but its owner can enter it. */
 function takeMode(path: string, model: string): void {
   fs.chmodSync(path, (fs.statSync(model).mode & 0o7777) | 0o700);
+}
+
+export interface LayeredRoot {
+  readonly target: string;
+  /** Directories from the top to the bottom. */
+  readonly lower: readonly string[];
+  readonly upper: string;
+  readonly work: string;
+}
+
+/** Process with the right to mount. After a rejection nothing has changed. */
+export interface Mounter {
+  /** Puts new mounts in the place of the old ones, here and where commands run. */
+  mount(roots: readonly LayeredRoot[]): Promise<void>;
+  /** Makes `upper` one layer that reads as all of `lower`. */
+  flatten(roots: readonly LayeredRoot[]): Promise<void>;
+  remove(paths: readonly string[]): Promise<void>;
 }

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Harness, setMetaByTouch } from '../testing/harness.ts';
-import type { LayeredRoot, Mounter } from './mounter.ts';
+import type { LayeredRoot, Mounter } from './layers.ts';
 import { openOverlayEngine } from './overlayEngine.ts';
 
 let harness: Harness;

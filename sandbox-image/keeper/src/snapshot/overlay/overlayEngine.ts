@@ -1,14 +1,13 @@
+import fs from 'node:fs';
 import type { Below } from '../scan/index.ts';
 import type { RootBytes } from '../base/manifest.ts';
 import type { SnapshotEngine, TakeOptions } from '../records/engine.ts';
-import { type Mounter } from './mounter.ts';
-import fs from 'node:fs';
+import { Layers, type Mounter } from './layers.ts';
 import type { RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { CasEngine, type CasOptions } from '../cas/casEngine.ts';
 import { errnoOf } from '../base/errors.ts';
-import { sysPath, type BytePath } from '../base/pathBytes.ts';
-import { checkRoots } from '../objects/storeLayout.ts';
-import { Layers } from './layers.ts';
+import { type BytePath, sysPath } from '../base/pathBytes.ts';
+import { checkRoots } from '../objects/stored.ts';
 
 interface OverlayOptions extends Omit<CasOptions, 'changes'> {
   /** A directory of this engine alone, that commands cannot reach, on the file system of the volumes. */

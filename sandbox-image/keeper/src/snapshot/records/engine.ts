@@ -18,7 +18,6 @@ export interface Adoption {
    * or a lower one.
    */
   place(snapshots: readonly { readonly record: SnapshotRecord; readonly text: () => Promise<Buffer> }[], above: string): Promise<void>;
-  /** Reverts what was added and placed. */
   drop(): void;
 }
 

@@ -282,7 +282,6 @@ export interface RetentionRule {
   readonly newest: number;
   /** Number of further ones that may accumulate before a collection runs automatically. Default: a fifth of `newest`. */
   readonly slack?: number;
-  /** Snapshots with one of these labels stay. */
   readonly labels: readonly string[];
 }
 

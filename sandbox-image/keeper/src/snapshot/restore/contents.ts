@@ -10,13 +10,8 @@ import type { RootMap } from './staging.ts';
 const OWNER_SEARCH = 0o100;
 const PIECE_BYTES = 1024 * 1024;
 
-/** Source of the verified bytes of a manifest's files, in pieces of at most 1 MiB. */
-export interface Contents {
-  chunks(entry: ManifestEntry): Generator<Buffer, void>;
-}
-
-/** Contents of files from the store or, where it lacks them (they were never captured), from the tree. */
-export class StoredOrCurrent implements Contents {
+/** Verified contents of files from the store or, where it lacks them (they were never captured), from the tree. */
+export class Contents {
   readonly #store: ObjectStore;
   readonly #roots: RootMap;
   readonly #guard: ModeGuard;
@@ -27,6 +22,7 @@ export class StoredOrCurrent implements Contents {
     this.#guard = guard;
   }
 
+  /** Pieces of at most 1 MiB. */
   chunks(entry: ManifestEntry): Generator<Buffer, void> {
     return this.#store.has(entry.hash) ? this.#store.chunks(entry.hash) : this.#fromTree(entry);
   }

@@ -67,7 +67,6 @@ export function planRestore(current: Tree, target: Tree): RestorePlan {
   };
 }
 
-/** Returns all directories above some paths. */
 function ancestorsOf(paths: readonly BytePath[]): ReadonlySet<BytePath> {
   const above = new Set<BytePath>();
   for (const path of paths) {
@@ -202,7 +201,6 @@ function join(dir: BytePath, name: BytePath): BytePath {
   return dir === '' ? name : `${dir}/${name}`;
 }
 
-/** Removes whole trees of any depth and mode. */
 class Remover {
   readonly #reach: Reach;
   readonly #slices: Slices;

@@ -1,11 +1,10 @@
-import type { RootBytes } from '../base/manifest.ts';
-import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
+import type { ManifestEntry, RootBytes } from '../base/manifest.ts';
+import { randomBytes } from 'node:crypto';
 import { errnoOf } from '../base/errors.ts';
-import type { ManifestEntry } from '../base/manifest.ts';
-import { writeSparse } from '../objects/holes.ts';
+import { writeSparse } from '../objects/stored.ts';
 import type { ObjectStore } from '../objects/objectStore.ts';
-import { sysPath, type BytePath } from '../base/pathBytes.ts';
+import { type BytePath, sysPath } from '../base/pathBytes.ts';
 import { Reach } from './reach.ts';
 
 const FOLDER = fs.constants.O_RDONLY | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;
@@ -107,14 +106,12 @@ export class Staging {
     return staged;
   }
 
-  /** A free name in the staging directory of a root. */
   name(root: BytePath): BytePath {
     const fd = this.#open.get(root);
     if (fd === undefined) throw new Error(`no staging directory in ${root}`);
     return `/proc/self/fd/${fd}/${this.#count++}`;
   }
 
-  /** Removes the directories and forgets the journal. */
   close(): void {
     for (const fd of this.#open.values()) fs.closeSync(fd);
     this.#open.clear();
@@ -123,7 +120,6 @@ export class Staging {
     fs.rmSync(this.#journal, { force: true });
   }
 
-  /** Removes leftovers of a killed restore. */
   recover(): void {
     try {
       const dirs = JSON.parse(fs.readFileSync(this.#journal, 'utf8')) as BytePath[];

@@ -261,7 +261,6 @@ export function makeBundle(
   return Readable.from(tar, { objectMode: false });
 }
 
-/** Inputs of a bundle. */
 interface Parts {
   readonly from: BundleSide;
   readonly to: BundleSide;

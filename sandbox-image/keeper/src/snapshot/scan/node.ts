@@ -10,9 +10,7 @@ import type { SeenStat } from './statCursor.ts';
  */
 export interface TreeNode {
   readonly name: BytePath;
-  /** Full path for system calls. */
   readonly abs: BytePath;
-  /** Path in the manifest. */
   readonly path: BytePath;
   ino: number;
   ctimeMs: number;

@@ -1,14 +1,13 @@
-import type { SkippedPath } from '@agentfleet/protocol/keeper';
-import type { ModeGuard } from './modeGuard.ts';
-import { OWNER_READ, openFile } from './openFile.ts';
 import fs from 'node:fs';
+import type { SkippedPath } from '@agentfleet/protocol/keeper';
+import { type ModeGuard, OWNER_READ, openFile } from './modeGuard.ts';
 import { FolderOpener, namesAt } from '../base/atPath.ts';
 import { errnoOf } from '../base/errors.ts';
-import { sysPath, type BytePath } from '../base/pathBytes.ts';
-import { makeEntry, type ManifestEntry } from '../base/manifest.ts';
+import { type BytePath, sysPath } from '../base/pathBytes.ts';
+import { type ManifestEntry, makeEntry } from '../base/manifest.ts';
 import type { Content, ObjectStore } from '../objects/objectStore.ts';
 import type { Slices } from '../base/slices.ts';
-import { fillNode, makeNode, type TreeNode } from './node.ts';
+import { type TreeNode, fillNode, makeNode } from './node.ts';
 import type { TreeBudget } from './treeLimits.ts';
 import type { XattrScan } from './xattrScan.ts';
 
@@ -20,7 +19,6 @@ interface NodeReaderOptions {
   /** A change at or after this time (ms) may be followed by one that the stat does not show. */
   readonly racyFromMs: number;
   readonly budget: TreeBudget;
-  /** Reader of extended attributes; null where there is none. */
   readonly xattrs: XattrScan | null;
   /** Device of the root; an entry on another one is a mount and is skipped. */
   readonly device: number;
@@ -35,7 +33,6 @@ export class NodeReader {
     this.#options = options;
   }
 
-  /** At the end of the scan. */
   close(): void {
     this.#opener.close();
   }
@@ -105,7 +102,6 @@ export class NodeReader {
     node.listed = true;
   }
 
-  /** A folder was opened for the walk. */
   passed(node: TreeNode): void {
     this.#options.xattrs?.passed(node);
   }

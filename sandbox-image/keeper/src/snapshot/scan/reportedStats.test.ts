@@ -5,7 +5,7 @@ import type { SnapshotEngine } from '../records/engine.ts';
 import { lastingProgram } from '../base/program.ts';
 import { Harness } from '../testing/harness.ts';
 import { buildRunner } from '../testing/runner.ts';
-import { treeStatsByRunner, type StatAnswer, type TreeStats } from '../base/treeStats.ts';
+import { type StatAnswer, type TreeStats, treeStatsByRunner } from '../base/xattrs.ts';
 
 const runner = buildRunner();
 afterAll(() => runner?.remove());

@@ -1,19 +1,17 @@
-import type { SkippedPath } from '@agentfleet/protocol/keeper';
-import type { RootBytes } from '../base/manifest.ts';
-import { type BytePath, byBytes, displayPath, sysPath } from '../base/pathBytes.ts';
-import { makeEntry, digestOf, type Manifest, type ManifestEntry, type Tree } from '../base/manifest.ts';
-import { type TreeNode, isSame, makeNode, statOf } from './node.ts';
 import fs from 'node:fs';
-import { errnoOf, SnapshotError } from '../base/errors.ts';
+import type { SkippedPath } from '@agentfleet/protocol/keeper';
+import { type Manifest, type ManifestEntry, type RootBytes, type Tree, digestOf, makeEntry } from '../base/manifest.ts';
+import { type BytePath, byBytes, displayPath, sysPath } from '../base/pathBytes.ts';
+import { type TreeNode, isSame, makeNode, statOf } from './node.ts';
+import { SnapshotError, errnoOf } from '../base/errors.ts';
 import type { ObjectStore } from '../objects/objectStore.ts';
 import type { Slices } from '../base/slices.ts';
-import type { TreeStats } from '../base/treeStats.ts';
-import type { XattrAccess } from '../base/xattrs.ts';
+import type { TreeStats, XattrAccess } from '../base/xattrs.ts';
 import { LISTABLE, type ModeGuard } from './modeGuard.ts';
 import { NodeReader } from './nodeReader.ts';
-import { type StatCursor, type ReportedStat } from './statCursor.ts';
-import { type StatCache, ReportedStats } from './statCache.ts';
-import { MAX_NOTED, TreeBudget, TreeTooLarge, type TreeLimits } from './treeLimits.ts';
+import type { ReportedStat, StatCursor } from './statCursor.ts';
+import { ReportedStats, type StatCache } from './statCache.ts';
+import { MAX_NOTED, TreeBudget, type TreeLimits, TreeTooLarge } from './treeLimits.ts';
 import { XattrScan } from './xattrScan.ts';
 
 /** Names in a directory at which something may have changed; null for a name: anything at it and below. */
@@ -29,7 +27,6 @@ export const NOTHING: Below = new Map();
 export interface TreeChanges {
   /** By root name, what may have changed since the last acknowledged scan; null: anything. */
   since(): ReadonlyMap<string, Below> | null;
-  /** A scan has been completed. */
   seen(): void;
 }
 
@@ -58,7 +55,6 @@ const RACY_MS = 20;
 interface Frame {
   readonly node: TreeNode;
   next: number;
-  /** The directory's mode was widened for the visit. */
   readonly widened: boolean;
   /** Names below at which something can have changed; null: anywhere. */
   readonly below: Below | null;
@@ -69,7 +65,6 @@ interface Frame {
 /** A record, or nothing new of a name that is as it was reported; null when it has to be asked for. */
 type Reported = ReportedStat | 'same' | null;
 
-/** Start of the walk of one root, and its cached state. */
 interface Start {
   readonly top: TreeNode;
   readonly below: Below | null;
@@ -104,7 +99,6 @@ export class Scanner {
   #tops: readonly TreeNode[] = [];
   /** The cache of an earlier process has been asked. */
   #warm = false;
-  /** Number of known paths. */
   #known = 0;
   /** The cache holds the whole tree of the last scan. */
   #complete = false;
@@ -115,12 +109,10 @@ export class Scanner {
     this.forget();
   }
 
-  /** Saves the cache for the next process. */
   save(): void {
     if (this.#warm) this.#options.cache.write(this.#tops);
   }
 
-  /** Frees the memory of the cache. */
   forget(): void {
     this.#complete = false;
     this.#reported.forget();

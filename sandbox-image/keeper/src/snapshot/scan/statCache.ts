@@ -1,13 +1,12 @@
-import type { RootBytes } from '../base/manifest.ts';
+import fs from 'node:fs';
+import { type RootBytes, parseLine } from '../base/manifest.ts';
 import { StatCursor } from './statCursor.ts';
 import { createHash, randomUUID } from 'node:crypto';
-import fs from 'node:fs';
 import { errnoOf, isFull } from '../base/errors.ts';
 import { readStored } from '../objects/stored.ts';
-import { parseLine } from '../base/manifest.ts';
-import { parentOf, sysPath, type BytePath } from '../base/pathBytes.ts';
-import { makeNode, reviveNode, type TreeNode } from './node.ts';
-import type { TreeStats } from '../base/treeStats.ts';
+import { type BytePath, parentOf, sysPath } from '../base/pathBytes.ts';
+import { type TreeNode, makeNode, reviveNode } from './node.ts';
+import type { TreeStats } from '../base/xattrs.ts';
 import type { TreeLimits } from './treeLimits.ts';
 
 /** First line; a file that begins otherwise is no cache. */
@@ -157,7 +156,6 @@ export class ReportedStats {
     this.#last = this.#next;
   }
 
-  /** The next answer has to be whole. */
   forget(): void {
     this.#last = [];
     this.#next = [];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Harness } from '../testing/harness.ts';
 import { buildRunner } from '../testing/runner.ts';
-import { treeStatsByRunner, type TreeStats } from '../base/treeStats.ts';
+import { type TreeStats, treeStatsByRunner } from '../base/xattrs.ts';
 import { StatCursor } from './statCursor.ts';
 
 const runner = buildRunner();

@@ -1,6 +1,5 @@
 import { SnapshotError } from '../base/errors.ts';
 
-/** Limits of a tree that the keeper can hold in memory and reads. */
 export interface TreeLimits {
   /** Paths of ordinary length; long ones weigh more. */
   readonly entries: number;

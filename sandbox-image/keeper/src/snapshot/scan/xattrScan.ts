@@ -1,9 +1,8 @@
 import { SnapshotError } from '../base/errors.ts';
 import { makeEntry } from '../base/manifest.ts';
-import { displayPath, type BytePath } from '../base/pathBytes.ts';
-import { TooManyXattrs, type XattrAccess, type XattrAnswer, type XattrReader } from '../base/xattrs.ts';
-import { OWNER_READ } from './openFile.ts';
-import { LISTABLE, type ModeGuard } from './modeGuard.ts';
+import { type BytePath, displayPath } from '../base/pathBytes.ts';
+import { TooManyXattrs, type XattrAccess, type XattrAnswer } from '../base/xattrs.ts';
+import { LISTABLE, type ModeGuard, OWNER_READ } from './modeGuard.ts';
 import type { TreeNode } from './node.ts';
 import { TreeTooLarge } from './treeLimits.ts';
 
@@ -19,7 +18,7 @@ export class XattrScan {
   readonly #guard: ModeGuard;
   readonly #top: TreeNode;
   readonly #rootPath: string;
-  #reader: XattrReader | null = null;
+  #reader: ReturnType<XattrAccess['read']> | null = null;
   #asked: TreeNode[] = [];
   readonly #closedFolders: TreeNode[] = [];
 
@@ -64,7 +63,6 @@ export class XattrScan {
     this.#reader = null;
   }
 
-  /** Drops requests without an answer. */
   abandon(): void {
     this.#reader?.cancel();
     for (const node of this.#asked) node.racy = true;

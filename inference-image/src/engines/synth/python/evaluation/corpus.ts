@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { readCases, type Case, type Corpus, type Executed } from '../../evaluation/evaluate.ts';
@@ -7,14 +6,7 @@ import { readCases, type Case, type Corpus, type Executed } from '../../evaluati
 /** Bugs in Python, run by `runner.py`. */
 export const pythonCorpus: Corpus = {
   language: 'Python',
-  async cases(half) {
-    const folder = join(import.meta.dirname, '../testdata', half);
-    const files = await readdir(folder);
-    return readCases(
-      folder,
-      files.filter((file) => file.endsWith('.py')),
-    );
-  },
+  cases: (half) => readCases(join(import.meta.dirname, '../testdata', half), /\.py$/),
   execute,
 };
 

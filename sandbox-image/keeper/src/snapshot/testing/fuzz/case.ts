@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SnapshotEngine } from '../../records/engine.ts';
 import { lastingProgram } from '../../base/program.ts';
-import { setMetaByRunner, xattrsByRunner } from '../../base/xattrs.ts';
-import { treeStatsByRunner } from '../../base/treeStats.ts';
+import { setMetaByRunner, treeStatsByRunner, xattrsByRunner } from '../../base/xattrs.ts';
 import type { CasOptions } from '../../cas/casEngine.ts';
 import { Harness } from '../harness.ts';
 import { runScript, unpackBundle } from '../revertTrip.ts';
-import { applyFuzz, type FuzzOperation } from './operations.ts';
+import { type FuzzOperation, applyFuzz } from './operations.ts';
 
 export interface FuzzCase {
   readonly setup: readonly FuzzOperation[];

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { epochHeader } from '@agentfleet/protocol/keeper';
 import { KeeperError } from '../base/failure.ts';
 import { ifThere, replaceFile } from '../base/stored.ts';
+import { type RefusalReason, TokenRefused, type TokenRules, checkToken } from '@agentfleet/protocol/tokens';
 
 /**
  * The fence between assignments. The highest epoch ever seen is on disk before a request of that epoch acts; a caller
@@ -82,4 +83,25 @@ async function readEpoch(file: string): Promise<number> {
   // A fence that cannot be read must not fall open.
   if (!/^\d+\n?$/.test(text) || !Number.isSafeInteger(epoch)) throw new Error(`${file} holds no epoch: the store is damaged`);
   return epoch;
+}
+
+/** The audience is the uid of this pod, so a token for another sandbox is refused here. */
+interface KeeperTokenRules extends TokenRules {
+  readonly onRefused?: (reason: RefusalReason) => void;
+}
+
+/**
+ * Checks an `Authorization` header offline.
+ *
+ * @returns the caller's subject
+ * @throws KeeperError `AF_UNAUTHENTICATED`, or `AF_FORBIDDEN` for a valid token of another subject
+ */
+export async function authenticate(header: string | undefined, rules: KeeperTokenRules): Promise<string> {
+  try {
+    return await checkToken(header, rules);
+  } catch (error) {
+    if (!(error instanceof TokenRefused)) throw error;
+    rules.onRefused?.(error.reason);
+    throw new KeeperError(error.status === 403 ? 'AF_FORBIDDEN' : 'AF_UNAUTHENTICATED', `token refused: ${error.message}`);
+  }
 }

@@ -1,10 +1,13 @@
+import type { IncomingMessage } from 'node:http';
+import { type Redaction, type RedactionCounts, epochHeader, redactedHeader } from '@agentfleet/protocol/keeper';
 import { buffer } from 'node:stream/consumers';
-import type { FastifyReply } from 'fastify';
-import { redactedHeader, type Redaction, type RedactionCounts } from '@agentfleet/protocol/keeper';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Redacting } from '@agentfleet/protocol/redact';
 import type { OpenedFile } from '../files/index.ts';
 import type { Keeper } from '../keeper/keeper.ts';
 import { Readable } from 'node:stream';
+import { KeeperError } from '../base/failure.ts';
+import type { Release } from '../base/gate.ts';
 
 /** A read, for the event log. */
 export interface Reading {
@@ -92,4 +95,48 @@ async function* untilAborted(lines: AsyncIterable<Buffer>, signal: AbortSignal):
   } catch (error) {
     if (!signal.aborted) throw error;
   }
+}
+
+/** The epoch header of a request, unparsed. */
+export function epochOf({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined {
+  const value = headers[epochHeader];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+/** The body of a request as a stream. @throws KeeperError `AF_INVALID` when its media type is another */
+export function streamOf(request: FastifyRequest, type: 'application/octet-stream' | 'application/x-tar'): Readable {
+  const { body, headers } = request;
+  const sent = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+  if (sent === type && typeof body === 'object' && body !== null && 'pipe' in body) return body as Readable;
+  throw new KeeperError('AF_INVALID', `content-type: it must be ${type}`);
+}
+
+/** Reads all bytes of a body. @throws KeeperError `AF_TOO_LARGE` when there are more than `most` */
+export async function wholeOf(body: Readable, most: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > most) throw new KeeperError('AF_TOO_LARGE', `the body has more than the ${most} bytes that are allowed`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** After this time without a byte the reader loses the gate, ms. */
+const idleMs = 30_000;
+
+/** Gives the gate back when an answer has been read. A reader that stops reading, or whose assignment ends, is cut off. */
+export function holdUntilRead({ parts }: Keeper, { epoch, raw }: FastifyRequest, answer: Readable, release: Release): void {
+  const { socket } = raw;
+  const cut = (): void => {
+    socket.destroy();
+    answer.destroy();
+  };
+  socket.setTimeout(idleMs, cut);
+  answer.once('close', parts.transfers.begin(epoch, release, cut));
+  answer.once('close', () => {
+    socket.off('timeout', cut);
+    socket.setTimeout(0);
+  });
 }
