@@ -5,7 +5,7 @@ import { wrongSign } from './tasks.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
-/** What a model sees of commands that are undone by what they left, on a real keeper and a real runner. */
+/** Commands that are undone by what they left, as a model sees them, on a real keeper and a real runner. */
 const { binary, test } = await runnerOfTests();
 
 const run = (command: string) => ({ calls: [['bash', { command }]] as const });
