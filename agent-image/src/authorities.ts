@@ -5,7 +5,6 @@ import { rootCertificates } from 'node:tls';
 
 /** Authorities that the administrator added, joined to the usual ones. */
 export interface Authorities {
-  /** PEM certificates. */
   readonly pem: string;
   /** The same as a file, for programs. */
   readonly file: string;

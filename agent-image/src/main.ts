@@ -2,7 +2,7 @@ import process, { argv, env, exit, stderr, stdout } from 'node:process';
 import { tmpdir, networkInterfaces } from 'node:os';
 import { defaultConfig, systemClock, type Log } from '@agentfleet/kube';
 import { authoritiesFile } from '@agentfleet/protocol/pool';
-import { joinAuthorities } from './authorities.ts';
+import { joinAuthorities, type Authorities } from './authorities.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig } from './base/config.ts';
 import { readGoldenConfig, runGolden } from './golden/index.ts';
@@ -11,11 +11,11 @@ import { openTracing, type Tracing } from '@agentfleet/protocol/tracing';
 import { startWorker, type RunningWorker } from './start.ts';
 import { createArtifactStore, webIdentityOf } from './store/index.ts';
 import { readWeightsConfig, runWeights } from './weights/index.ts';
-import { access, readFile } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
-import { createAttemptEngine, type AttemptEngine } from './attempt/index.ts';
+import { createAttemptEngine } from './attempt/index.ts';
 import { collectCoverage } from './coverage/index.ts';
 import { deliver } from './delivery/index.ts';
 import { createDialer, createEgress } from './egress/index.ts';
@@ -24,24 +24,6 @@ import { loopStrategy } from './loop/index.ts';
 import { repair } from './search/index.ts';
 import { createRails, installedGrammars, loadGrammars, type GrammarFiles } from './rails/index.ts';
 import { importWorkspace } from './workspace/index.ts';
-
-interface AssembleOptions {
-  /** Folder for temporary files. */
-  readonly scratch: string;
-  /** PEM file with the authorities that git trusts instead of the system's. */
-  readonly authorities?: string;
-  /** Environment of the process: the worker's own proxy, and the address of the API server. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Exporter of the attempts' spans; absent: none are sent. */
-  readonly tracing?: Tracing;
-}
-
-/** The engine with its parts, and whether they still work. */
-interface Assembled {
-  readonly engine: AttemptEngine;
-  /** Throws when the process has to be started again. */
-  readonly health: () => void;
-}
 
 /** Grammars next to this file, as in the image; else in npm's folders. */
 async function grammarFiles(): Promise<GrammarFiles> {
@@ -61,12 +43,14 @@ async function grammarFiles(): Promise<GrammarFiles> {
   return Object.fromEntries(paths) as GrammarFiles;
 }
 
-/** Loads the grammars and joins the parts of the engine. Rejects when a grammar is missing. */
-async function assembleEngine({ scratch, authorities, env, tracing }: AssembleOptions): Promise<Assembled> {
+/**
+ * Loads the grammars and joins the parts of the engine. `health` throws when the process has to be started again. Rejects when a
+ * grammar is missing.
+ */
+async function assembleEngine(scratch: string, tracing: Tracing, authorities: Authorities | undefined) {
   const grammars = await loadGrammars(await grammarFiles());
   const ownAddresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
   const openDialer = createDialer({ clock: systemClock, env, ownAddresses });
-  const trusted = authorities === undefined ? undefined : { file: authorities, pem: await readFile(authorities, 'utf8') };
   const engine = createAttemptEngine({
     rails: createRails({ grammars, home: homeDir }),
     grammars,
@@ -78,12 +62,12 @@ async function assembleEngine({ scratch, authorities, env, tracing }: AssembleOp
         ...ports,
         dialer: openDialer(rules),
         scratch,
-        ...(authorities === undefined ? {} : { authorities }),
+        ...(authorities === undefined ? {} : { authorities: authorities.file }),
       }),
     openEgress: createEgress(openDialer),
-    web: { openDialer, ...(trusted !== undefined && { authorities: trusted.pem }) },
-    deliver: (order, { rules, ...ports }) => deliver(order, { ...ports, dialer: openDialer(rules), scratch, authorities: trusted }),
-    ...(tracing !== undefined && { tracing }),
+    web: { openDialer, ...(authorities !== undefined && { authorities: authorities.pem }) },
+    deliver: (order, { rules, ...ports }) => deliver(order, { ...ports, dialer: openDialer(rules), scratch, authorities }),
+    tracing,
     collectCoverage: (request) => collectCoverage({ ...request, cwd: workspaceDir }),
   });
   const health = (): void => {
@@ -95,24 +79,17 @@ async function assembleEngine({ scratch, authorities, env, tracing }: AssembleOp
 /** More than a clean stop takes, less than the pod's grace period of 30 s. */
 const exitMs = 28_000;
 
+const writeLine = (line: string): boolean => stdout.write(line);
+
 /** The process: environment in, JSON lines out; SIGTERM hands the tasks over and ends it. */
 async function main(): Promise<void> {
   const config = readConfig(env);
-  const log = createLog(
-    config.logLevel,
-    (line) => stdout.write(line),
-    () => systemClock.now(),
-  );
+  const log = createLog(config.logLevel, writeLine, () => systemClock.now());
   const scratch = tmpdir();
   const authorities = await joinAuthorities(authoritiesFile, scratch);
   const { version, pod } = config;
   const tracing = await openTracing(config.tracing, { service: 'agentfleet-worker', version, instance: pod.name }, () => systemClock.now());
-  const { engine, health } = await assembleEngine({
-    tracing,
-    scratch,
-    env,
-    ...(authorities === undefined ? {} : { authorities: authorities.file }),
-  });
+  const { engine, health } = await assembleEngine(scratch, tracing, authorities);
   const identity = webIdentityOf(env);
   const storeOptions = {
     clock: systemClock,
@@ -135,22 +112,19 @@ async function main(): Promise<void> {
   stopOnSignal(worker, tracing, log);
 }
 
-/** Another process of this image: fetches and reads weights, and ends. */
-async function weights(): Promise<void> {
-  const stopped = new AbortController();
-  process.on('SIGTERM', () => stopped.abort(new Error('stopped by SIGTERM')));
-  const write = (line: string): boolean => stdout.write(line);
-  const log = createLog('info', write, () => systemClock.now());
-  exit(await runWeights({ config: readWeightsConfig(env), clock: systemClock, log, signal: stopped.signal }));
-}
+/** Other processes of this image, which end by themselves: one fetches and reads weights, one puts a golden set to one revision. */
+const jobs = {
+  weights: (own: JobOptions) => runWeights({ config: readWeightsConfig(env), ...own }),
+  golden: (own: JobOptions) => runGolden({ config: readGoldenConfig(env), random: Math.random, ...own }),
+};
 
-/** Puts a golden set to one revision of experts or of a verifier, and ends. */
-async function golden(): Promise<void> {
+type JobOptions = Pick<Parameters<typeof runWeights>[0], 'clock' | 'log' | 'signal'>;
+
+async function runJob(job: (own: JobOptions) => Promise<number>): Promise<void> {
   const stopped = new AbortController();
   process.on('SIGTERM', () => stopped.abort(new Error('stopped by SIGTERM')));
-  const write = (line: string): boolean => stdout.write(line);
-  const log = createLog('info', write, () => systemClock.now());
-  exit(await runGolden({ config: readGoldenConfig(env), clock: systemClock, random: Math.random, log, signal: stopped.signal }));
+  const log = createLog('info', writeLine, () => systemClock.now());
+  exit(await job({ clock: systemClock, log, signal: stopped.signal }));
 }
 
 function stopOnSignal(worker: RunningWorker, tracing: Tracing, log: Log): void {
@@ -171,7 +145,8 @@ function stopOnSignal(worker: RunningWorker, tracing: Tracing, log: Log): void {
 }
 
 try {
-  await (argv[2] === 'weights' ? weights() : argv[2] === 'golden' ? golden() : main());
+  const [, , name = ''] = argv;
+  await (name === 'weights' || name === 'golden' ? runJob(jobs[name]) : main());
 } catch (error) {
   const words = error instanceof Error ? error.stack : String(error);
   stderr.write(

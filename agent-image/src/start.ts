@@ -7,15 +7,11 @@ import {
   ResourceClient,
   serveEndpoints,
   type ClusterConfig,
-  type Clock,
   type Endpoints,
-  type Log,
-  type Random,
   type Transport,
 } from '@agentfleet/kube';
-import type { ArtifactPlace, PoolBrief } from '@agentfleet/protocol/pool';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { bearerFromFile, loopback, type Bearer } from '@agentfleet/protocol/tokens';
-import type { AttemptEngine } from './attempt/ports.ts';
 import { BriefFollower } from './brief/follower.ts';
 import type { WorkerConfig } from './base/config.ts';
 import { ExpertsClient } from './experts/index.ts';
@@ -24,27 +20,18 @@ import { authorizeReaders, createMetrics, type WorkerMetrics } from './http/metr
 import { ResultsHandler } from './http/results.ts';
 import { WorkerLease } from './lease/workerLease.ts';
 import type { ArtifactStore } from './store/index.ts';
-import { AssignmentRunnerFactory } from './tasks/factory.ts';
+import { AssignmentRunnerFactory, type AssignmentRunnerFactoryOptions as RunnerOptions } from './tasks/factory.ts';
 import { TaskTable, TaskWatches } from './tasks/table.ts';
 
-export interface StartOptions {
+export interface StartOptions extends Pick<RunnerOptions, 'engine' | 'openStore' | 'clock' | 'random' | 'log' | 'keeperPort'> {
   readonly config: WorkerConfig;
   readonly cluster: ClusterConfig;
-  readonly engine: AttemptEngine;
   /** Throws when the engine no longer works: the process is started again. */
   readonly health?: () => void;
-  /** Makes the store of a place; called once for each place that a brief names. */
-  readonly openStore: (place: ArtifactPlace) => ArtifactStore;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  /** Port of the keepers; another one in tests. */
-  readonly keeperPort?: number;
 }
 
 /** A worker that runs. */
 export interface RunningWorker {
-  /** Port of probes and metrics. */
   readonly port: number;
   /** Hands the tasks over, takes the Lease away, closes everything; at most about 25 s. */
   stop(): Promise<void>;
@@ -72,7 +59,15 @@ interface LiveParts {
 }
 
 /** Starts a worker: probes at once, the Lease with the first brief, then the watches. Rejects when the port is taken. */
-export async function startWorker(options: StartOptions): Promise<RunningWorker> {
+export async function startWorker(given: StartOptions): Promise<RunningWorker> {
+  const stores = new Map<string, ArtifactStore>();
+  const openStore: StartOptions['openStore'] = (place) => {
+    const key = JSON.stringify(place);
+    const store = stores.get(key) ?? given.openStore(place);
+    stores.set(key, store);
+    return store;
+  };
+  const options = { ...given, openStore };
   const { config, cluster, clock, random, log } = options;
   const metrics = createMetrics();
   const userAgent = `agentfleet-worker/${config.version} (${process.platform}/${process.arch})`;
@@ -97,16 +92,10 @@ export async function startWorker(options: StartOptions): Promise<RunningWorker>
 }
 
 function serve({ config, openStore, health = () => {}, clock, log }: StartOptions, parts: Parts): Promise<Endpoints> {
-  const stores = new Map<string, ArtifactStore>();
   const results = new ResultsHandler({
     access: config.access,
     place: () => parts.brief.current?.storage,
-    openStore: (place) => {
-      const key = JSON.stringify(place);
-      const store = stores.get(key) ?? openStore(place);
-      stores.set(key, store);
-      return store;
-    },
+    openStore,
     clock,
     log,
   });
@@ -134,11 +123,6 @@ function bearerOf({ config: { tokenFile }, clock, log }: StartOptions): Bearer |
   return bearerFromFile(tokenFile, clock, (error) => log.warn('the token for experts cannot be read', { error: asError(error).message }));
 }
 
-function renew(lease: WorkerLease): Pick<LiveParts, 'renewing' | 'renewal'> {
-  const renewing = new AbortController();
-  return { renewing, renewal: lease.run(renewing.signal) };
-}
-
 /** Deadlines of callers count. Probes find out that a node is gone, where a long answer of a model is silent. */
 function connectionsToModels(): Agent {
   const connect = { timeout: 5000, keepAliveInitialDelay: 15_000 };
@@ -146,26 +130,19 @@ function connectionsToModels(): Agent {
 }
 
 function begin(options: StartOptions, { transport, brief, metrics }: Parts, first: PoolBrief): LiveParts {
-  const { config, clock, random, log, engine, openStore, keeperPort } = options;
-  const { pod, concurrency } = config;
+  const { clock, random, log } = options;
+  const { pod, concurrency } = options.config;
   const lease = new WorkerLease({ client: new ResourceClient(transport, leases, 'lease'), pod, pool: first.pool.name, clock, log });
-  const fenced = fencedTransport(transport, lease.fence);
   const dispatcher = connectionsToModels();
   const bearer = bearerOf(options);
   const factory = new AssignmentRunnerFactory({
-    transport: fenced,
-    config,
+    ...options,
+    transport: fencedTransport(transport, lease.fence),
     brief: () => brief.current ?? first,
     experts: new ExpertsClient({ clock, random, log, dispatcher, bearer }),
     dispatcher,
     bearer,
-    engine,
-    openStore,
     metrics,
-    clock,
-    random,
-    log,
-    ...(keeperPort === undefined ? {} : { keeperPort }),
   });
   const table: TaskTable = new TaskTable({
     pod,
@@ -183,7 +160,8 @@ function begin(options: StartOptions, { transport, brief, metrics }: Parts, firs
     table.syncAll(watches.keys());
   });
   brief.onChange(({ namespaces }) => watches.setNamespaces(namespaces));
-  return { lease, table, watches, ...renew(lease), dispatcher };
+  const renewing = new AbortController();
+  return { lease, table, watches, renewing, renewal: lease.run(renewing.signal), dispatcher };
 }
 
 /** The Lease is renewed until the last report is written, and only then removed. */

@@ -2,12 +2,11 @@
 import type { LocalContext } from './commands/index.ts';
 import type { Clock, Random } from '@agentfleet/kube';
 import { CommanderError, Command } from 'commander';
-import type { Dispatch } from './wiring/dispatch.ts';
+import { type Dispatch, addRun } from './wiring/dispatch.ts';
 import { CliError, exitCodes } from './base/failure.ts';
 import { addCluster } from './wiring/cluster.ts';
 import { addEvidence, addMigrate } from './wiring/evidence.ts';
 import { addOrders } from './wiring/orders.ts';
-import { addRun } from './wiring/run.ts';
 import { addViews } from './wiring/views.ts';
 
 /** Commands and options; what `eval` has is there only where the arguments name it. */

@@ -4,8 +4,7 @@ import type { Exchanges, PartCapability } from '@agentfleet/agent/experts';
 import { featureSet, type ControlStep, type JudgeRequest, type ScoreItem } from '@agentfleet/protocol/inference';
 import type { LearnedPart } from '@agentfleet/eval';
 import type { BenchFleet } from './fleet.ts';
-import { latencies, latencyRows } from './report/latency.ts';
-import type { Row } from './report/table.ts';
+import { latencies, latencyRows, type Row } from './report/table.ts';
 
 const rounds = 150;
 /** Of what takes tenths of a second. */

@@ -1,9 +1,8 @@
 import type { Ranked } from '../../agent-image/src/attempt/ports.ts';
 import type { ControlStep } from '@agentfleet/protocol/inference';
 import type { BenchFleet } from './fleet.ts';
-import { latencies, latencyRows } from './report/latency.ts';
+import { latencies, latencyRows, type Row } from './report/table.ts';
 import type { Repair } from './repairs.ts';
-import type { Row } from './report/table.ts';
 
 const rounds = 150;
 /** Of what takes tenths of a second. */

@@ -22,7 +22,7 @@ import { load, loadAll } from 'js-yaml';
 import { moduleDir } from '../cluster/build/binaries.ts';
 import { up } from '../cluster/index.ts';
 import { podTemplate } from './operator/peer.ts';
-import { poll } from './operator/poll.ts';
+import { poll } from './operator/subject.ts';
 import { metricOf } from './operator/process.ts';
 import { finishedTask } from './operator/scale/population.ts';
 import { hasCondition } from '../cluster/base/api.ts';

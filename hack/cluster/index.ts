@@ -12,11 +12,10 @@ import { readClusterRecord } from './local/record.ts';
 import { statusLocal, type ClusterStatus } from './local/status.ts';
 import { upLocal } from './local/up.ts';
 import { withLock } from './daemons/lock.ts';
-import { chooseProvider, kindWorks } from './providers/choose.ts';
+import { chooseProvider, kindWorks, downKind, upKind } from './providers/kind.ts';
 import { upContext } from './providers/context.ts';
-import { downKind, upKind } from './providers/kind.ts';
 
-export { draDriverName } from './daemons/dra.ts';
+export { draDriverName } from './daemons/csi.ts';
 export type { Cluster, Tier, UpOptions } from './base/cluster.ts';
 export { ClusterError } from './base/errors.ts';
 export { renderStatus } from './local/status.ts';

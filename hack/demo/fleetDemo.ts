@@ -3,16 +3,15 @@ import { installFleet } from '../install/index.ts';
 import { Kubectl } from '../sandbox/index.ts';
 import { installStorage } from '../storage/index.ts';
 import { Proofs } from './proofs/proofs.ts';
-import { Approver } from './fleet/approve.ts';
+import { Approver, showDashboard } from './fleet/dashboard.ts';
 import { openArtifacts } from './fleet/artifacts.ts';
 import { inBrowser } from './fleet/browser.ts';
-import { showDashboard } from './fleet/dashboard.ts';
 import { machineEgress } from './fleet/egress.ts';
 import { figures } from './fleet/figures.ts';
 import { follow, type Timeline } from './fleet/follow.ts';
 import { openPools, showParts } from './fleet/pools.ts';
 import { example, namespaces, type Stage, type Evidence } from './fleet/stage.ts';
-import { stories } from './fleet/stories/index.ts';
+import { stories } from './fleet/stories.ts';
 
 const seconds = 600;
 

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { rewritten, stepsByTable } from './document.ts';
-import { measuredOf } from './measured.ts';
+import { rewritten, stepsByTable, measuredOf } from './document.ts';
 
 const file = join(import.meta.dirname, '../../docs/benchmarks.md');
 

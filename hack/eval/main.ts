@@ -8,8 +8,7 @@ import { parseArgs } from 'node:util';
 import { run } from '@agentfleet/cli';
 import { digestOfFolders, poolSources } from '@agentfleet/eval/local';
 import { systemClock } from '@agentfleet/kube';
-import { rewritten } from './document.ts';
-import { keepMeasured, resultOf } from './measured.ts';
+import { rewritten, keepMeasured, resultOf } from './document.ts';
 import { stepsOf, type EvalStep } from './plan.ts';
 import { runSteps, type StepRun } from './steps.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withTable } from './tables.ts';
+import { withTable } from './document.ts';
 
 const document = 'a\n<!-- table: one -->\nold\n<!-- end -->\nb\n<!-- table: two -->\n<!-- end -->\n';
 

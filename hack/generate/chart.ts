@@ -11,7 +11,7 @@ import {
   poolGrant,
   rolloutPolicy,
 } from '@agentfleet/protocol/api';
-import { banner, yaml } from './yaml.ts';
+import { banner, yaml } from './crds.ts';
 
 const definitions = 'charts/agentfleet/charts/agentfleet-crds/files';
 const folder = 'charts/agentfleet/files';

@@ -1,5 +1,25 @@
 import { customResourceDefinition, group, kindReference, kinds, policies, policyManifests } from '@agentfleet/protocol/api';
-import { banner, yaml } from './yaml.ts';
+import { dump } from 'js-yaml';
+import * as keeper from '@agentfleet/protocol/keeper';
+
+/** JSON Schemas of the keeper's request bodies and queries, for clients in other languages. */
+export function keeperSchemas(): string {
+  const { ExecRequest, SnapshotRequest, RangeQuery, FileQuery, ReplaceRequest, PatchRequest, TreeQuery, NoteRequest, ErrorBody } = keeper;
+  const { AstEditRequest, LinesQuery, ListQuery, OutputQuery, SearchQuery, SecretsRequest } = keeper;
+  const { SessionRequest, SessionRunRequest, StdinQuery, TerminalSize, WaitQuery } = keeper;
+  const live = { StdinQuery, TerminalSize, WaitQuery, SessionRequest, SessionRunRequest };
+  const files = { FileQuery, LinesQuery, ListQuery, SearchQuery, ReplaceRequest, AstEditRequest, PatchRequest, TreeQuery };
+  const schemas = { ExecRequest, OutputQuery, ...live, SnapshotRequest, RangeQuery, ...files, SecretsRequest, NoteRequest, ErrorBody };
+  return `${JSON.stringify({ $comment: 'Made by `npm run generate` from protocol/src/keeper.', schemas }, null, 2)}\n`;
+}
+
+/** First line of generated YAML. */
+export const banner = '# Made by `npm run generate` from protocol/src/api.\n';
+
+/** A manifest as YAML, the same each time. */
+export function yaml(value: unknown): string {
+  return dump(value, { lineWidth: 140, noRefs: true });
+}
 
 /** CRDs, admission policies and the reference page: path from the repository's root → content. */
 export function apiFiles(): ReadonlyMap<string, string> {

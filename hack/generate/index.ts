@@ -4,15 +4,11 @@ import { dirname, join } from 'node:path';
 import { chartFiles } from './chart.ts';
 import { cliPage } from './cli.ts';
 import { clientTypes } from './clientTypes.ts';
-import { apiFiles } from './crds.ts';
-import { keeperErrorsPage, processErrorsPage } from './errorPages.ts';
-import { keeperSchemas } from './keeperSchemas.ts';
-import { metricsPage } from './metrics.ts';
-import { reasonsPage } from './reasons.ts';
-import { recordedChat } from './recordedChat.ts';
+import { apiFiles, keeperSchemas } from './crds.ts';
+import { keeperErrorsPage, processErrorsPage, metricsPage, reasonsPage } from './registries.ts';
+import { recordedChat, featureFiles, tracerFiles } from './tracer.ts';
 import { runbooks } from './runbooks/index.ts';
 import { toolsPage } from './tools.ts';
-import { featureFiles, tracerFiles } from './tracer.ts';
 
 /** Path from the repository's root → content. */
 function generatedFiles(): ReadonlyMap<string, string> {

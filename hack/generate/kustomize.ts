@@ -6,7 +6,7 @@ import { execa } from 'execa';
 import { loadAll } from 'js-yaml';
 import { chart, chartValues, release } from '../install/index.ts';
 import { registryPrograms } from '../release/registry.ts';
-import { yaml } from './yaml.ts';
+import { yaml } from './crds.ts';
 
 interface Rendered {
   readonly kind: string;

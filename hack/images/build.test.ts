@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { failureOf, imageKey, stageContext } from './build.ts';
 import { selectImages } from './catalogue.ts';
-import { PartUnavailable } from './unavailable.ts';
+import { PartUnavailable } from './run.ts';
 
 const inputs = {
   name: 'sandbox',

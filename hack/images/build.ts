@@ -9,7 +9,7 @@ import { ensurePrerequisites, type Prepare } from './prerequisites.ts';
 import { pruneImages } from './prune.ts';
 import type { RecipeName } from './recipes.ts';
 import { rootfs, type HashedFile } from './rootfs.ts';
-import { PartUnavailable } from './unavailable.ts';
+import { PartUnavailable } from './run.ts';
 
 /** A finished image. */
 export interface BuiltImage {

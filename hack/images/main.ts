@@ -3,15 +3,13 @@ import { basename, dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildImages, stageContext } from './build.ts';
 import { machineParts, selectImages } from './catalogue.ts';
-import { listImages, renderList } from './list.ts';
+import { listImages, renderList, bytesOf } from './archive.ts';
 import { llamaModules, nodeModules } from './nodeModules.ts';
 import { repository, runnerBinary } from './parts.ts';
-import { run } from './run.ts';
+import { run, PartUnavailable } from './run.ts';
 import { smollm2, weights } from './weights.ts';
-import { bytesOf } from './archive.ts';
 import { pruneImages } from './prune.ts';
 import { reproduce } from './reproduce.ts';
-import { PartUnavailable } from './unavailable.ts';
 
 const usage = `usage: main.ts build [--json] [name…]   build images into the cache
        main.ts list                     the cached images and their sizes

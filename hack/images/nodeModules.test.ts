@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { llamaModules, nodeModules, npmModules } from './nodeModules.ts';
 import { repository } from './parts.ts';
-import { PartUnavailable } from './unavailable.ts';
+import { PartUnavailable } from './run.ts';
 
 test.each([npmModules, llamaModules])('the lock of $name binds each package by its content and names no registry', async ({ folder }) => {
   const text = await readFile(join(repository, folder, 'package-lock.json'), 'utf8');

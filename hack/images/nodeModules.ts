@@ -3,9 +3,8 @@ import { dirname, join } from 'node:path';
 import { cached, hashInputs } from '../cache/index.ts';
 import { repository } from './parts.ts';
 import { sha256Of, type HashedFile } from './rootfs.ts';
-import { run } from './run.ts';
+import { run, PartUnavailable } from './run.ts';
 import { slimRootfs } from './slim.ts';
-import { PartUnavailable } from './unavailable.ts';
 
 /** npm packages that an image has as they are, from a lock of their own: no bundle can hold them. */
 interface ModulesRecipe {

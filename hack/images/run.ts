@@ -32,3 +32,11 @@ export async function run(program: string, args: readonly string[], options: Run
 function lastLines(text: string): string {
   return text.trim().split('\n').slice(-6).join('\n  ') || 'it said nothing';
 }
+
+/** An external part that is not available now. An optional image is left out; of another it is a failure. */
+export class PartUnavailable extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'PartUnavailable';
+  }
+}

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { PartUnavailable } from './unavailable.ts';
+import { PartUnavailable } from './run.ts';
 import { weights, type WeightsRecipe } from './weights.ts';
 
 const pip = await execa('python3', ['-m', 'pip', '--version'], { reject: false });

@@ -2,8 +2,7 @@ import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cached, hashInputs } from '../cache/index.ts';
 import { sha256Of, type HashedFile } from './rootfs.ts';
-import { run } from './run.ts';
-import { PartUnavailable } from './unavailable.ts';
+import { run, PartUnavailable } from './run.ts';
 
 /** A small language model, and its licence. */
 export interface Weights {

@@ -5,8 +5,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { plantedBugs } from './bugs.ts';
-import { plant, type PlantedBug } from './plant.ts';
+import { plantedBugs, plant, type PlantedBug } from './plant.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 

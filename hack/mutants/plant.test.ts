@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { plantedBugs } from './bugs.ts';
-import { plant, type PlantedBug } from './plant.ts';
+import { plantedBugs, plant, type PlantedBug } from './plant.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const bugs = plantedBugs(root);

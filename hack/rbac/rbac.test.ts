@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { asksOf, type Asks } from './asks.ts';
-import { grantsTo, type Manifest } from './grants.ts';
-import { judge } from './judge.ts';
+import { grantsTo, type Manifest, judge } from './judge.ts';
 
 const account = 'agentfleet-operator';
 const subjects = [{ kind: 'ServiceAccount', name: account }];

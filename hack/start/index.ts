@@ -14,8 +14,18 @@ import { bundleCommand } from '../bundle.ts';
 import { installCli } from '../cli.ts';
 import type { InstallEnvironment } from '../install/index.ts';
 import { deleteNamespace, Kubectl } from '../sandbox/index.ts';
-import { askGitea, buildGitea, filesOfCommit, giteaScopes, giteaSettings } from './gitea.ts';
-import { forgeObjects, inForge, modelObjects, place, startNamespace } from './manifests.ts';
+import {
+  askGitea,
+  buildGitea,
+  filesOfCommit,
+  giteaScopes,
+  giteaSettings,
+  forgeObjects,
+  inForge,
+  modelObjects,
+  place,
+  startNamespace,
+} from './gitea.ts';
 
 const checkout = join(import.meta.dirname, '..', '..');
 const recordings = join(checkout, 'test', 'sandbox', 'conversations');

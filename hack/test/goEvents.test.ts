@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { countGo } from './counts.ts';
-import { findFailedTests, goFailures, mergeTries, type GoEvent } from './goEvents.ts';
+import { countGo, findFailedTests, goFailures, mergeTries, type GoEvent } from './counts.ts';
 
 const failing: readonly GoEvent[] = [
   { Action: 'pass', Package: 'p', Test: 'TestGood' },

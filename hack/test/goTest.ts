@@ -2,7 +2,7 @@
 // is retried once, alone; the results are written to the file in AGENTFLEET_STAGE_REPORT.
 import { writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
-import { findFailedTests, goFailures, mergeTries, parseGoEvents, type GoEvent } from './goEvents.ts';
+import { findFailedTests, goFailures, mergeTries, parseGoEvents, type GoEvent } from './counts.ts';
 import type { StageReport } from './report.ts';
 
 const [output, ...args] = process.argv.slice(2);

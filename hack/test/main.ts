@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { down, status } from '../cluster/index.ts';
 import { add, countGo, noTests, readVitest, type Counts } from './counts.ts';
-import { describeEnd, readReport } from './report.ts';
-import { runStage, type Stage, type StageOutcome } from './stage.ts';
+import { describeEnd, readReport, runStage, type Stage, type StageOutcome } from './report.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const output = join(root, 'test', '.output');

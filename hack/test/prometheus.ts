@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { dump } from 'js-yaml';
 import { execa } from 'execa';
 import { freePort } from '../cluster/base/ports.ts';
-import { poll } from '../bench/operator/poll.ts';
+import { poll } from '../bench/operator/subject.ts';
 import { cached } from '../cache/index.ts';
 
 /** Programs of Debian's package prometheus, unpacked and not installed: an installed one would be started by its scripts. */

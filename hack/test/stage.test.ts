@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { runStage } from './stage.ts';
+import { runStage } from './report.ts';
 
 describe('test stage', () => {
   test('passes and fails with its command', async () => {

@@ -4,8 +4,7 @@ import { findCondition, mergeConditions, type NewCondition } from '@agentfleet/k
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { resources, type ResourceFlavor } from '../../operator/src/runtime/resources.ts';
 import { connect, enabled, until } from './api/server.ts';
-import { applyQueues, documented, inQueue, serveKueue, usage, workloadOf as findWorkload } from './kueueBed.ts';
-import { underController } from './kueueController.ts';
+import { applyQueues, documented, inQueue, serveKueue, usage, workloadOf as findWorkload, underController } from './kueueController.ts';
 import { TaskBed } from './taskBed.ts';
 
 const snapshots = { initial: 's0001' };

@@ -1,18 +1,18 @@
 // Kueue's own controller, built from its module, decides about tasks: with AGENTFLEET_FULL=1. Its webhooks are left out, as nothing here asks
 // them. Workers and the kubelet are played.
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { findCondition, isTrue } from '@agentfleet/kube';
+import { findCondition, isTrue, type Condition, type KubeObject } from '@agentfleet/kube';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { freePort } from '../../hack/cluster/base/ports.ts';
-import { buildFamilies, goFacts } from '../../hack/cluster/build/binaries.ts';
+import { buildFamilies, goFacts, moduleDir } from '../../hack/cluster/build/binaries.ts';
 import { kubeconfigPath } from '../../hack/cluster/index.ts';
-import { resources } from '../../operator/src/runtime/resources.ts';
-import { connect, until } from './api/server.ts';
-import { applyQueues, documented, inQueue, serveKueue, usage, workloadOf } from './kueueBed.ts';
+import { resources, type Workload } from '../../operator/src/runtime/resources.ts';
+import { connect, until, type Server } from './api/server.ts';
 import { TaskBed } from './taskBed.ts';
+import { load, loadAll } from 'js-yaml';
 
 const snapshots = { initial: 's0001' };
 
@@ -143,4 +143,65 @@ export function underController(): void {
       return body.status?.['reservingWorkloads'] === 0;
     });
   }, 300_000);
+}
+
+// Kueue's own definitions and the documented objects, for tests on a real API server.
+
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+/** The label that the tests set. */
+export const inQueue = { 'kueue.x-k8s.io/queue-name': 'tasks' };
+
+/** Usage of one attempt, as its worker reports it. */
+export const usage = { tokensIn: 0, tokensOut: 0, toolCalls: 3, cpuMillis: 40, wallSeconds: 5, candidates: 6, vetoes: 0, backtracks: 1 };
+
+/** Installs Kueue's definitions, which come from its module by the hash of go.sum; the returned function removes new ones. */
+export async function serveKueue(server: Server): Promise<() => Promise<void>> {
+  const folder = `${await moduleDir('kueue')}/config/components/crd/bases`;
+  const made: string[] = [];
+  for (const file of (await readdir(folder)).filter((name) => name.endsWith('.yaml'))) {
+    const definition = load(await readFile(`${folder}/${file}`, 'utf8')) as KubeObject;
+    const { name } = definition.metadata;
+    const { status, body } = await server.ask('POST', definitions, { body: definition });
+    if (status === 201) made.push(name);
+    else if (status !== 409) throw new Error(`${name}: ${body.message}`);
+    await until(`${name} is served`, async () => {
+      const { body: found } = await server.ask('GET', `${definitions}/${name}`);
+      return findCondition(found.status?.['conditions'] as Condition[] | undefined, 'Established')?.status === 'True';
+    });
+  }
+  // Established is set before the first request is answered, and a cache that gets 404 retries much later.
+  for (const plural of ['workloads', 'resourceflavors'])
+    await until(`${plural} answer`, async () => (await server.ask('GET', `/apis/kueue.x-k8s.io/v1beta2/${plural}`)).status === 200);
+  return async () => {
+    for (const name of made) await server.ask('DELETE', `${definitions}/${name}`);
+  };
+}
+
+/** Applies the documented objects in the namespace of the test; the task is separate. */
+export async function documented(namespace: string): Promise<{ readonly queues: readonly KubeObject[]; readonly task: KubeObject }> {
+  const page = await readFile(new URL('../../docs/howto.md', import.meta.url), 'utf8');
+  const [, text = ''] = /## Wait for quota of Kueue[\s\S]*?```yaml\n([\s\S]*?)```/.exec(page) ?? [];
+  const objects = loadAll(text.replaceAll('namespace: demo', `namespace: ${namespace}`)) as KubeObject[];
+  const task = objects.find(({ kind }) => kind === 'AgentTask')!;
+  return { queues: objects.filter((object) => object !== task), task };
+}
+
+async function applyStrictly(server: Server, object: KubeObject): Promise<void> {
+  const { name, namespace } = object.metadata;
+  const home = namespace === undefined ? `/apis/${object.apiVersion}` : `/apis/${object.apiVersion}/namespaces/${namespace}`;
+  const path = `${home}/${(object.kind ?? '').toLowerCase()}s/${name}?fieldManager=contract&force=true&fieldValidation=Strict`;
+  const { status, body } = await server.ask('PATCH', path, { body: object, type: 'application/apply-patch+yaml' });
+  if (status > 201) throw new Error(`${path}: ${body.message}`);
+}
+
+/** Applies the queues that the documentation shows. */
+export async function applyQueues(server: Server, namespace: string): Promise<void> {
+  for (const object of (await documented(namespace)).queues) await applyStrictly(server, object);
+}
+
+/** The Workload of a task. */
+export async function workloadOf(bed: TaskBed, task: string): Promise<Workload | undefined> {
+  const found = await bed.client(resources.workloads).list({ namespace: bed.namespace, labelSelector: `agentfleet.dev/task=${task}` });
+  return found.find(({ metadata }) => metadata.deletionTimestamp === undefined);
 }

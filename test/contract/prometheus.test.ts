@@ -15,7 +15,7 @@ import { parseTraceparent, within } from '@agentfleet/protocol/tracing';
 import { scrape } from '@agentfleet/protocol/tracing/scrape';
 import { createMetrics } from '../../agent-image/src/http/metrics.ts';
 import { Stage } from '../../inference-image/src/gateway/testing/harness.ts';
-import { ruleGroups } from '../monitoring/shipped.ts';
+import { ruleGroups } from '../monitoring/catalogue.ts';
 import { collection, connect, createNamespace, enabled, install, until, type Server } from './api/server.ts';
 import { minimalPool } from './api/poolExamples.ts';
 import { operatorKubeconfig } from './operatorAccount.ts';

@@ -2,10 +2,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { up } from '../../hack/cluster/index.ts';
-import { exampleOf } from '../programs/examples.ts';
-import { imageWithPrograms, programs } from '../programs/image.ts';
+import { exampleOf, imageWithPrograms, programs, heldInTheMiddle, repository, solve, spoil } from '../programs/image.ts';
 import type { Script } from '../programs/model.ts';
-import { heldInTheMiddle, repository, solve, spoil } from '../programs/tasks.ts';
 import { brokenPromises, condition, useFleet, type Fleet } from './fleet.ts';
 import { apiOf, providerPool, startProvider } from './providerPod.ts';
 import { followLog } from './viewer.ts';

@@ -7,9 +7,8 @@ import { draDriverName } from '../../hack/cluster/index.ts';
 import { machineEgress, pythonEgress } from '../../hack/demo/fleet/egress.ts';
 import { startEnvironment } from '../../hack/environment/index.ts';
 import { installFleet } from '../../hack/install/index.ts';
-import { programNames } from '../programs/examples.ts';
+import { programNames, repository, solve, spoil } from '../programs/image.ts';
 import type { Script } from '../programs/model.ts';
-import { repository, solve, spoil } from '../programs/tasks.ts';
 import { brokenPromises, condition, useFleet, type Fleet } from './fleet.ts';
 import { apiOf, providerPool, startProvider } from './providerPod.ts';
 

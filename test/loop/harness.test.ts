@@ -9,7 +9,7 @@ import { noDecisionModels } from '../../agent-image/src/decision/testing/noDecis
 import { createDialer, createEgress } from '../../agent-image/src/egress/index.ts';
 import { AgentBed, runnerOfTests, ScriptedModels, steps } from './agentBed.ts';
 import { manners, repairs, succeeded, walled } from '../programs/badPrograms.ts';
-import { files } from '../programs/tasks.ts';
+import { files } from '../programs/image.ts';
 import { compute, taskFor, type AttemptRun } from './loopBed.ts';
 import { waitUntil } from '../../sandbox-image/keeper/src/testing/index.ts';
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { healthy, recorded, sick } from './scenes.ts';
-import { ruleGroups } from './shipped.ts';
+import { ruleGroups } from './catalogue.ts';
 
 const engine = fileURLToPath(new URL('engine', import.meta.url));
 /** Longest build of an engine on a busy machine, ms. */

@@ -5,12 +5,10 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { phases, rolloutPhases } from '@agentfleet/protocol/api';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { placementReasons } from '../../protocol/src/api/reasons/placement.ts';
+import { placementReasons } from '../../protocol/src/api/reasons/pools.ts';
 import { rolloutVerdicts } from '../../protocol/src/api/rollout/index.ts';
-import { catalogue, type KnownSeries } from './catalogue.ts';
+import { catalogue, type KnownSeries, dashboards, ruleGroups, type Dashboard, type Rule, vllmMetrics } from './catalogue.ts';
 import { analyse, type Analysis } from './promql.ts';
-import { dashboards, ruleGroups, type Dashboard, type Rule } from './shipped.ts';
-import { vllmMetrics } from './vllm.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const controllers = fileURLToPath(new URL('../../operator/src/controllers/', import.meta.url));

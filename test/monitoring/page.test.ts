@@ -3,10 +3,8 @@ import { glob, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
 import { registries, type Registered } from '../../hack/generate/registries.ts';
-import { catalogue, relabelled, scraped } from './catalogue.ts';
+import { catalogue, relabelled, scraped, ruleGroups, vllmMetrics } from './catalogue.ts';
 import { analyse } from './promql.ts';
-import { ruleGroups } from './shipped.ts';
-import { vllmMetrics } from './vllm.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 let page: string;

@@ -7,7 +7,53 @@ import { execa } from 'execa';
 import { cached, hashInputs } from '../../hack/cache/index.ts';
 import type { Cluster } from '../../hack/cluster/index.ts';
 import { buildImages } from '../../hack/images/index.ts';
-import { exampleOf, type ProgramName } from './examples.ts';
+import { load } from 'js-yaml';
+import type { Step } from './model.ts';
+
+export const programNames = ['mini-swe-agent', 'gptme', 'codex', 'claude-code'] as const;
+export type ProgramName = (typeof programNames)[number];
+
+/** Inputs of an example for its program. */
+export interface Example {
+  readonly command: readonly string[];
+  readonly env?: readonly { readonly name: string; readonly value: string }[];
+  readonly install: { readonly command: readonly string[] };
+  readonly api: string;
+}
+
+/** The program of a pool below `examples/harness`, as a user applies it. */
+export async function exampleOf(name: ProgramName): Promise<Example> {
+  const text = await readFile(join(import.meta.dirname, `../../examples/harness/${name}.yaml`), 'utf8');
+  const { spec } = load(text) as { spec: { experts: readonly { engine: { harness: Example } }[] } };
+  const harness = spec.experts[0]?.engine.harness;
+  if (harness === undefined) throw new Error(`examples/harness/${name}.yaml holds no agent program`);
+  return harness;
+}
+
+/** The program's task: a function with a bug, and its test. */
+export const broken = 'def add(a, b):\n    return a - b\n';
+export const files = {
+  'calc.py': broken,
+  'test_calc.py':
+    'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
+} as const;
+
+export const repository = { files: Object.entries(files).map(([path, content]) => ({ path, content })) };
+
+const look: Step = { command: 'cat calc.py' };
+const repair: Step = { command: "sed -i 's/a - b/a + b/' calc.py" };
+
+/** Solves it. */
+export const solve: readonly Step[] = [look, repair, { command: 'python3 -m unittest' }];
+/** Leaves it wrong, with a file more. */
+export const spoil: readonly Step[] = [look, { command: "sed -i 's/a - b/a * b/' calc.py; touch extra.py" }];
+/** Is held after it wrote a file; a run on a tree that still has that file leaves another one, which no run takes away. */
+export const heldInTheMiddle: readonly Step[] = [
+  { command: 'if test -e half.txt; then touch half-left.txt; fi; touch half.txt' },
+  { ...look, heldSeconds: 60 },
+  // Long enough for the runner to see it.
+  { command: "rm half.txt; sed -i 's/a - b/a + b/' calc.py; sleep 1" },
+];
 
 /** Folder of the programs in the image: each in a separate folder, with a link or a start script in `bin`. */
 export const programs = '/opt/programs';

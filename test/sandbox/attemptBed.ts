@@ -107,7 +107,7 @@ export class AttemptBed implements AsyncDisposable {
       store: this.store,
       log: { ...silentLog, info: logLine, warn: logLine, error: logLine },
       approvals: () => newest.approvals(),
-      messages: people ?? (() => newest.messages().map(({ id, text, requester }) => ({ id, text, by: requester }))),
+      messages: people ?? (() => (newest.task.status?.messages ?? []).map(({ id, text, requester }) => ({ id, text, by: requester }))),
       taskChanged: (signal) => newest.changed(signal),
     }));
     const own = run.context;

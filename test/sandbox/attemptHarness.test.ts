@@ -9,7 +9,7 @@ import { AttemptFailure } from '../../agent-image/src/base/failure.ts';
 import { compute } from '../loop/loopBed.ts';
 import { AttemptBed } from './attemptBed.ts';
 import { pythonAgent, succeeded, walled, type Walled } from '../programs/badPrograms.ts';
-import { broken, repository } from '../programs/tasks.ts';
+import { broken, repository } from '../programs/image.ts';
 import { shell, useNamespace } from './harness.ts';
 
 /** Agent programs in a real pod: their model through egress, their isolation, and the judgement of their changes. */

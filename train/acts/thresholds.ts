@@ -1,3 +1,4 @@
+// train, acts: search for veto and warning thresholds over both gates. May import inference-image, eval and protocol.
 import type { Believed } from './calibrate.ts';
 
 /** From which probability on an act is refused, and up to which only a sure Policy lets it pass. */

@@ -1,3 +1,4 @@
+// train, data: client of the Python process that runs candidate programs. May import inference-image, eval and protocol.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';

@@ -1,3 +1,4 @@
+// train, data: small programs with calls and planted bugs, read from `problems/`. May import inference-image, eval and protocol.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 

@@ -1,3 +1,4 @@
+// train, numeric: Adam, stochastic gradient descent over named arrays. May import inference-image, eval and protocol.
 /** Adam (D. Kingma, J. Ba, ICLR 2015) over named arrays. */
 export class Adam {
   readonly #first = new Map<string, Float32Array>();

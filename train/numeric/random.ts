@@ -1,3 +1,4 @@
+// train, numeric: seeded random numbers. May import inference-image, eval and protocol.
 import { seeded } from '@agentfleet/eval/stats';
 
 /** A seeded source of numbers: equal seeds give equal runs. */

@@ -11,7 +11,7 @@ import type { SandboxSession } from './sandboxSession.ts';
 const rails = createRails({ grammars: await loadGrammars(installedGrammars()), home: '/home/agent' });
 const policy = { profile: 'Privileged', network: { mode: 'Allowed' } };
 const task = { spec: { policy, protect: { mode: 'Default' } } } as unknown as AgentTask;
-const gate = createGate({ rails, task, roots: ['/workspace'], absolute: (path) => `/workspace/${path}` }, null);
+const gate = createGate({ rails, task, session: { roots: ['/workspace'], absolute: (path) => `/workspace/${path}` } }, null);
 
 test.each([
   ['make build', false, false, false],

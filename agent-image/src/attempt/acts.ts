@@ -78,7 +78,6 @@ export async function takeBackEffects(context: AttemptContext, session: SandboxS
   }
 }
 
-/** Wall time of one command of a candidate, seconds. */
 const actSeconds = 60;
 
 /** Failure of a candidate's commands: not all of them ended with 0. */
@@ -90,7 +89,6 @@ export interface Failed {
 /** Commands of one candidate. */
 export interface Acts {
   readonly acts: readonly CommandAct[];
-  /** A person allowed them. */
   readonly approved: boolean;
   /** Their reach outside of the sandbox; null: nothing. */
   readonly reach: Reach | null;
@@ -156,7 +154,6 @@ export interface Effects {
   readonly refused: string | null;
   /** A file that had to stay as it is is the reason: the same command without that change may stand. */
   readonly byPath: boolean;
-  /** Files of the workspace that are gone. */
   readonly deleted: readonly string[];
 }
 
@@ -195,7 +192,6 @@ function tooMany(count: number): string | null {
   return count <= maxWritten ? null : `its commands wrote ${count} files, ${maxWritten} can be judged; do that in spec.setup`;
 }
 
-/** The larger side of a file, which the keeper has to read. */
 function sizeOf({ sizeFrom = 0, sizeTo = 0 }: DiffEntry): number {
   return Math.max(sizeFrom, sizeTo);
 }
@@ -279,7 +275,6 @@ function changeOf({ path, op, modeFrom, modeTo, sizeFrom, sizeTo }: DiffEntry, r
   };
 }
 
-/** Both sides of files which are judged by what changed in them. */
 async function contentsOf(session: SandboxSession, from: string, to: string, entries: readonly DiffEntry[]): Promise<Contents> {
   if (entries.length === 0) return new Map();
   const paths = entries.flatMap(({ path }) => session.relative(path) ?? []);

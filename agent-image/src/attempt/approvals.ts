@@ -26,29 +26,11 @@ export interface Question {
   readonly text: string;
 }
 
-export interface Decided {
-  readonly decision: 'Approved' | 'Rejected';
-  /** `by order x of y`, or that the time was over. */
-  readonly by: string;
-  /** Reason that the order gives. */
-  readonly why?: string;
-  /** Whether the time limit made the decision: no person did. */
-  readonly timedOut?: true;
-}
-
-export interface Answered {
-  /** Null: no answer came in time, or a person declined to give one. */
-  readonly answer: string | null;
-  /** `by order x of y`, or that the time was over. */
-  readonly by: string;
-}
-
 interface ApprovalsOptions {
   readonly context: AttemptContext;
   readonly session: SandboxSession;
   readonly meter: Meter;
   readonly progress: Progress;
-  /** Decisions that earlier workers and attempts noted. */
   readonly noted: readonly DecidedNote[];
 }
 
@@ -78,11 +60,12 @@ export class Approvals {
   }
 
   /**
-   * Waits for the decision about an act, however long that takes; rejects with the signal's reason only.
+   * Waits for the decision about an act, however long that takes; rejects with the signal's reason only. `by` names the order, or
+   * that the time was over (`timedOut`): no person decided then.
    *
    * @param signal default: that of the attempt
    */
-  async ask({ action, kind, summary, evidence }: HeldAct, signal?: AbortSignal): Promise<Decided> {
+  async ask({ action, kind, summary, evidence }: HeldAct, signal?: AbortSignal) {
     const pending = { action, ...(kind !== undefined && { kind }), summary, evidence };
     const note = this.#known.get(action) ?? (await this.#decide(pending, `waiting for approval: ${summary}`, signal));
     if (note.decision === 'Rejected') this.#rejection = `${summary.slice(0, 200)} was rejected ${byOf(note)}`;
@@ -95,8 +78,8 @@ export class Approvals {
     };
   }
 
-  /** Waits for the answer to a question until its time is over; rejects with the signal's reason only. */
-  async question({ action, text }: Question): Promise<Answered> {
+  /** Waits for the answer to a question; null: none came in time, or a person declined. Rejects with the signal's reason only. */
+  async question({ action, text }: Question) {
     const pending = { action, kind: 'Question' as const, summary: text, question: text };
     const note = this.#known.get(action) ?? (await this.#decide(pending, `waiting for an answer: ${text}`));
     return { answer: note.answer ?? null, by: byOf(note) };
@@ -163,7 +146,6 @@ function byOf({ order, requester }: Pick<DecidedNote, 'order' | 'requester'>): s
   return `by order ${order}${requester === undefined ? '' : ` of ${requester}`}`;
 }
 
-/** Parts of its attempt that a decision about an act needs. */
 interface ConsentScope {
   readonly context: AttemptContext;
   readonly sources: Pick<SourceReader, 'ofRewrite'>;
@@ -236,12 +218,28 @@ export async function opinionOf(scope: ConsentScope, candidate: Candidate, propo
 }
 
 /** Waits for a person's decision about a candidate. @param evidence why it is held @param unseen see `EarlierRun` */
-export async function approve(scope: ConsentScope, candidate: Candidate, evidence: string, unseen: number): Promise<Consent> {
+async function approve(scope: ConsentScope, candidate: Candidate, evidence: string, unseen: number): Promise<Consent> {
   const { edits, acts = [] } = candidate;
   const action = actionDigest(scope.context.task.metadata.uid ?? '', edits, acts, unseen);
   const { decision, by } = await scope.approvals.ask({ action, summary: summaryOf(candidate), evidence }, scope.context.signal);
   if (decision === 'Approved') return { allowed: true, approved: true, why: '' };
   return { allowed: false, approved: false, why: `it was rejected ${by}` };
+}
+
+/**
+ * Asks a person about files that the commands of a candidate deleted, where the task demands one for that. Returns why they may
+ * not stay deleted; null: they may.
+ */
+export async function deletionRefused(
+  scope: ConsentScope,
+  candidate: Candidate,
+  deleted: readonly string[],
+  unseen: number,
+): Promise<string | null> {
+  if (deleted.length === 0 || scope.context.task.spec.policy.approvals?.require.includes('Destructive') !== true) return null;
+  const evidence = `its commands deleted ${deleted.length} files: ${deleted.slice(0, 8).join(', ')}`;
+  const { allowed, why } = await approve(scope, candidate, evidence, unseen);
+  return allowed ? null : why;
 }
 
 function evidenceOf({ subject, findings, risk, kinds }: Part): readonly string[] {

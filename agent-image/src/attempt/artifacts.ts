@@ -82,7 +82,6 @@ export interface KeptFile {
   readonly content: () => Promise<Readable | string>;
 }
 
-const cutMark = '\n… cut; the whole is the artifact change.patch\n';
 const longestWaitMs = 15_000;
 
 /** The keeper calls of artifacts go on when the attempt has to end, so they have a signal of their own. */
@@ -196,13 +195,9 @@ export function json(name: string, value: unknown): KeptFile {
   return { name, type: 'application/json', content: () => Promise.resolve(`${JSON.stringify(value, null, 2)}\n`) };
 }
 
-/** Returns the patch as the status holds it: whole, or cut at the end of a line with a mark. */
+/** Returns the patch for the status, whose bounds cut a longer one: no more of it than shows that it is one. */
 export function shownPatch(unified: string): string {
-  const patch = workspacePatch(unified);
-  if (patch.length <= maxPatchCharacters) return patch;
-  const room = maxPatchCharacters - cutMark.length;
-  const whole = patch.slice(0, room).replace(/[\uD800-\uDBFF]$/, '');
-  return `${whole.slice(0, Math.max(whole.lastIndexOf('\n'), 0))}${cutMark}`;
+  return workspacePatch(unified).slice(0, 2 * maxPatchCharacters + 1);
 }
 
 /** Head of the event log. @throws AttemptFailure when its chain does not hold */

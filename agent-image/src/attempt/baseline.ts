@@ -23,7 +23,7 @@ import {
   type JudgedCheck,
 } from './checkRun.ts';
 import { AttemptFailure } from '../base/failure.ts';
-import { foldersAbove } from '../base/paths.ts';
+import { leavesOf } from '../base/paths.ts';
 import { posix } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { createGate } from './gate.ts';
@@ -55,7 +55,10 @@ async function protection(
       return known.get(path);
     });
     if (wanted.size === 0 || round >= maxRounds) return set;
-    for (const path of wanted) known.set(path, textOf(await read(path)));
+    for (const path of wanted) {
+      const bytes = await read(path);
+      known.set(path, bytes === null || bytes.length > maxScriptBytes ? undefined : bytes.toString('utf8'));
+    }
   }
 }
 
@@ -75,18 +78,6 @@ function exceptArtifacts(set: ProtectedSet, artifacts: readonly ArtifactCheck[])
   };
 }
 
-function textOf(bytes: Buffer | null): string | undefined {
-  return bytes === null || bytes.length > maxScriptBytes ? undefined : bytes.toString('utf8');
-}
-
-/** A file that a program of the check could not read as its language. */
-interface Unparsed {
-  /** As it was printed: absolute, or relative to where the check ran. */
-  readonly path: string;
-  readonly line: number;
-  readonly why: string;
-}
-
 /**
  * The parser of Node: place, source with a mark, error, and as its first frame what parses. A missing export is a SyntaxError
  * too, at the file that asks for it, but another file may mend that. In TAP all of it stands in comments.
@@ -99,13 +90,13 @@ const python =
   /^(?:E )?\s*File "([^"\n]{1,1024})", line (\d{1,7})\n(?:[^\n]*\n){0,3}?(?:E )?\s*((?:Syntax|Indentation|Tab)Error: [^\n]{0,300})$/gm;
 
 /**
- * The files that do not parse by a check's output, in its order.
+ * The files that do not parse by a check's output, in its order; paths as they were printed, absolute or relative to where it ran.
  *
  * @example
  * unparsed('  File "/workspace/test_a.py", line 3\n    class T(:\n            ^\nSyntaxError: invalid syntax\n');
  * // [{ path: '/workspace/test_a.py', line: 3, why: 'SyntaxError: invalid syntax' }]
  */
-export function unparsed(output: string): readonly Unparsed[] {
+export function unparsed(output: string) {
   const found = [node, python].flatMap((pattern) => [...output.matchAll(pattern)]);
   return found
     .toSorted((a, b) => a.index - b.index)
@@ -148,7 +139,8 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   const holds = checks.every(({ judgement }) => judgement.failing.length === 0);
   const reviews = all.filter(({ type }) => type === 'Review');
   const open = openStrategy(scope) !== null;
-  const alreadyTrue = holds && reviews.length === 0 && (whenAlreadyTrue === 'Succeed' || (!open && nothingOpen(checks)));
+  const mustPass = checks.length > 0 && checks.every(({ check }) => check.expect !== 'Auto');
+  const alreadyTrue = holds && reviews.length === 0 && (whenAlreadyTrue === 'Succeed' || (!open && mustPass));
   if (holds && !alreadyTrue && !open) throw unprovable(checks);
   progress.establish('BaselineJudged');
   progress.finish('baseline');
@@ -159,14 +151,12 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
 /** Files of the workspace at snapshot 0, from the keeper: no image has to have `find` or `git`. */
 async function listTree({ session }: Scope, empty: string, initial: string): Promise<readonly string[]> {
   const { entries } = await session.diff(empty, initial);
-  const paths = entries.flatMap(({ op, path }) => (op === 'D' ? [] : (session.relative(path) ?? [])));
-  const folders = foldersAbove(paths);
-  return paths.filter((path) => !folders.has(path));
+  return leavesOf(entries.flatMap(({ op, path }) => (op === 'D' ? [] : (session.relative(path) ?? []))));
 }
 
 async function admitChecks({ context, session, options }: Scope, commands: readonly CommandCheck[], set: ProtectedSet): Promise<void> {
   const { task } = context;
-  const gate = createGate({ rails: options.rails, task, roots: session.roots, absolute: (path) => session.absolute(path) }, set);
+  const gate = createGate({ rails: options.rails, task, session }, set);
   for (const check of commands) {
     const decision = gate.admit(check, 'check');
     if (decision !== 'Allow') await session.note('Admitted', { check: check.name, decision });
@@ -244,11 +234,6 @@ function assertLoads({ session }: Scope, judged: JudgedCheck | undefined, set: P
   );
 }
 
-/** Reports whether every check is to pass and nothing more. */
-function nothingOpen(checks: readonly JudgedCheck[]): boolean {
-  return checks.length > 0 && checks.every(({ check }) => check.expect !== 'Auto');
-}
-
 /** Returns the failure with which a pool without a chat model does not begin: nothing that it could do would be proved. */
 function unprovable(checks: readonly JudgedCheck[]): AttemptFailure {
   if (checks.some(({ check, judgement }) => check.expect === 'Auto' && judgement.flaky.length > 0)) {
@@ -308,7 +293,6 @@ function seen({ check, baseline, judgement }: JudgedCheck): string {
   return `check ${check.name}: ${parts.join('; ')}`;
 }
 
-/** Most characters of the first failing test's message. */
 const maxMessage = 160;
 
 /** The first failing tests, without the groups that they are in, and the message of the first one. */

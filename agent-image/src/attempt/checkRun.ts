@@ -221,7 +221,6 @@ export interface Baseline {
 const sources =
   /\brandom|\brand(?:int|bytes|Bytes|range)\b|\$\{?RANDOM|\bshuf(?:fle)?\b|\buuid|\bsecrets\b|\btime\.(?:time|monotonic|perf_counter|sleep)|\bdatetime\.(?:now|today|utcnow)|\bDate\.now|\bnew Date\(\)|\bperformance\.now|\bset(?:Timeout|Interval)\b|\b[Tt]hread|\basyncio\b|\bconcurrent\b|\bmultiprocessing\b|\bdate \+/;
 
-/** Most files that are read for {@link mayVary}. */
 const mostFiles = 64;
 
 /** Most runs on one tree of a check that may vary, and when no further one is begun, ms. */

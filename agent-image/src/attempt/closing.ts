@@ -4,7 +4,6 @@ import { countTests } from '../checks/index.ts';
 import { shownId } from './baseline.ts';
 import { namedIds, withoutCommand, type Ran, type Baseline, type JudgedCheck, type Proof } from './checkRun.ts';
 import { AttemptFailure, throwIfSuperseded } from '../base/failure.ts';
-import { shortened } from '../base/text.ts';
 import type { Outcome, AttemptContext, Report } from './ports.ts';
 import { deadline } from '@agentfleet/kube';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
@@ -35,8 +34,6 @@ import type { Progress } from './progress.ts';
 
 type CheckResult = NonNullable<NonNullable<Run['outcome']>['checks']>[number];
 
-const maxMessage = 1024;
-
 /** Counts of each check for the status; an errored test counts as failed. */
 export function checkResults(runs: readonly Ran[]): CheckResult[] {
   return runs.slice(0, 16).map(({ check, results, millis }) => {
@@ -60,12 +57,7 @@ function reasonOf(code: string): string {
 }
 
 function outcome(cls: NonNullable<Outcome['class']>, reason: Reason, message: string): Outcome {
-  return { result: 'Failed', class: cls, reason, message: bounded(message) };
-}
-
-/** By code points, so that no character is cut in two. */
-export function bounded(message: string): string {
-  return shortened(message, maxMessage);
+  return { result: 'Failed', class: cls, reason, message };
 }
 
 /** Facts that an attempt collects, filled as its phases end; read when it ends, however it ends. */
@@ -75,11 +67,9 @@ export interface Ledger {
   prepared?: Prepared;
   baseline?: Baseline;
   result?: SnapshotRecord;
-  /** Paths that only the checks make. */
   discard?: readonly string[];
   /** The model's answer in words; set when it hands in, read when the attempt ends. */
   answer?: string;
-  /** Results of the checks in the fresh container. */
   readonly proofs: Proof[];
   /** Verdicts of people on the result, one for each accepted check of type Review. */
   readonly reviews: Ran[];
@@ -117,7 +107,7 @@ async function closeWithin(keeping: Keeping, ledger: Ledger, outcome: Outcome): 
     context.report({ ...shown, ...answer, snapshots, auditRoot: root, artifacts: [...kept.artifacts] });
     if (outcome.result === 'Succeeded') assertPatchKept(kept);
     const left = withoutFiles(kept);
-    return left === '' ? ended : { ...ended, message: bounded(`${ended.message ?? ''}${left}`) };
+    return left === '' ? ended : { ...ended, message: `${ended.message ?? ''}${left}` };
   } catch (error) {
     throwIfSuperseded(error);
     if (outcome.result !== 'Stopped') context.signal.throwIfAborted();
@@ -135,14 +125,11 @@ function runsOf({ proofs, reviews, baseline }: Ledger): readonly Ran[] {
 function filesOf(keeping: Keeping, ledger: Ledger, outcome: Outcome): readonly KeptFile[] {
   const from = ledger.prepared?.initial.id;
   const change = from === undefined ? [] : [patch(keeping, from, ledger.result?.id)];
-  const undo = from !== undefined && leavesChange(keeping.context, outcome) ? [revertScript(keeping, from, ledger.result?.id)] : [];
+  // A rollback makes a script of its own.
+  const stays = outcome.result !== 'Failed' || keeping.context.task.spec.rollback.whenFailed === 'Keep';
+  const undo = from !== undefined && stays ? [revertScript(keeping, from, ledger.result?.id)] : [];
   const words = ledger.answer === undefined ? [] : [answerArtifact(ledger.answer)];
   return [...words, ...change, ...undo, json('report.json', reportOf(keeping.context, ledger, outcome)), trace(keeping)];
-}
-
-/** Reports whether the change stays when the attempt has ended, so that it may have to be undone; a rollback makes a script of its own. */
-function leavesChange({ task }: AttemptContext, { result }: Outcome): boolean {
-  return result !== 'Failed' || task.spec.rollback.whenFailed === 'Keep';
 }
 
 async function shownChange(keeping: Keeping, { prepared, result }: Ledger): Promise<Report> {
@@ -205,7 +192,6 @@ function reportOf({ task, assignment }: AttemptContext, ledger: Ledger, outcome:
 export interface Shown {
   /** The tree is another one than snapshot 0. */
   readonly changed: boolean;
-  /** The model said something in words. */
   readonly answer: boolean;
   /** A person accepted the result; false also where no one was asked. */
   readonly review: boolean;
@@ -262,7 +248,6 @@ export const reviewRejected = 'ReviewRejected';
 export interface Reviewed {
   readonly prepared: Prepared;
   readonly result: SnapshotRecord;
-  /** Paths that were changed. */
   readonly paths: readonly string[];
   readonly answer: string | undefined;
 }

@@ -2,7 +2,7 @@ import { boundsOf, refuseAblations, Meter } from './meter.ts';
 import { answerFile, writeAnswer, asksForAnswer, shownAnswer } from './artifacts.ts';
 import type { Baseline } from './checkRun.ts';
 import { judgeAtBaseline } from './baseline.ts';
-import { bounded, checkResults, close, conclusion, failed, failedThere, reviewRejected, summary, type Ledger } from './closing.ts';
+import { checkResults, close, conclusion, failed, failedThere, reviewRejected, summary, type Ledger } from './closing.ts';
 import { Approvals } from './approvals.ts';
 import { DeliveryReader, changedFiles, type DeliveryOrder } from '../delivery/index.ts';
 import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
@@ -50,7 +50,6 @@ async function withKeeper<T>({ keeper, clock }: AttemptContext, traceId: string,
   }
 }
 
-/** A phase of an attempt as a span of it. */
 function phase<T>(name: string, body: () => Promise<T>): Promise<T> {
   return inSpan(name, {}, body);
 }
@@ -158,7 +157,6 @@ async function openScope(options: EngineOptions, context: AttemptContext): Promi
   return { context, options, session, sources, meter, progress, approvals, noted, begun, deliveries, resumes };
 }
 
-/** The phases of an attempt, one after the other. */
 async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
   const { context, progress, noted } = scope;
   ledger.meter = scope.meter;
@@ -186,7 +184,7 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
       ? 'nothing was changed: they held at snapshot 0 already'
       : `the last step: ${winner.rationale ?? 'of an earlier attempt'}`;
   const reason = winner === null ? 'AlreadyHolds' : reviewed ? 'ReviewAccepted' : 'ChecksHold';
-  return { result: 'Succeeded', reason, message: bounded(`all checks hold in a fresh container${failedThere(ledger.proofs)}; ${how}`) };
+  return { result: 'Succeeded', reason, message: `all checks hold in a fresh container${failedThere(ledger.proofs)}; ${how}` };
 }
 
 /** Verifies the tree as it is; the ledger gets the result. */
@@ -205,10 +203,6 @@ async function proveResult(scope: Scope, prepared: Prepared, baseline: Baseline,
 
 /** Classes of a refused result that another round of the loop may cure. */
 const curable: ReadonlySet<string> = new Set(['CheckFailed', 'PolicyViolation']);
-
-function isCurable(error: unknown): error is AttemptFailure {
-  return error instanceof AttemptFailure && (curable.has(error.failureClass) || error.reason === reviewRejected);
-}
 
 /**
  * Proves what the loop handed in and decides what it is worth. A result that is refused is described in words; the tree is that of
@@ -234,14 +228,15 @@ async function concludeWith(
   try {
     verified = await proveResult(scope, prepared, baseline, null, ledger);
   } catch (error) {
-    if (isCurable(error)) return { refused: error.message };
+    if (error instanceof AttemptFailure && (curable.has(error.failureClass) || error.reason === reviewRejected))
+      return { refused: error.message };
     throw error;
   }
   progress.finish('repair');
   const shown = { changed: verified.changed, answer: words !== '', review: verified.reviewed };
   const { result, reason, message } = conclusion(baseline.checks, shown);
   if (result === 'Failed') throw new AttemptFailure('Unproved', reason, message);
-  return { result, reason, message: bounded(`${message}${failedThere(ledger.proofs)}`) };
+  return { result, reason, message: `${message}${failedThere(ledger.proofs)}` };
 }
 
 async function search(scope: Scope, prepared: Prepared, baseline: Baseline): Promise<Winner | null> {

@@ -21,7 +21,7 @@ function gate(policy: object = {}, protect: object = { mode: 'Default' }): Gate 
     () => undefined,
   );
   const absolute = (path: string): string => `/workspace/${path}`;
-  return createGate({ rails, task: { spec } as unknown as AgentTask, roots: ['/workspace', '/home/agent'], absolute }, set);
+  return createGate({ rails, task: { spec } as unknown as AgentTask, session: { roots: ['/workspace', '/home/agent'], absolute } }, set);
 }
 
 const run = (command: string, policy: object = {}): GateVerdict => gate(policy).judge({ rewrites: [], acts: [{ tool: 'Shell', command }] });

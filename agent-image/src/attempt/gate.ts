@@ -20,6 +20,7 @@ import {
 } from '../rails/index.ts';
 import { sourceOf, type Rewrite } from '../features/index.ts';
 import { AttemptFailure } from '../base/failure.ts';
+import type { SandboxSession } from './sandboxSession.ts';
 
 /** A command line, and the text that it reads from its standard input. */
 export interface CommandAct extends ShellAct {
@@ -93,8 +94,7 @@ const aboutPath: ReadonlySet<string> = new Set(['path-policy', 'secrets', 'test-
 export interface GateOptions {
   readonly rails: Rails;
   readonly task: AgentTask;
-  readonly roots: readonly string[];
-  readonly absolute: (path: string) => string;
+  readonly session: Pick<SandboxSession, 'roots' | 'absolute'>;
   /** Kind of changes that its acts write; without it small edits. */
   readonly writing?: Writing;
 }
@@ -109,7 +109,8 @@ interface Judging {
 }
 
 /** Creates gate 1. It keeps acts of the agent away from what decides about success; `protectedSet` is null before snapshot 0 is known. */
-export function createGate({ rails, task, roots, absolute, writing }: GateOptions, protectedSet: ProtectedSet | null): Gate {
+export function createGate({ rails, task, session, writing }: GateOptions, protectedSet: ProtectedSet | null): Gate {
+  const absolute = (path: string): string => session.absolute(path);
   const workspace = absolute('').replace(/\/$/, '');
   const relative = (path: string): string => (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
   const { profile, network } = task.spec.policy;
@@ -117,7 +118,7 @@ export function createGate({ rails, task, roots, absolute, writing }: GateOption
   const addable = (path: string): boolean => writing === 'Programs' && protectedSet?.addable(path) === true;
   const policy: Policy = {
     profile,
-    roots,
+    roots: session.roots,
     network: network.mode,
     // Only those parts of a settings file are protected that bear on tests; its contents decide.
     protectedPaths: (path) =>
@@ -241,16 +242,11 @@ function judgeAct({ command, stdin }: CommandAct, { rails, policy, workspace }: 
     commands,
     decision: tampers ? 'Deny' : decision,
     tool: 'Shell',
-    subject: withInput(command, stdin),
+    // With its standard input as a here-document: gate 2 and people read both.
+    subject: stdin === undefined ? command : `${command} <<'STDIN'\n${stdin.replace(/\n?$/, '\n')}STDIN`,
   };
 }
 
-/** A command line with its standard input as a here-document: gate 2 and people read both. */
-function withInput(command: string, stdin?: string): string {
-  return stdin === undefined ? command : `${command} <<'STDIN'\n${stdin.replace(/\n?$/, '\n')}STDIN`;
-}
-
-/** Most commands of a line that are looked at one by one. */
 const maxParts = 8;
 
 /** The commands of a line as they are written; none where it is one, or where one stands within another. */
@@ -266,7 +262,6 @@ function partsOf(line: string, commands: readonly NormalCommand[]): readonly str
   return outer.length < 2 || outer.length > maxParts ? [] : outer.map(({ start, end }) => line.slice(start, end));
 }
 
-/** Characters of a quoted part. */
 const maxQuote = 120;
 
 /** Returns the part of a text that a finding is about, on one line; `''` where that is all of the text. */

@@ -6,7 +6,7 @@
  * notes, checkRun.
  * A phase imports what stands before it here and what all share, never the engine.
  *
- * May import `base`, `plan`, `checks`, `rails`, `effects`, `egress`, `features`, `coverage`, `models`, `store`, `protocol`, `kube` and the
+ * May import `base`, `checks`, `rails`, `effects`, `egress`, `features`, `coverage`, `models`, `store`, `protocol`, `kube` and the
  * keeper's client.
  */
 export { createAttemptEngine } from './engine.ts';

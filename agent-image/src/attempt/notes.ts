@@ -10,7 +10,6 @@ import { boundsOf, type Meter } from './meter.ts';
 import type { AttemptContext } from './ports.ts';
 import type { Run } from '@agentfleet/protocol/api';
 
-/** Kinds of the notes about what people decide. */
 const decisions = ['Approved', 'Rejected', 'Answered', 'Unanswered'] as const;
 
 /** Result of one candidate. */
@@ -46,7 +45,6 @@ export interface TriedNote {
   readonly possiblyDone?: true;
   /** Facts about it for the planner; absent in notes of older workers. */
   readonly facts?: StepFacts;
-  /** Signals by which it was chosen. */
   readonly signals?: StepSignals;
   /** Changes that it would make; absent where they are long, and in notes of older workers. */
   readonly edits?: readonly Edit[];
@@ -76,9 +74,7 @@ export interface DecidedNote {
   readonly decision: (typeof decisions)[number];
   readonly summary: string;
   readonly at: string;
-  /** Reason that the order gives. */
   readonly why?: string;
-  /** With `Answered`. */
   readonly answer?: string;
   /** Absent: no answer came in time. */
   readonly order?: string;
@@ -102,7 +98,6 @@ export class NoteReader {
   readonly #decided: DecidedNote[] = [];
   #hasBegun = false;
 
-  /** Whether the log names its task. */
   get hasBegun(): boolean {
     return this.#hasBegun;
   }
@@ -125,7 +120,6 @@ export class NoteReader {
 
 /** Facts that a note holds of its step beside the result, for the planner of the worker that goes on. */
 export interface StepFacts extends Omit<ControlStep, 'result' | 'expert' | 'entropyNats' | 'marginNats' | 'energy' | 'pSuccess'> {
-  /** Expert that proposed it. */
   readonly expert: string;
 }
 
@@ -141,7 +135,6 @@ export interface StepSignals {
   readonly degraded: readonly string[];
 }
 
-/** Most experts that a planner weighs. */
 const maxProposers = 16;
 
 /** Names of the experts that propose, in the order of the brief: what a planner weighs and what `ControlStep.expert` counts. */
@@ -173,7 +166,6 @@ function known<K extends string>(name: K, value: number | null | undefined, min:
   return { [name]: Math.min(max, Math.max(min, value)) } as Partial<Record<K, number>>;
 }
 
-/** Inputs of the computation of a share of the budget. */
 interface Used {
   readonly context: Pick<AttemptContext, 'task' | 'pool' | 'used'>;
   readonly meter: Pick<Meter, 'usage' | 'modelShare'>;
@@ -339,7 +331,6 @@ export class BegunActs {
   }
 }
 
-/** Parts of a scope that `earlierRun` and `identityOf` use. */
 interface ActScope {
   readonly context: Pick<AttemptContext, 'task' | 'assignment'>;
   readonly begun: BegunActs;

@@ -138,7 +138,6 @@ export interface Experts {
   generate(expert: ExpertEndpoint, request: GenerateRequest, signal: AbortSignal): Promise<GenerateResponse>;
 }
 
-/** Words of a person for the model. */
 interface PersonMessage {
   /** Unique for ever: the uid of the order. */
   readonly id: string;
@@ -159,7 +158,6 @@ export interface AttemptContext {
   readonly experts: Experts;
   /** The pool's chat models; absent where it has none. */
   readonly models?: ChatModels | undefined;
-  /** Ranks, judges and decides how much to compute. */
   readonly decisionModels: DecisionModels;
   readonly store: ArtifactStore;
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-import type { Prepared, Scope } from './scope.ts';
+import { type Prepared, type Scope, harnessOf } from './scope.ts';
 import { attemptAction, type SetupStep } from '@agentfleet/protocol/api';
 import type { ExecEnd, SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { tail, timeoutOf } from './checkRun.ts';
@@ -6,7 +6,6 @@ import { importedNote } from '../delivery/index.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { createGate } from './gate.ts';
 import { poolRules, reachOf } from './sandboxSession.ts';
-import { harnessOf } from './scope.ts';
 
 /** Labels of the snapshots that an attempt finds again. */
 export const labels = { empty: 'empty', initial: 'initial', result: 'result' } as const;
@@ -66,7 +65,7 @@ async function setUp(scope: Scope, step: SetupStep, { reason, cure }: typeof own
   const { context, session, meter, options, progress } = scope;
   const { task } = context;
   meter.check();
-  const gate = createGate({ rails: options.rails, task, roots: session.roots, absolute: (path) => session.absolute(path) }, null);
+  const gate = createGate({ rails: options.rails, task, session }, null);
   const decision = gate.admit(step, 'set-up step');
   if (decision !== 'Allow') await session.note('Admitted', { step: step.name, decision });
   progress.say(`setting up: ${step.name}`);

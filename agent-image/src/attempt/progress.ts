@@ -1,6 +1,6 @@
 import {
-  changeNode,
   addNode,
+  changeNode,
   endPlan,
   establish,
   findNode,
@@ -19,9 +19,6 @@ import type { AttemptContext, Report } from './ports.ts';
 import type { Clock } from '@agentfleet/kube';
 import type { ExecEnd, ExecEvent } from '@agentfleet/protocol/keeper';
 import { isArtifactCheck, isCommandCheck } from '@agentfleet/protocol/api';
-import type { TraceConsent } from '@agentfleet/protocol/trace';
-
-const maxMessage = 256;
 
 /** Position of the attempt: the current plan, the facts that hold, and the last message. The only state that phases share. */
 export class Progress {
@@ -39,14 +36,9 @@ export class Progress {
     this.#plan = initialPlan(context.task.spec.goal);
   }
 
-  get plan(): PlanNode {
-    return this.#plan;
-  }
-
   /** Begins a node. @throws AttemptFailure when what its contract requires does not hold: a fault of the engine */
   begin(id: string, message: string): void {
-    const node = findNode(this.#plan, id);
-    this.#require(id, node?.contract.requires ?? []);
+    this.#require(id, findNode(this.#plan, id)?.contract.requires ?? []);
     this.change(id, { state: 'Running' });
     this.#message = message;
     // The phase of the task follows from it.
@@ -102,12 +94,8 @@ export class Progress {
   }
 
   #report(): Report {
-    const message = Array.from(this.#message).slice(0, maxMessage).join('');
-    const progress = { done: Math.min(this.#done, 100_000), total: Math.min(this.#total, 100_000), message };
-    return { progress, plan: [...planDigest(this.#plan)] };
+    return { progress: { done: this.#done, total: this.#total, message: this.#message }, plan: [...planDigest(this.#plan)] };
   }
-
-  #message = '';
 
   #require(id: string, facts: readonly Fact[]): void {
     const unmet = firstUnmet(facts, this.#facts);
@@ -118,16 +106,8 @@ export class Progress {
       `node ${id} of the plan needs ${unmet}, which does not hold; report this fault`,
     );
   }
-}
 
-/** A look at a command that may run on. */
-export interface Watched {
-  /** Both outputs, in the order in which they came. */
-  readonly output: string;
-  /** Number of the last event that was seen. */
-  readonly seen: number;
-  /** Null: it runs on. */
-  readonly end: ExecEnd | null;
+  #message = '';
 }
 
 interface Watch {
@@ -139,14 +119,12 @@ interface Watch {
 }
 
 /**
- * Looks at the events of a command until it ends or the time is over.
+ * Looks at the events of a command until it ends or the time is over. Returns both outputs in the order in which they came, the
+ * number of the last event that was seen, and the end; null: it runs on.
  *
  * @param follow the events after `after`
  */
-export async function watch(
-  follow: (signal: AbortSignal) => AsyncIterable<ExecEvent>,
-  { after, ms, clock, signal }: Watch,
-): Promise<Watched> {
+export async function watch(follow: (signal: AbortSignal) => AsyncIterable<ExecEvent>, { after, ms, clock, signal }: Watch) {
   const over = new AbortController();
   const timer = clock.after(ms, () => over.abort());
   const parts: Buffer[] = [];
@@ -166,27 +144,16 @@ export async function watch(
   return { output: Buffer.concat(parts).toString('utf8'), seen, end };
 }
 
+export type Watched = Awaited<ReturnType<typeof watch>>;
+
 /**
  * `TaskBegan`, the first note of a log: what a trace holds of its task. The consent is in the hash chain before any work, so that
  * no later word changes it; the first such note of a log counts.
  */
-export interface TaskBeganNote {
-  readonly attempt: number;
-  readonly consent: TraceConsent;
-  readonly task: { readonly namespace: string; readonly name: string; readonly uid: string };
-  readonly pool: { readonly namespace: string; readonly name: string };
-  readonly goal: string;
-  readonly checks: readonly {
-    readonly name: string;
-    readonly type: string;
-    readonly command?: readonly string[];
-    readonly path?: string;
-  }[];
-  readonly models: readonly { readonly name: string; readonly role: string; readonly engine: string; readonly model?: string }[];
-}
+export type TaskBeganNote = ReturnType<typeof taskBegan>;
 
 /** The note of a task that begins. Pure. */
-export function taskBegan({ task, pool, assignment }: Pick<AttemptContext, 'task' | 'pool' | 'assignment'>): TaskBeganNote {
+export function taskBegan({ task, pool, assignment }: Pick<AttemptContext, 'task' | 'pool' | 'assignment'>) {
   const { namespace = '', name, uid = '' } = task.metadata;
   const { goal, checks, trace } = task.spec;
   return {

@@ -26,8 +26,6 @@ export function assertSnapshotsThere(reported: Run['snapshots'], there: readonly
   throw new AttemptFailure('Infrastructure', 'SnapshotsLost', `${why}; ${cure}`);
 }
 
-const maxIrreversible = 16;
-
 /** Snapshot that is put back, and the tree that it replaces. */
 interface Plan {
   readonly target: SnapshotRecord;
@@ -37,7 +35,6 @@ interface Plan {
   readonly green: string | undefined;
 }
 
-/** Record of a tree that could not be kept, with the reason. */
 interface Unkept {
   readonly id?: undefined;
   readonly why: string;
@@ -58,20 +55,19 @@ export async function rollBack(
   await session.quieten();
   context.report({ progress: { done: 0, total: 1, message: 'rolling back' } });
   const plan = await planOf(context, session, which);
-  const gate = createGate({ rails, task: context.task, roots: session.roots, absolute: (path) => session.absolute(path) }, null);
+  const gate = createGate({ rails, task: context.task, session }, null);
   const standing = await takeBackEffects(context, session, gate);
   const report = await session.restore(plan.target.id);
   const verified = report.verified && report.manifestDigest === plan.target.manifestDigest;
   await noteRollback(context, session, { snapshot: plan.target.id, verified, ...('why' in plan.before && { unkept: plan.before.why }) });
   const lost = await storeFiles(context, plan);
-  const message = `rolled back${lost}`.slice(0, 256);
-  context.report({ progress: { done: 1, total: 1, message }, usage: meter.usage() });
-  const irreversible = [...standing, ...lostOf(plan.before)].map((effect) => effect.slice(0, 256));
+  context.report({ progress: { done: 1, total: 1, message: `rolled back${lost}` }, usage: meter.usage() });
+  const irreversible = [...standing, ...lostOf(plan.before)];
   return {
     snapshot: plan.target.id,
     verified,
     manifestDigest: report.manifestDigest,
-    ...(irreversible.length > 0 && { irreversible: irreversible.slice(0, maxIrreversible) }),
+    ...(irreversible.length > 0 && { irreversible }),
   };
 }
 
@@ -134,7 +130,7 @@ async function storeFiles(context: AttemptContext, { target, before, initial, gr
     const names = new Set(kept.artifacts.map(({ name }) => name));
     const { run } = context.task.status ?? {};
     const earlier = run?.attempt === context.assignment.attempt ? (run.artifacts ?? []) : [];
-    const artifacts = [...earlier.filter(({ name }) => !names.has(name)), ...kept.artifacts].slice(0, 16);
+    const artifacts = [...earlier.filter(({ name }) => !names.has(name)), ...kept.artifacts];
     context.report({ artifacts, auditRoot: root, snapshots });
     return kept.artifacts.length + kept.leftOut.length === files.length ? withoutFiles(kept) : late;
   } catch (error) {

@@ -31,7 +31,7 @@ export interface Reach extends EgressReach {
 /** Folders in which package managers keep what they fetched: outside of what snapshots hold. The platform may set others. */
 const caches: Readonly<Record<string, string>> = { npm_config_cache: '/tmp/.npm', PIP_CACHE_DIR: '/tmp/.pip', UV_CACHE_DIR: '/tmp/.uv' };
 
-/** What the agent's commands get: compiled packages lie where no snapshot holds them, and a question does not make git write its index. */
+/** Environment of the agent's commands: compiled packages lie where no snapshot holds them, and a question does not make git write its index. */
 export const actEnvironment: Readonly<Record<string, string>> = { GOCACHE: '/tmp/.go-build', GIT_OPTIONAL_LOCKS: '0' };
 
 /** Returns rules for the addresses that the pool opens to imports and to hosts that tasks name. */
@@ -85,7 +85,6 @@ interface Command {
   readonly own?: ServeOwn;
   /** Of which candidate it is: what it destroys or reaches must be in the durable log before it runs. */
   readonly act?: ActIdentity;
-  /** Text on its standard input. */
   readonly stdin?: string;
   /** `Raw` where a program reads the output: a check must not be judged by what was taken out of it. */
   readonly redaction?: Redaction;
@@ -218,22 +217,14 @@ export class SandboxSession {
     await this.#context.intentDurable();
   }
 
-  #request(command: SessionCommand, egress: Readonly<Record<string, string>>): ExecRequest {
+  #request(asked: SessionCommand, egress: Readonly<Record<string, string>>): ExecRequest {
+    const { env, reach = null, own, act: _, execId = newExecId(), ...command } = asked;
     const { mode } = this.#context.task.spec.policy.network;
-    const common = {
-      execId: command.execId ?? newExecId(),
-      env: { ...egress, ...command.env },
-      cwd: this.root.path,
-      timeoutSeconds: command.timeoutSeconds,
-      // The way out begins at a port of the loopback.
-      ...(command.redaction !== undefined && { redaction: command.redaction }),
-      ...(command.stdin !== undefined && { stdin: command.stdin }),
-      ...(command.access !== undefined && { access: command.access }),
-      ...(command.trace !== undefined && { trace: command.trace }),
-      network: mode === 'None' && (command.reach ?? null) === null && command.own === undefined ? ('None' as const) : ('Loopback' as const),
-    };
-    if ('argv' in command) return { ...common, tool: 'ExecCode', argv: [...command.argv] };
-    return { ...common, tool: 'Shell', command: command.command };
+    // The way out begins at a port of the loopback.
+    const network = mode === 'None' && reach === null && own === undefined ? ('None' as const) : ('Loopback' as const);
+    const common = { execId, env: { ...egress, ...env }, cwd: this.root.path, network };
+    if ('argv' in command) return { ...command, ...common, tool: 'ExecCode', argv: [...command.argv] };
+    return { ...command, ...common, tool: 'Shell' };
   }
 
   async #exec(body: ExecRequest): Promise<ExecResult> {
@@ -334,7 +325,6 @@ export class SandboxSession {
     await this.call((keeper) => keeper.noteAll(notes));
   }
 
-  /** The whole event log, oldest first. */
   async events(visit: (record: AuditRecord) => void): Promise<void> {
     let next = 1;
     await this.call(async (keeper) => {
@@ -376,7 +366,6 @@ export class SandboxSession {
     }
   }
 
-  /** Asks for a fresh tools container and waits until it is ready. */
   async freshTools(): Promise<void> {
     const before = (await this.info()).tools.instance;
     await this.call((keeper) => keeper.restartTools());
@@ -396,7 +385,6 @@ const missing: ReadonlySet<string> = new Set(['AF_FILE_NOT_FOUND', 'AF_FILE_NOT_
 /** Bounds of one command line: the keeper takes 4,096 words, and the kernel 2 MiB of them and of the environment. */
 const perCommand = { paths: 2000, bytes: 512 * 1024 } as const;
 
-/** Paths in lists that fit one command line each. */
 function listsOf(paths: readonly string[]): readonly (readonly string[])[] {
   const lists: string[][] = [];
   let bytes = Infinity;

@@ -1,38 +1,30 @@
 import type { Tracing } from '@agentfleet/protocol/tracing';
 import type { SnapshotRecord, AuditRecord } from '@agentfleet/protocol/keeper';
-import type { Clock } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
-import type { Workspace } from '@agentfleet/protocol/api';
-import type { HarnessBrief, PoolBrief } from '@agentfleet/protocol/pool';
+import type { Workspace, Delivered } from '@agentfleet/protocol/api';
+import type { HarnessBrief } from '@agentfleet/protocol/pool';
 import type { collectCoverage } from '../coverage/index.ts';
 import type { AddressRules, OpenDialer, OpenEgress } from '../egress/index.ts';
 import type { ChatModels } from '../models/models.ts';
 import type { Grammars, Rails } from '../rails/index.ts';
-import type { Delivered } from '@agentfleet/protocol/api';
 import type { DeliveryOrder, DeliveryPorts, DeliveryReader } from '../delivery/index.ts';
-import type { BegunActs } from './notes.ts';
+import type { BegunActs, Noted, TriedNote } from './notes.ts';
 import type { Approvals } from './approvals.ts';
 import type { Baseline } from './checkRun.ts';
 import type { SandboxSession } from './sandboxSession.ts';
 import type { Meter } from './meter.ts';
-import type { Noted, TriedNote } from './notes.ts';
 import type { AttemptContext, Outcome } from './ports.ts';
 import type { Progress } from './progress.ts';
 import type { SourceReader } from '../features/index.ts';
+import type { WorkspacePorts } from '../workspace/index.ts';
 
 /** Puts a workspace in place. Rejects with an AttemptFailure when it cannot be had. */
 type ImportWorkspace = (
   workspace: Workspace,
-  io: {
+  ports: Required<Pick<WorkspacePorts, 'readConfigMap' | 'credentials' | 'signal' | 'clock'>> & {
     readonly keeper: KeeperClient;
     readonly root: string;
-    readonly readConfigMap: AttemptContext['readConfigMap'];
-    /** Of the pool; what the workspace names is sent to its hosts only. */
-    readonly credentials: PoolBrief['credentials'];
-    /** Rules for the addresses that a repository may have. */
     readonly rules: AddressRules;
-    readonly signal: AbortSignal;
-    readonly clock: Clock;
   },
 ) => Promise<{ readonly commit?: string }>;
 
@@ -40,7 +32,6 @@ type ImportWorkspace = (
 export type Deliver = (
   order: DeliveryOrder,
   ports: Omit<DeliveryPorts, 'dialer' | 'scratch' | 'authorities'> & {
-    /** Rules for the addresses that the server may have. */
     readonly rules: AddressRules;
   },
 ) => Promise<Delivered>;
@@ -118,7 +109,6 @@ export interface Scope {
   readonly noted: Noted;
   /** Commands that had been begun before this worker came. */
   readonly begun: BegunActs;
-  /** Deliveries of earlier workers. */
   readonly deliveries: DeliveryReader;
   /** Whether an earlier worker left a conversation that this one goes on with: the tree as it is belongs to it. */
   readonly resumes: boolean;
@@ -142,22 +132,17 @@ export function hasChat({ pool }: Pick<AttemptContext, 'pool'>): boolean {
   return harnessOf({ pool }) === null && pool.experts.some(({ chat, role }) => chat !== undefined && role === 'Generalist');
 }
 
-/** Strategy of a pool for goals of every kind. */
-interface OpenStrategy {
-  /** The progress message while it works. */
-  readonly working: string;
-  readonly run: (at: Omit<StrategyScope, 'models'>) => Promise<Outcome>;
-}
+type Rest = Omit<StrategyScope, 'models'>;
 
-/** The agent program, or the loop of a chat model; null: candidates are searched. */
-export function openStrategy({ context, options }: Pick<Scope, 'context' | 'options'>): OpenStrategy | null {
+/** The strategy of a pool for goals of every kind: the agent program, or the loop of a chat model; null: candidates are searched. */
+export function openStrategy({ context, options }: Pick<Scope, 'context' | 'options'>) {
   const { models } = context;
   const { loop, runHarness } = options;
   const harness = harnessOf(context);
   if (harness !== null && runHarness !== undefined) {
     const at = { harness, ...(models !== undefined && { models }) } satisfies Partial<HarnessAt>;
-    return { working: 'running the agent program', run: (rest) => runHarness({ ...rest, ...at }) };
+    return { working: 'running the agent program', run: (rest: Rest) => runHarness({ ...rest, ...at }) };
   }
   if (loop === undefined || models === undefined || !hasChat(context)) return null;
-  return { working: 'working with the model', run: (rest) => loop.run({ ...rest, models }) };
+  return { working: 'working with the model', run: (rest: Rest) => loop.run({ ...rest, models }) };
 }

@@ -4,7 +4,7 @@ import { isArtifactCheck } from '@agentfleet/protocol/api';
 import { type Baseline, broken, contradiction, flakyCheck, holds, proveAgain, runAgain, type Proof } from './checkRun.ts';
 import { type Ledger, review } from './closing.ts';
 import { AttemptFailure } from '../base/failure.ts';
-import { foldersAbove } from '../base/paths.ts';
+import { leavesOf } from '../base/paths.ts';
 import type { Prepared, Scope, Winner } from './scope.ts';
 import { labels } from './prepare.ts';
 
@@ -113,12 +113,6 @@ async function judgeResult(
   }
   const more = violations.length > 1 ? ` (and ${violations.length - 1} more)` : '';
   throw new AttemptFailure('PolicyViolation', first.code, `${first.message}; ${first.cure}${more}`);
-}
-
-/** Without the folders that only hold other changes. */
-function leavesOf(paths: readonly string[]): readonly string[] {
-  const folders = foldersAbove(paths);
-  return paths.filter((path) => !folders.has(path));
 }
 
 async function notProved(scope: Scope, winner: Winner | null, failed: Proof, aside: readonly string[]): Promise<AttemptFailure> {

@@ -20,7 +20,6 @@ export interface WorkerConfig {
   readonly brief: string;
   /** Tasks at a time; more than the operator should assign is left waiting. */
   readonly concurrency: number;
-  /** Port of probes and metrics. */
   readonly port: number;
   /** Callers that may read metrics and results; null: all callers, but on a loopback address only. */
   readonly access: AccessConfig | null;

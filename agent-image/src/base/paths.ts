@@ -12,3 +12,9 @@ export function foldersAbove(paths: Iterable<string>): ReadonlySet<string> {
     }
   return folders;
 }
+
+/** The paths that are not above another one. */
+export function leavesOf(paths: readonly string[]): readonly string[] {
+  const folders = foldersAbove(paths);
+  return paths.filter((path) => !folders.has(path));
+}

@@ -6,7 +6,6 @@ export type Try<T, F extends object = { readonly failure: Error }> = { readonly 
 interface RetryOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** Longest time of retries after the first failure, ms. */
   readonly maxWaitMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly onRetry?: (failure: Error, waitMs: number) => void;
@@ -44,7 +43,23 @@ export async function bytesWithin(maxBytes: number, body: AsyncIterable<Uint8Arr
   return Buffer.concat(chunks);
 }
 
-/** The same, as UTF-8. */
+/** Collects the beginning of a body, at most `maxBytes`; `cut`: there is more. */
+export async function beginningOf(
+  maxBytes: number,
+  body: AsyncIterable<unknown> | null,
+): Promise<{ readonly body: Buffer; readonly cut: boolean }> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of body ?? []) {
+    const bytes = Buffer.from(part as Uint8Array);
+    parts.push(bytes.subarray(0, maxBytes - size));
+    size += bytes.length;
+    if (size > maxBytes) return { body: Buffer.concat(parts), cut: true };
+  }
+  return { body: Buffer.concat(parts), cut: false };
+}
+
+/** Like {@link bytesWithin}, as UTF-8. */
 export async function textWithin(maxBytes: number, body: AsyncIterable<Uint8Array>, tooLarge: (bytes: number) => Error): Promise<string> {
   return (await bytesWithin(maxBytes, body, tooLarge)).toString('utf8');
 }

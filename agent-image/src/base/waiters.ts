@@ -16,7 +16,6 @@ export class Waiters {
     signal.removeEventListener('abort', wake);
   }
 
-  /** Something has changed. */
   wake(): void {
     for (const wake of this.#waiting) wake();
   }

@@ -2,6 +2,7 @@ import { coded } from '@agentfleet/protocol/log';
 import { Ajv } from 'ajv';
 import { briefKey, PoolBrief } from '@agentfleet/protocol/pool';
 import { type ConfigMap, resources } from '../base/resources.ts';
+import { jsonIn } from '../base/text.ts';
 import { Informer, type Clock, type Log, type Random, type Transport } from '@agentfleet/kube';
 
 /** A brief, or one sentence with its fault and the cure. */
@@ -16,12 +17,8 @@ export function briefParser(): (configMap: ConfigMap) => ParsedBrief {
     const text = configMap.data?.[briefKey];
     const where = `ConfigMap ${configMap.metadata.namespace ?? ''}/${configMap.metadata.name}`;
     if (text === undefined) return { problem: `${where} has no key ${briefKey}; ${cure}` };
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch {
-      return { problem: `${briefKey} of ${where} is not JSON; ${cure}` };
-    }
+    const value = jsonIn(text);
+    if (value === undefined) return { problem: `${briefKey} of ${where} is not JSON; ${cure}` };
     if (validate(value)) return { brief: value };
     const [error] = validate.errors ?? [];
     return { problem: `${briefKey} of ${where} is not a brief: ${error?.instancePath || '/'} ${error?.message ?? ''}; ${cure}` };
@@ -31,7 +28,6 @@ export function briefParser(): (configMap: ConfigMap) => ParsedBrief {
 interface BriefFollowerOptions {
   readonly transport: Transport;
   readonly namespace: string;
-  /** Name of the ConfigMap. */
   readonly name: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -57,7 +53,6 @@ export class BriefFollower {
     });
   }
 
-  /** The newest good brief. */
   get current(): PoolBrief | undefined {
     return this.#current;
   }

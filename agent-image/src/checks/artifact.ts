@@ -5,10 +5,7 @@ import type { ArtifactCheck } from '@agentfleet/protocol/api';
 
 /** Error of a schema that cannot judge anything: its author has to correct it. */
 export class SchemaError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'SchemaError';
-  }
+  override readonly name = 'SchemaError';
 }
 
 /** Processor time for one schema, ms: its author can write one that never ends. */

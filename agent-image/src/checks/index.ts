@@ -6,7 +6,7 @@
  * - `compare/` compares a run with the baseline, test by test;
  * - `protect/` determines which files an attempt may not touch, and judges its changes.
  *
- * May import protocol, kube and the keeper's client.
+ * May import `base`, protocol, kube and the keeper's client.
  */
 export { artifactFaults, SchemaError } from './artifact.ts';
 export { badEnd, judgeBaseline } from './compare/baseline.ts';

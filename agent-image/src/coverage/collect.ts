@@ -4,33 +4,41 @@ import { newExecId, type ExecResult, type KeeperClient } from '@agentfleet/keepe
 import { homeDir, workspaceDir, type ExecRequest } from '@agentfleet/protocol/keeper';
 import type { ResultFormat } from '../checks/index.ts';
 import { basename } from 'node:path';
+import { jsonIn } from '../base/text.ts';
 
-const pythonProgram = /^(?:python(?:\d+(?:\.\d+)*)?|pypy(?:\d+(?:\.\d+)*)?|pytest|py\.test|pytest-\d+|tox|nox|trial|nose2)$/;
-
-const nodeProgram = /^(?:node(?:js)?|npm|npx|pnpm|pnpx|yarn|corepack|mocha|ava|tap|tape|uvu|c8|nyc)$/;
-const nodeFile = /\.[cm]?[jt]s$/;
-
-/** Lists the programs of a command; a shell's command line is one word of it. */
-function programs(command: readonly string[]): readonly string[] {
-  return command.flatMap((word) => word.split(/[\s;&|()"'=]+/));
+interface Language {
+  readonly formats: readonly ResultFormat[];
+  readonly program: RegExp;
+  readonly file: RegExp;
 }
 
-/** Reports whether a check's command runs JavaScript or TypeScript on Node: decided as for Python. */
-function runsNode(command: readonly string[], format?: ResultFormat): boolean {
-  if (format === 'NodeTest') return true;
-  if (format === 'GoTest' || format === 'CargoTest' || format === 'Pytest' || format === 'Unittest') return false;
-  return programs(command).some((word) => nodeProgram.test(basename(word)) || nodeFile.test(word));
+const python: Language = {
+  formats: ['Pytest', 'Unittest'],
+  program: /^(?:python(?:\d+(?:\.\d+)*)?|pypy(?:\d+(?:\.\d+)*)?|pytest|py\.test|pytest-\d+|tox|nox|trial|nose2)$/,
+  file: /\.py$/,
+};
+
+/** JavaScript or TypeScript. */
+const node: Language = {
+  formats: ['NodeTest'],
+  program: /^(?:node(?:js)?|npm|npx|pnpm|pnpx|yarn|corepack|mocha|ava|tap|tape|uvu|c8|nyc)$/,
+  file: /\.[cm]?[jt]s$/,
+};
+
+/** Formats that tell the language. */
+const telling = /^(?:GoTest|CargoTest|Pytest|Unittest|NodeTest)$/;
+
+function runs({ formats, program, file }: Language, command: readonly string[], format?: ResultFormat): boolean {
+  if (format !== undefined && telling.test(format)) return formats.includes(format);
+  // A shell's command line is one word.
+  return command.flatMap((word) => word.split(/[\s;&|()"'=]+/)).some((word) => program.test(basename(word)) || file.test(word));
 }
 
 /**
  * Reports whether a check's command runs Python tests: by its baseline's output or a word of the command. A command
  * that hides it (`make test`) is only known by its format.
  */
-export function runsPython(command: readonly string[], format?: ResultFormat): boolean {
-  if (format === 'Pytest' || format === 'Unittest') return true;
-  if (format === 'GoTest' || format === 'CargoTest' || format === 'NodeTest') return false;
-  return programs(command).some((word) => pythonProgram.test(basename(word)) || word.endsWith('.py'));
-}
+export const runsPython = (command: readonly string[], format?: ResultFormat): boolean => runs(python, command, format);
 
 type Covered = CoverageRun['covered'];
 
@@ -80,12 +88,7 @@ interface TestRecord {
 }
 
 function parse(line: string): TestRecord | { readonly dropped: true } | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return null;
-  }
+  const value = jsonIn(line);
   if (typeof value !== 'object' || value === null) return null;
   if ('dropped' in value) return { dropped: true };
   const { test, outcome, part, covered } = value as Record<string, unknown>;
@@ -170,7 +173,7 @@ const maxReadBytes = 64 * 1024 * 1024;
  */
 export async function collectCoverage(options: CoverageOptions): Promise<readonly CoverageRun[]> {
   const { keeper, command, format, signal } = options;
-  if (!runsPython(command, format) && !runsNode(command, format)) return [];
+  if (!runsPython(command, format) && !runs(node, command, format)) return [];
   signal.throwIfAborted();
   await remove(keeper);
   try {
@@ -218,26 +221,14 @@ function tracing({ command, env, format }: CoverageOptions): Record<string, stri
   const { PYTHONPATH: path = '', NODE_OPTIONS: flags = '' } = env;
   return {
     ...(runsPython(command, format) && { PYTHONPATH: path === '' ? library : `${library}:${path}` }),
-    ...(runsNode(command, format) && { NODE_OPTIONS: `${flags} --import=${library}/node/tracer.mjs`.trim() }),
+    ...(runs(node, command, format) && { NODE_OPTIONS: `${flags} --import=${library}/node/tracer.mjs`.trim() }),
   };
 }
 
 function request(options: CoverageOptions): ExecRequest {
-  const { command, env, cwd, timeoutSeconds } = options;
-  return {
-    execId: newExecId(),
-    tool: 'ExecCode',
-    argv: [...command],
-    cwd,
-    timeoutSeconds,
-    redaction: 'Raw',
-    env: {
-      ...env,
-      ...tracing(options),
-      AGENTFLEET_TRACE_OUT: output,
-      AGENTFLEET_TRACE_ROOT: workspaceDir,
-    },
-  };
+  const { command, cwd, timeoutSeconds } = options;
+  const env = { ...options.env, ...tracing(options), AGENTFLEET_TRACE_OUT: output, AGENTFLEET_TRACE_ROOT: workspaceDir };
+  return { execId: newExecId(), tool: 'ExecCode', argv: [...command], cwd, timeoutSeconds, redaction: 'Raw', env };
 }
 
 async function read(

@@ -9,7 +9,6 @@ import {
   embedBounds,
   type FailingTest,
   controlBounds,
-  type ControlResponse,
   featureSet,
   type EnergyScore,
   type ScoreResponse,
@@ -62,7 +61,7 @@ async function scoresOrSilence(fleet: Fleet, items: readonly ScoreItem[]): Promi
     if (why !== null) fleet.tell(verifier, `${why}; it ranks and vetoes nothing`);
     for (const score of answer.scores) scores.set(score.id, why === null ? score : { ...score, pSuccess: null });
     fleet.learnReads(answer.reads);
-    fleet.learnCalibration(answer.calibration ?? null);
+    fleet.calibration = answer.calibration ?? null;
   }
   return scores;
 }
@@ -87,13 +86,11 @@ async function askControl(fleet: Fleet, steps: readonly ControlStep[]): Promise<
   const callOptions = { timeoutMillis: partMillis, without: 'priors are uniform' };
   const answer = await fleet.ask(planner, 'Control', request, callOptions);
   if (typeof answer === 'string') return { control: neutral, opinion: { silent: answer } };
-  if (answer.shadow === null) return { control: controlOf(answer), opinion: { risk: answer.risk } };
-  fleet.tell(planner, `in shadow, priors are uniform: ${answer.shadow}`);
+  const { risk, deliberate, shadow } = answer;
+  const weights = Object.fromEntries(answer.experts.map(({ name, p }) => [name, p]));
+  if (shadow === null) return { control: { experts: weights, risk, deliberate }, opinion: { risk } };
+  fleet.tell(planner, `in shadow, priors are uniform: ${shadow}`);
   return { control: neutral, opinion: { risk: null } };
-}
-
-function controlOf({ experts, risk, deliberate }: ControlResponse): Control {
-  return { experts: Object.fromEntries(experts.map(({ name, p }) => [name, p])), risk, deliberate };
 }
 
 /** Vectors that are kept, the newest: of 512 numbers each, 8 MiB. */
@@ -163,7 +160,6 @@ async function askOpinion(fleet: Fleet, act: ActInQuestion, { opinion: planner }
 /** Pieces that Policy is asked about at a time, so that each question is answered within its time. */
 const judgedTogether = 8;
 
-/** Asks Policy about each piece. */
 async function askPolicy(
   fleet: Fleet,
   { tool, rails }: ActInQuestion,
@@ -190,7 +186,6 @@ async function askPolicy(
   return pieces.map((_, at) => verdicts[at] ?? { silent: 'no verdict' });
 }
 
-/** Asks the Verifier about each piece, with Policy's answer. */
 async function askVerifier(
   fleet: Fleet,
   act: ActInQuestion,
@@ -257,7 +252,8 @@ export class PoolDecisionModels implements DecisionModels {
     const scored = this.#fleet.verifier !== undefined && candidates.length > 0;
     const cosines =
       scored && this.#fleet.reads('specCosine') ? await this.#relevance.of(texts, context.failing) : new Map<string, number>();
-    const measured = scored && this.#readsSources ? await context.measure?.(candidates) : undefined;
+    const readsSources = this.#fleet.reads('apiMismatch') || this.#fleet.reads('brokenNodes');
+    const measured = scored && readsSources ? await context.measure?.(candidates) : undefined;
     const known = candidates.map((candidate): Ranked => {
       const gain = gains.get(candidate.id);
       const cosine = cosines.get(candidate.id);
@@ -270,17 +266,13 @@ export class PoolDecisionModels implements DecisionModels {
       return { candidate, energy: null, pSuccess: null, features };
     });
     if (!scored) return ordered(known, true);
-    const scores = await askScores(
-      this.#fleet,
-      known.map((one) => this.#item(one, one.features)),
-    );
-    return ordered(
-      known.map((one) => {
-        const score = scores?.get(one.candidate.id);
-        return score === undefined ? one : { ...one, energy: score.energy, pSuccess: score.pSuccess };
-      }),
-      !this.#fleet.reads('likelihoodGain'),
-    );
+    const items = known.map((one) => this.#item(one, one.features));
+    const scores = await askScores(this.#fleet, items);
+    const judged = known.map((one) => {
+      const { energy, pSuccess } = scores?.get(one.candidate.id) ?? one;
+      return { ...one, energy, pSuccess };
+    });
+    return ordered(judged, !this.#fleet.reads('likelihoodGain'));
   }
 
   async score(ranked: Ranked, executed: Features): ReturnType<DecisionModels['score']> {
@@ -298,10 +290,6 @@ export class PoolDecisionModels implements DecisionModels {
     return this.#fleet.verifier !== undefined && this.#fleet.reads(feature);
   }
 
-  get #readsSources(): boolean {
-    return this.#fleet.reads('apiMismatch') || this.#fleet.reads('brokenNodes');
-  }
-
   get degraded(): readonly string[] {
     return this.#fleet.degraded.slice(0, 8);
   }
@@ -312,13 +300,8 @@ export class PoolDecisionModels implements DecisionModels {
 
   #item({ candidate }: Ranked, features: Features): ScoreItem {
     const { id, operator } = candidate;
-    return {
-      id,
-      head: headOf(candidate),
-      text: this.#texts.get(id) ?? changedText(candidate, []),
-      operator: operator.slice(0, 128),
-      features,
-    };
+    const text = this.#texts.get(id) ?? changedText(candidate, []);
+    return { id, head: headOf(candidate), text, operator: operator.slice(0, 128), features };
   }
 }
 

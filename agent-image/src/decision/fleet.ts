@@ -58,7 +58,8 @@ export class Fleet {
   readonly #missing = new Map<string, string>();
   readonly #participants = new Map<string, Participant>();
   readonly #reads: Map<string, ReadonlySet<keyof Features>>;
-  #calibration: string | null | undefined;
+  /** Calibration by which the verifier made its last answer; undefined before the first one. */
+  calibration: string | null | undefined;
   #asked = 0;
 
   constructor(options: FleetOptions) {
@@ -138,15 +139,6 @@ export class Fleet {
 
   learnReads(features: readonly (keyof Features)[]): void {
     this.#reads.set(this.verifier?.url ?? '', new Set(features));
-  }
-
-  /** Calibration by which the verifier made its last answer; undefined before the first one. */
-  get calibration(): string | null | undefined {
-    return this.#calibration;
-  }
-
-  learnCalibration(digest: string | null): void {
-    this.#calibration = digest;
   }
 
   get degraded(): readonly string[] {

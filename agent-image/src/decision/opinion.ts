@@ -176,11 +176,8 @@ export const actId = 'act';
 export const pieceId = (at: number): string => (at === 0 ? actId : `${actId}${at}`);
 const ofAct = /^act\d*$/;
 
-/** Thresholds for acts. */
-export type Thresholds = Pick<VerifierEndpoint, 'vetoBelowProbability' | 'warnBelowProbability'>;
-
-/** Returns those of the head, else those of the model. Pure. */
-export function thresholdsOf(verifier: VerifierEndpoint | null, head: EnergyHead): Thresholds {
+/** Returns the thresholds of the head, else those of the model. Pure. */
+export function thresholdsOf(verifier: VerifierEndpoint | null, head: EnergyHead) {
   const { vetoBelowProbability = 0, warnBelowProbability = 0 } = verifier?.heads?.find((one) => one.head === head) ?? verifier ?? {};
   return { vetoBelowProbability, warnBelowProbability };
 }

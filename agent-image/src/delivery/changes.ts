@@ -1,4 +1,4 @@
-import type { Part } from '@agentfleet/protocol/keeper';
+import { decodePath, manifestFiles, type ManifestLine, type Part } from '@agentfleet/protocol/keeper';
 
 /** A path of the workspace that a result changed. */
 export interface ChangedFile {
@@ -13,15 +13,6 @@ export interface ChangedFile {
     readonly size: number;
     readonly target?: string;
   };
-}
-
-interface Line {
-  readonly type: string;
-  readonly mode: number;
-  readonly size: number;
-  readonly sha256: string;
-  readonly path: string;
-  readonly link: string;
 }
 
 const below = 'workspace/';
@@ -39,35 +30,28 @@ export function changedFiles(before: Buffer, after: Buffer): readonly ChangedFil
     if (was !== undefined && is !== undefined && same(was, is)) return [];
     const bare = encoded.slice(below.length);
     const shown = Buffer.from(bare.replaceAll('%20', ' '), 'latin1').toString('utf8');
-    return [{ path: decoded(bare), shown, ...(is !== undefined && { now: contentOf(is) }) }];
+    return [{ path: decodePath(bare), shown, ...(is !== undefined && { now: contentOf(is) }) }];
   });
 }
 
-function contentOf({ type, mode, size, sha256, link }: Line): NonNullable<ChangedFile['now']> {
-  if (type === 'l') return { mode: '120000', size: 0, target: decoded(link) };
+function contentOf({ type, mode, size, sha256, link }: ManifestLine): NonNullable<ChangedFile['now']> {
+  if (type === 'l') return { mode: '120000', size: 0, target: decodePath(link) };
   return { mode: (mode & 0o100) === 0 ? '100644' : '100755', size, sha256 };
 }
 
-function same(a: Line, b: Line): boolean {
+function same(a: ManifestLine, b: ManifestLine): boolean {
   if (a.type !== b.type) return false;
   return a.type === 'l' ? a.link === b.link : a.sha256 === b.sha256 && (a.mode & 0o100) === (b.mode & 0o100);
 }
 
 /** Files and links of the workspace, by their encoded path. @throws Error on text of another form */
-function linesOf(text: Buffer): ReadonlyMap<string, Line> {
-  const found = new Map<string, Line>();
-  for (const line of text.toString('latin1').split('\n')) {
-    const [type = '', mode = '', size = '', sha256 = '', , path = '', link = ''] = line.split(' ');
-    if (type !== 'f' && type !== 'l') continue;
-    if (!path.startsWith(below) || path.split('/').some((part) => part.toLowerCase() === '.git')) continue;
-    if (type === 'f' && (!/^[0-9a-f]{64}$/.test(sha256) || !/^\d{1,15}$/.test(size))) throw new Error(`not a line of a manifest: ${line}`);
-    found.set(path, { type, mode: Number.parseInt(mode, 8), size: Number(size), sha256, path, link });
+function linesOf(text: Buffer): ReadonlyMap<string, ManifestLine> {
+  const found = new Map<string, ManifestLine>();
+  for (const line of manifestFiles(text)) {
+    const { path } = line;
+    if (path.startsWith(below) && !path.split('/').some((part) => part.toLowerCase() === '.git')) found.set(path, line);
   }
   return found;
-}
-
-function decoded(encoded: string): string {
-  return encoded.replaceAll(/%([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
 /** Reads contents of snapshots, part by part. */

@@ -14,7 +14,7 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 
 /** A manifest of a workspace with these files. */
 function manifestOf(files: Readonly<Record<string, string>>): Buffer {
-  const lines = Object.entries(files).map(([path, text]) => `f 644 ${text.length} ${sha256(text)} 0 workspace/${path}\n`);
+  const lines = Object.entries(files).map(([path, text]) => `f 0644 ${text.length} ${sha256(text)} 0 workspace/${path} -\n`);
   return Buffer.from(lines.join(''));
 }
 

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { partsOf } from '@agentfleet/protocol/keeper';
 import { AttemptFailure } from '../base/failure.ts';
+import { foldersAbove } from '../base/paths.ts';
 import { planPacks } from '../durable/index.ts';
 import type { Git } from '../workspace/index.ts';
 import type { ChangedFile, ReadParts } from './changes.ts';
@@ -20,24 +21,16 @@ interface CommitOrder {
 
 const resultRef = 'refs/agentfleet/result';
 const author = 'AgentFleet <agentfleet@noreply.invalid>';
-/** More belongs into no repository. */
 const maxBytes = 512 * 1024 * 1024;
-
-/** A commit of a change. */
-interface Written {
-  /** Null: there is nothing to commit. */
-  readonly commit: string | null;
-  /** Files below a submodule, which belong to another repository, as people read them. */
-  readonly leftOut: readonly string[];
-}
 
 /**
  * Writes the change as one commit onto its base, in the worker's own bare repository: the sandbox's `.git` is not used. As with
- * `git add`, files below a submodule stay out, and so do files that the repository ignores and does not track.
+ * `git add`, files below a submodule stay out, and so do files that the repository ignores and does not track. `commit` is null where
+ * nothing is left, `leftOut` are the files below submodules.
  *
  * @throws AttemptFailure
  */
-export async function writeCommit(git: Git, order: CommitOrder): Promise<Written> {
+export async function writeCommit(git: Git, order: CommitOrder) {
   const below = await belowSubmodules(git, order);
   const leftOut = [...below].map(({ shown }) => shown);
   const files = await withoutIgnored(git, { ...order, files: order.files.filter((file) => !below.has(file)) });
@@ -129,19 +122,11 @@ async function withoutIgnored(git: Git, { base, subPath, files }: CommitOrder): 
   return files.filter(({ path }) => !ignored.has(inRepository(path, subPath)));
 }
 
-/** Files below a submodule of the base. */
 async function belowSubmodules(git: Git, { base, subPath, files }: CommitOrder): Promise<ReadonlySet<ChangedFile>> {
-  const folders = (path: string): readonly string[] => foldersOf(inRepository(path, subPath)).map((folder) => folder.slice(0, -1));
+  const folders = (path: string): readonly string[] => [...foldersAbove([inRepository(path, subPath)])];
   const entries = await entriesOf(git, base, [...new Set(files.flatMap(({ path }) => folders(path)))]);
   const submodules = new Set(entries.flatMap(({ mode, path }) => (mode === '160000' ? [path] : [])));
   return new Set(files.filter(({ path }) => folders(path).some((folder) => submodules.has(folder))));
-}
-
-/** The folders that lead to a path, each with a slash at its end. */
-function foldersOf(path: string): readonly string[] {
-  const folders: string[] = [];
-  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) folders.push(path.slice(0, at + 1));
-  return folders;
 }
 
 interface TreeEntry {
@@ -151,7 +136,6 @@ interface TreeEntry {
   readonly path: string;
 }
 
-/** Paths of one command line. */
 const perList = 500;
 
 /** Entries of the base for those of some paths that it has. Bytes of paths are one a character. */
@@ -173,8 +157,7 @@ async function entriesOf(git: Git, base: string, paths: readonly string[]): Prom
 
 /** The `.gitignore` of each folder that something was added to, as the base has it. */
 async function writeRules(git: Git, base: string, tree: string, added: readonly string[]): Promise<void> {
-  const folders = new Set(['', ...added.flatMap(foldersOf)]);
-  const wanted = [...folders].map((folder) => `${folder}.gitignore`);
+  const wanted = ['.gitignore', ...[...foldersAbove(added)].map((folder) => `${folder}/.gitignore`)];
   for (const { mode, object, path } of await entriesOf(git, base, wanted)) {
     if (!mode.startsWith('100')) continue;
     const rules = await git.run(['cat-file', 'blob', object], { cwd: git.folder });

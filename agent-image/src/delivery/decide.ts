@@ -2,7 +2,6 @@ import { AttemptFailure } from '../base/failure.ts';
 import { shortened } from '../base/text.ts';
 import type { Listed } from './forges/index.ts';
 
-/** State for the decision whether a branch should hold a commit. */
 interface BranchState {
   /** Commit of the branch at the server; null: no such branch. */
   readonly remote: string | null;
@@ -23,12 +22,9 @@ export function decideBranch(branch: string, { remote, commit, ours }: BranchSta
   if (remote === commit) return { kind: 'There' };
   if (remote === null) return { kind: 'Push', lease: '' };
   if (ours.has(remote)) return { kind: 'Push', lease: remote };
-  throw branchMoved(branch, `holds commit ${remote.slice(0, 12)}, which this task did not push`);
-}
-
-function branchMoved(branch: string, how: string): AttemptFailure {
+  const how = `branch ${branch} holds commit ${remote.slice(0, 12)}, which this task did not push; nothing was overwritten`;
   const cure = 'delete the branch, or name another one in spec.output.git.branch of a new task';
-  return new AttemptFailure('InvalidInput', 'BranchMoved', `branch ${branch} ${how}; nothing was overwritten; ${cure}`);
+  throw new AttemptFailure('InvalidInput', 'BranchMoved', `${how}; ${cure}`);
 }
 
 /** The line of a body by which a task finds its pull request again. */
@@ -69,7 +65,6 @@ export interface Story {
   readonly leftOut: readonly string[];
 }
 
-/** Most paths that are named of those that were left out. */
 const maxNamed = 20;
 
 function named(leftOut: readonly string[], between: string): string {

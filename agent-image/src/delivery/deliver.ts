@@ -25,23 +25,19 @@ export interface DeliveryOrder {
 export interface DeliveryPorts extends Omit<JournalOptions, 'attempt'> {
   /** Contents of the result's snapshot. */
   readonly read: ReadParts;
-  /** Deliveries of earlier workers. */
   readonly before: Pick<DeliveryReader, 'base' | 'pushed' | 'pullRequest'>;
   readonly credentials: PoolBrief['credentials'];
   /** The only way to the server and its API. */
   readonly dialer: Dialer;
-  /** Folder of the worker for temporary files. */
   readonly scratch: string;
   /** Authorities to trust instead of the system's: the PEM file, for git, and its text. */
   readonly authorities?: { readonly file: string; readonly pem: string } | undefined;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Reports progress to people. */
   readonly say: (message: string) => void;
   readonly fetch?: ForgeOptions['fetch'];
 }
 
-/** Pauses between retries, ms. */
 const pausesMs = [1000, 5000, 15_000] as const;
 /** Longest pause that a server may ask for: the clock of the task goes on. */
 const longestPauseMs = 300_000;
@@ -199,7 +195,7 @@ class Delivery {
   }
 
   async #pullRequest(url: string, into: string | undefined): Promise<void> {
-    const { before, credentials, dialer, authorities, signal, fetch, say } = this.#ports;
+    const { before, authorities, say } = this.#ports;
     if (before.pullRequest !== undefined) return this.#opened(before.pullRequest);
     if (into === undefined) {
       const why = 'neither spec.workspace.git.ref nor HEAD of the repository is a branch that a pull request could go into';
@@ -209,16 +205,8 @@ class Delivery {
     const { name, namespace = '', uid = '' } = task.metadata;
     const { goal, output } = task.spec;
     say('delivering: opening the pull request');
-    const options = {
-      url,
-      credential: this.#credential,
-      credentials,
-      forge: output?.git.pullRequest?.forge,
-      dialer,
-      authorities: authorities?.pem,
-      signal,
-      fetch,
-    };
+    const { forge } = output?.git.pullRequest ?? {};
+    const options = { ...this.#ports, url, credential: this.#credential, forge, authorities: authorities?.pem };
     await withPullRequests(options, async (pullRequests) => {
       const found = standing(await pullRequests.list(this.#branch), uid);
       const story = {

@@ -14,14 +14,9 @@ interface DeliveryFacts {
   };
 }
 
-/** Intended pushes of earlier workers, and their results. */
-interface PushedBefore extends Readonly<DeliveryFacts['delivery']> {
-  readonly done: boolean;
-}
-
 /** Collects deliveries from an event log. */
 export class DeliveryReader {
-  readonly #pushed = new Map<string, PushedBefore>();
+  readonly #pushed = new Map<string, DeliveryFacts['delivery']>();
   #base: string | undefined;
   #pullRequest: string | undefined;
 
@@ -30,10 +25,7 @@ export class DeliveryReader {
     const { id, outcome, delivery, commit, url } = data as Fields & Partial<DeliveryFacts>;
     if (kind === importedNote && typeof commit === 'string') this.#base = commit;
     if (typeof id !== 'string') return;
-    if (kind === effectNotes.planned && id.startsWith(branchPrefix) && delivery !== undefined)
-      this.#pushed.set(id, { ...delivery, done: false });
-    const known = this.#pushed.get(id);
-    if (kind === effectNotes.ended && known !== undefined) this.#pushed.set(id, { ...known, done: outcome === 'Done' });
+    if (kind === effectNotes.planned && id.startsWith(branchPrefix) && delivery !== undefined) this.#pushed.set(id, delivery);
     if (kind === effectNotes.ended && id === pullRequestId && outcome === 'Done' && typeof url === 'string') this.#pullRequest = url;
   };
 
@@ -47,7 +39,8 @@ export class DeliveryReader {
     return this.#base;
   }
 
-  get pushed(): readonly PushedBefore[] {
+  /** Intended pushes of earlier workers. */
+  get pushed(): readonly DeliveryFacts['delivery'][] {
     return [...this.#pushed.values()];
   }
 

@@ -36,7 +36,6 @@ export interface Recovered {
   readonly root: string;
   /** Checkpoints that are newer and could not be used, and why. */
   readonly passedOver: readonly string[];
-  /** Reports whether a record with this hash is in the log. */
   readonly has: (hash: string) => boolean;
 }
 
@@ -176,18 +175,12 @@ class Batch {
   }
 }
 
-interface CollectedLog {
-  readonly bytes: Buffer;
-  readonly head: Checkpoint['head'];
-  readonly hashes: ReadonlySet<string>;
-}
-
 /**
  * Collects the log of a checkpoint, and the mirror's records after its head. Of two files that claim the same record
  * the one of the higher epoch counts: an older worker may have continued with a keeper that was cut off.
  * @throws DurableFailure, StoreFailure
  */
-async function collectLog({ store, shelf, places }: AdoptOptions, { logs, head }: Checkpoint, signal: AbortSignal): Promise<CollectedLog> {
+async function collectLog({ store, shelf, places }: AdoptOptions, { logs, head }: Checkpoint, signal: AbortSignal) {
   const named = new Map(logs.map((range) => [places.log(range), range]));
   const listed = (await store.list(places.logs, signal)).flatMap((key) => {
     const range = logRange(key);
@@ -209,12 +202,10 @@ async function collectLog({ store, shelf, places }: AdoptOptions, { logs, head }
   return chain.collected();
 }
 
-/** Lines of a log that follow one another. */
 class Chain {
   readonly #lines: Buffer[] = [];
   readonly #hashes: string[] = [];
 
-  /** Number of the last record. */
   get length(): number {
     return this.#hashes.length;
   }
@@ -233,7 +224,7 @@ class Chain {
     }
   }
 
-  collected(): CollectedLog {
+  collected() {
     const hash = this.#hashes.at(-1) ?? '';
     return { bytes: Buffer.concat(this.#lines), head: { seq: this.#hashes.length, hash }, hashes: new Set(this.#hashes) };
   }

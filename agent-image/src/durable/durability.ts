@@ -1,4 +1,5 @@
 import { coded } from '@agentfleet/protocol/log';
+import { Serial } from '@agentfleet/protocol/serial';
 import { asError, deadline, sleep, type Clock, type Log } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
@@ -22,7 +23,6 @@ export interface DurabilityOptions {
   readonly reported: { readonly checkpointURI?: string; readonly auditRoot?: string };
   readonly clock: Clock;
   readonly log: Log;
-  /** Reported of every checkpoint that is in the store. */
   readonly onWritten: (written: Written) => void;
   /** Reported when part of an event log that was reported is lost. */
   readonly onGap?: () => void;
@@ -34,13 +34,6 @@ const mirrorMs = 5000;
 export const checkpointMs = 180_000;
 /** Longest wait of an act for its intent to be durable, ms. */
 const intentMs = 60_000;
-
-/** A root that was reported and is in no record, and where the log that is there ends. */
-interface Gap {
-  readonly expected: string;
-  readonly found: string;
-  readonly records: number;
-}
 
 interface Attached {
   readonly keeper: KeeperClient;
@@ -54,7 +47,7 @@ export class Durability {
   #attached: Attached | null = null;
   /** Whether the store has a checkpoint that a new sandbox would go on from. */
   #hasCheckpoint: boolean;
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #serial = new Serial();
 
   constructor(options: DurabilityOptions) {
     this.#options = options;
@@ -130,9 +123,7 @@ export class Durability {
   #one<T>(job: (attached: Attached) => Promise<T>): Promise<T> {
     const attached = this.#attached;
     if (attached === null) throw new Error('there is no keeper to copy yet; report this fault');
-    const mine = this.#queue.then(() => job(attached));
-    this.#queue = mine.catch(() => undefined);
-    return mine;
+    return this.#serial.run(() => job(attached));
   }
 
   async #recover(keeper: KeeperClient, shelf: PackShelf, signal: AbortSignal): Promise<void> {
@@ -203,7 +194,12 @@ export class Durability {
     await this.#gap(keeper, { expected: reported.auditRoot, found: root, records }, signal);
   }
 
-  async #gap(keeper: KeeperClient, gap: Gap, signal: AbortSignal): Promise<void> {
+  /** A root that was reported and is in no record, and where the log that is there ends. */
+  async #gap(
+    keeper: KeeperClient,
+    gap: Record<'expected' | 'found', string> & { readonly records: number },
+    signal: AbortSignal,
+  ): Promise<void> {
     this.#options.log.error('the event log lacks what was reported of it', coded('AF_AUDIT_GAP', { ...gap }));
     this.#options.onGap?.();
     await retryWhileUnavailable(() => keeper.note('AuditGap', { ...gap }), { clock: this.#options.clock, signal });

@@ -1,7 +1,15 @@
 /** Names and contents of checkpoints and packs in the store. Pure but for `readSealer`, which reads the pool's key. */
 import { createHash } from 'node:crypto';
 import { asError } from '@agentfleet/kube';
-import { maxPartBytes, partHeaderBytes, type AuditRecord, type Part, type SnapshotRecord } from '@agentfleet/protocol/keeper';
+import {
+  manifestFiles,
+  maxPartBytes,
+  partHeaderBytes,
+  type AuditRecord,
+  type Part,
+  type SnapshotRecord,
+} from '@agentfleet/protocol/keeper';
+import { fieldsOf } from '@agentfleet/protocol/text';
 import { DurableFailure } from './failure.ts';
 import { type Sealer, createSealer, keyBytes } from './seal.ts';
 import { readFile } from 'node:fs/promises';
@@ -24,12 +32,7 @@ export function manifestDigest(text: Uint8Array): string {
 /** Returns the contents of a manifest's files, each once, in the order of their paths. @throws Error on a line of another form */
 export function contentsOf(text: Buffer): readonly Content[] {
   const found = new Map<string, Content>();
-  for (const line of text.toString('latin1').split('\n')) {
-    if (!line.startsWith('f ')) continue;
-    const [, , size = '', sha256 = ''] = line.split(' ', 4);
-    if (!/^[0-9a-f]{64}$/.test(sha256) || !/^\d{1,15}$/.test(size)) throw new Error(`not a line of a manifest: ${line.slice(0, 200)}`);
-    if (!found.has(sha256)) found.set(sha256, { sha256, size: Number(size) });
-  }
+  for (const { type, sha256, size } of manifestFiles(text)) if (type === 'f' && !found.has(sha256)) found.set(sha256, { sha256, size });
   return [...found.values()];
 }
 
@@ -58,14 +61,6 @@ export function planPacks(contents: readonly Content[]): readonly (readonly Part
 /** So that the request for a pack of many small files stays small. */
 const maxPartsOfPack = 16_384;
 
-/** Paths of a task's durable copies below the prefix of its pool. */
-export interface TaskPlaces {
-  readonly folder: string;
-  readonly logs: string;
-  readonly checkpoint: (number: number) => string;
-  readonly log: (range: LogRange) => string;
-}
-
 /** Record numbers of one file of the event log, and the epoch of its writer. */
 export interface LogRange {
   readonly from: number;
@@ -80,15 +75,18 @@ export const doomedFolder = 'doomed/';
 
 const pad = (value: number, digits: number): string => String(value).padStart(digits, '0');
 
-export function placesOf(task: { readonly namespace: string; readonly uid: string }): TaskPlaces {
+/** Returns the paths of a task's durable copies below the prefix of its pool. */
+export function placesOf(task: { readonly namespace: string; readonly uid: string }) {
   const folder = `${checkpointsFolder}${task.namespace}/${task.uid}/`;
   return {
     folder,
     logs: `${folder}log/`,
-    checkpoint: (number) => `${folder}${pad(number, 14)}.json`,
-    log: ({ from, to, epoch }) => `${folder}log/${pad(from, 12)}-${pad(to, 12)}-${pad(epoch, 10)}`,
+    checkpoint: (number: number) => `${folder}${pad(number, 14)}.json`,
+    log: ({ from, to, epoch }: LogRange) => `${folder}log/${pad(from, 12)}-${pad(to, 12)}-${pad(epoch, 10)}`,
   };
 }
+
+export type TaskPlaces = ReturnType<typeof placesOf>;
 
 /**
  * Parses the number of a checkpoint from its key; null for other keys. Numbers grow with the epoch, so that a replaced
@@ -181,14 +179,10 @@ export async function encodeCheckpoint(
 
 /** @throws DurableFailure `Damaged` */
 export function readEnvelope(key: string, content: Buffer): Envelope {
-  try {
-    const envelope = JSON.parse(content.toString('utf8')) as Partial<Envelope>;
-    const names = (list: unknown): boolean => Array.isArray(list) && list.every((one) => typeof one === 'string');
-    const known = envelope.format === format && typeof envelope.body === 'string';
-    if (known && names(envelope.packs) && names(envelope.manifests)) return envelope as Envelope;
-  } catch {
-    // reported below, like JSON of another form
-  }
+  const envelope = fieldsOf(jsonIn(content.toString('utf8'))) as Partial<Envelope>;
+  const names = (list: unknown): boolean => Array.isArray(list) && list.every((one) => typeof one === 'string');
+  const known = envelope.format === format && typeof envelope.body === 'string';
+  if (known && names(envelope.packs) && names(envelope.manifests)) return envelope as Envelope;
   throw new DurableFailure('Damaged', `${key} is no checkpoint: it was cut, or something else lies there`);
 }
 

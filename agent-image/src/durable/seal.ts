@@ -24,7 +24,6 @@ export interface Sealer {
   name(kind: string, content: Uint8Array): string;
   /** Distinguishes sealers with different keys; reveals nothing about a key. */
   readonly keyIds: readonly string[];
-  /** Reports whether a blob was sealed with the current key. */
   isCurrent(blob: Buffer): boolean;
   seal(name: string, content: Uint8Array): Promise<Buffer>;
   /** @throws DurableFailure `Damaged`, `WrongKey` */
@@ -148,7 +147,6 @@ function digestOf(name: string, packed: Buffer): Buffer {
   return createHash('sha256').update(`${name}\0`).update(packed).digest();
 }
 
-/** Id of the key of an encrypted blob. */
 function keyIdOf(blob: Buffer): Buffer {
   return blob.subarray(magic.length + 1, magic.length + 1 + keyIdBytes);
 }

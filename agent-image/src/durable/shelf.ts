@@ -13,16 +13,13 @@ const maxIndexes = 1024;
 const maxIndexed = 2_000_000;
 /** Time for which the list of all packs is used, ms: the list grows with the tasks whose copies are kept. Marks are read each time. */
 const listedMs = 15 * 60_000;
-/** Requests that are made at a time. */
 const atOnce = 8;
 /** Names that are looked up one by one; more are looked up in the list of all. */
 const fewNames = 64;
 const octets = 'application/octet-stream';
 
-/** One part in the index of its pack. */
 type Indexed = readonly [sha256: string, size: number, offset: number];
 
-/** Packs that hold the parts of one content. */
 interface Holding {
   readonly size: number;
   /** Pack by offset of the part. */
@@ -55,7 +52,7 @@ export class PackShelf {
   /** Returns the names of the packs that together hold a content; undefined when unknown. */
   holders(sha256: string): readonly string[] | undefined {
     const holding = this.#holdings.get(sha256);
-    if (holding === undefined || holding.parts.size < partCount(holding.size)) return undefined;
+    if (holding === undefined || holding.parts.size < Math.max(1, Math.ceil(holding.size / maxPartBytes))) return undefined;
     return [...new Set(holding.parts.values())];
   }
 
@@ -126,7 +123,6 @@ export class PackShelf {
     ]);
   }
 
-  /** Keys of blobs that are there. */
   async #keysOf(names: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>> {
     if (names.length > fewNames) return new Set(await this.#store.list(packsFolder, signal));
     const keys = new Set<string>();
@@ -203,10 +199,6 @@ export class PackShelf {
       one.parts.set(offset, name);
     }
   }
-}
-
-function partCount(size: number): number {
-  return Math.max(1, Math.ceil(size / maxPartBytes));
 }
 
 /** A blob that has to be there. @throws DurableFailure `Missing`, StoreFailure when the store is away */

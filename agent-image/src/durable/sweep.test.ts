@@ -4,7 +4,7 @@ import { partHeader } from '@agentfleet/protocol/keeper';
 import { createHash } from 'node:crypto';
 import { createSealer } from './seal.ts';
 import { PackShelf } from './shelf.ts';
-import { graceMs, Sweeper, sweep, type Swept } from './sweep.ts';
+import { graceMs, Sweeper, sweep } from './sweep.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import type { MemoryStore } from './testing/memoryStore.ts';
 import { DurableBench, live, noise, signal, task, tree } from './testing/bench.ts';
@@ -19,7 +19,7 @@ afterEach(() => bench[Symbol.asyncDispose]());
 const clockOf = (store: MemoryStore): Clock => ({ now: () => store.now, monotonic: () => 0, after: () => ({ cancel: () => undefined }) });
 
 /** A sweep after so many hours of the store. */
-function swept(hours: number): Promise<Swept> {
+function swept(hours: number): ReturnType<typeof sweep> {
   bench.store.now += hours * graceMs;
   return sweep({ store: bench.store, clock: clockOf(bench.store), log: silentLog, worker: 'worker-0' }, signal);
 }

@@ -18,16 +18,9 @@ interface SweepOptions {
   readonly store: ArtifactStore;
   readonly clock: Clock;
   readonly log: Log;
-  /** Names this worker among those that sweep. */
   readonly worker: string;
   /** Longest time for a writer from loading a pack's index to naming it, ms. */
   readonly graceMs?: number;
-}
-
-export interface Swept {
-  readonly removedTasks: number;
-  readonly doomed: number;
-  readonly removed: number;
 }
 
 /** Twenty times the longest checkpoint: see `checkpointMs`. */
@@ -39,7 +32,7 @@ export const graceMs = 60 * 60_000;
  * checkpoint that was being written then names it by now. All times are those of the store. An unreadable checkpoint
  * ends the sweep: the packs it names are unknown.
  */
-export async function sweep({ store, clock, log, worker, graceMs: grace = graceMs }: SweepOptions, signal: AbortSignal): Promise<Swept> {
+export async function sweep({ store, clock, log, worker, graceMs: grace = graceMs }: SweepOptions, signal: AbortSignal) {
   const now = await storeTime(store, worker, signal);
   const { named, removedTasks } = await liveNames({ store, clock, log }, signal);
   const marks = new Map(
@@ -69,7 +62,6 @@ export async function sweep({ store, clock, log, worker, graceMs: grace = graceM
 const clockPrefix = 'clock-';
 /** Key of the object that shows all workers of a pool when one began a sweep. */
 const sweptKey = doomedKey(`${clockPrefix}swept`);
-/** Tasks whose checkpoints are read at a time. */
 const readers = 8;
 
 /** Returns the store's own time, from a newly written object. */
@@ -147,11 +139,7 @@ function byName(entries: readonly StoredEntry[]): ReadonlyMap<string, readonly S
   return blobs;
 }
 
-interface SweeperOptions {
-  readonly worker: string;
-  readonly clock: Clock;
-  readonly log: Log;
-}
+type SweeperOptions = Pick<SweepOptions, 'worker' | 'clock' | 'log'>;
 
 /** Time limit of a sweep, ms; the rest is left for the next one. */
 const sweepMs = 10 * 60_000;

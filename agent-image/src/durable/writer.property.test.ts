@@ -25,7 +25,7 @@ class Snapshots {
 
   take(content: number): void {
     const bytes = contents[content] ?? Buffer.alloc(0);
-    const text = Buffer.from(`f 100644 ${bytes.length} ${sha256(bytes)} a\n`);
+    const text = Buffer.from(`f 0644 ${bytes.length} ${sha256(bytes)} 0 a -\n`);
     const id = `s${String(this.#records.length + 1).padStart(4, '0')}`;
     this.#texts.set(id, text);
     this.#all.push({ id, manifestDigest: manifestDigest(text) } as SnapshotRecord);

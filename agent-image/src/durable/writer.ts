@@ -50,7 +50,6 @@ interface Stored {
 
 /** Most times that snapshots are stored for one checkpoint when stored blobs vanish. */
 const storeRounds = 3;
-/** Number of checkpoints kept for a task. */
 const kept = 2;
 /** Time for which marks on packs of others are not read again, ms; far less than a sweep waits. */
 const freshMs = 10_000;
@@ -146,7 +145,6 @@ export class CheckpointWriter {
     for (const [digest, stored] of this.#stored) if (!stays(stored)) this.#stored.delete(digest);
   }
 
-  /** Loads what earlier workers have stored of this task. */
   async #begin(signal: AbortSignal): Promise<number[]> {
     const { store, places, shelf } = this.#options;
     const numbers = (await store.list(places.folder, signal)).map(checkpointNumber).filter((one) => one !== null);

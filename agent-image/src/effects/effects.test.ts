@@ -30,7 +30,10 @@ const asking = { profile: 'Permissive', approvals: { require: ['External'] } };
 
 const gateOf = (policy: object): Gate => {
   const task = { spec: { policy: { profile: 'Permissive', network: { mode: 'Allowed' }, ...policy }, protect: { mode: 'Default' } } };
-  return createGate({ rails, task: task as unknown as AgentTask, roots: ['/workspace'], absolute: (path) => `/workspace/${path}` }, null);
+  return createGate(
+    { rails, task: task as unknown as AgentTask, session: { roots: ['/workspace'], absolute: (path) => `/workspace/${path}` } },
+    null,
+  );
 };
 
 /** A bare repository, and a clone that acts run in. */

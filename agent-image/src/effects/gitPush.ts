@@ -2,25 +2,11 @@ import { line, quote } from '../base/text.ts';
 import type { EffectPlan, Probe, Way } from './types.ts';
 
 /** Flags of `git push` that change nothing about which refs are written. */
-const harmless = new Set([
-  '-u',
-  '--set-upstream',
-  '-f',
-  '--force',
-  '-q',
-  '--quiet',
-  '-v',
-  '--verbose',
-  '--progress',
-  '--no-progress',
-  '--no-verify',
-  '--verify',
-  '--porcelain',
-  '--thin',
-  '--no-thin',
-  '--atomic',
-  '--no-atomic',
-]);
+const harmless = new Set(
+  '-u --set-upstream -f --force -q --quiet -v --verbose --progress --no-progress --no-verify --verify --porcelain --thin --no-thin --atomic --no-atomic'.split(
+    ' ',
+  ),
+);
 
 /** Refs that fit into one command line. */
 const maxRefs = 200;
@@ -106,7 +92,6 @@ async function pushRemote(probe: Probe, git: readonly string[], branch: string |
   return stdout.trim() === '' ? 'origin' : stdout.trim();
 }
 
-/** Destination of a push as of now. */
 interface Destination {
   /** Addresses, without users and passwords. */
   readonly addresses: readonly string[];

@@ -41,7 +41,6 @@ export interface JournalOptions {
   readonly newId: () => string;
 }
 
-/** An act that may reach out. */
 interface OutwardAct {
   readonly command: string;
   /** Commands of it that the gate calls external; none when it stays inside. */
@@ -101,7 +100,6 @@ export class EffectJournal {
   }
 }
 
-/** One effect in the event log. */
 interface RecordedEffect {
   readonly planned: EffectPlanned;
   /** Absent: the end was not observed. */

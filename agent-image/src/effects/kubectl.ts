@@ -1,38 +1,10 @@
 import { line, quote } from '../base/text.ts';
+import { kubectlWords, type KubectlWords } from '../rails/index.ts';
 import type { EffectPlan, Probe, Way } from './types.ts';
 
 /** Longest command that takes objects back; it holds them as they were. */
 const longest = 32_768;
 const verbs = new Set(['apply', 'create', 'replace', 'delete']);
-/** Flags that select the server and the objects; they stay in every question and in the compensation. */
-const withValue = new Set(['-f', '--filename', '-k', '--kustomize', '-n', '--namespace', '--context', '--kubeconfig']);
-const plain =
-  /^(?:--(?:filename|kustomize|namespace|context|kubeconfig)=.|--(?:server-side|force-conflicts|wait|ignore-not-found)(?:=|$)|--validate=)/;
-const aboutFiles = /^(?:-f|-k|--filename|--kustomize)$/;
-
-interface Words {
-  /** Server, namespace. */
-  readonly where: readonly string[];
-  readonly files: readonly string[];
-}
-
-/** Undefined when a word is not understood: then nothing is known about the objects. */
-function parse(words: readonly string[]): Words | undefined {
-  const where: string[] = [];
-  const files: string[] = [];
-  for (let at = 0; at < words.length; at += 1) {
-    const word = words[at] ?? '';
-    const value = words[at + 1];
-    if (withValue.has(word) && value !== undefined) {
-      if (value === '-') return undefined; // it was read from a pipe, and is gone
-      (aboutFiles.test(word) ? files : where).push(word, value);
-      at += 1;
-    } else if (/^--(?:filename|kustomize)=./.test(word)) files.push(word);
-    else if (/^--(?:namespace|context|kubeconfig)=./.test(word)) where.push(word);
-    else if (!plain.test(word)) return undefined;
-  }
-  return files.length === 0 ? undefined : { where, files };
-}
 
 /** Kinds whose deletion takes more with it than the object itself. */
 const holders: ReadonlySet<string> = new Set(['Namespace', 'CustomResourceDefinition', 'PersistentVolumeClaim', 'PersistentVolume']);
@@ -55,7 +27,10 @@ export function kubectl(argv: readonly string[]): EffectPlan | undefined {
   const [program = '', verb = '', ...words] = argv;
   if (program.split('/').at(-1) !== 'kubectl' || !verbs.has(verb)) return undefined;
   const target = `kubectl ${verb} ${words.join(' ')}`;
-  const parsed = parse(words);
+  const found = kubectlWords(words);
+  const isKnown = found !== null && found.files.length > 0 && found.names.length === 0 && found.output === undefined;
+  // What was read from a pipe is gone.
+  const parsed = isKnown && ![...found.files, ...found.where].includes('-') ? found : undefined;
   return {
     kind: 'KubectlApply',
     target,
@@ -74,7 +49,7 @@ export function kubectl(argv: readonly string[]): EffectPlan | undefined {
 
 const keyOf = ({ apiVersion, kind, metadata }: Found): string => `${apiVersion} ${kind} ${metadata.namespace ?? ''} ${metadata.name}`;
 
-async function objects(probe: Probe, { where, files }: Words): Promise<ReadonlyMap<string, Found> | undefined> {
+async function objects(probe: Probe, { where, files }: KubectlWords): Promise<ReadonlyMap<string, Found> | undefined> {
   const { exitCode, stdout } = await probe(['kubectl', 'get', ...where, ...files, '--ignore-not-found', '-o', 'json']);
   if (exitCode !== 0) return undefined;
   if (stdout.trim() === '') return new Map();
@@ -107,7 +82,7 @@ function named(found: Found, where: readonly string[]): readonly string[] {
   ];
 }
 
-function wayBack({ where }: Words, before: ReadonlyMap<string, Found>, now: ReadonlyMap<string, Found>): Way | null {
+function wayBack({ where }: KubectlWords, before: ReadonlyMap<string, Found>, now: ReadonlyMap<string, Found>): Way | null {
   const commands: string[] = [];
   const proofs: string[] = [];
   const server = serverOf(where);

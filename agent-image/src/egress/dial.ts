@@ -5,7 +5,6 @@ import { createAddressJudge, literalAddress, type AddressJudge, type AddressScop
 import { HostList, type HostPort, plainHost } from './hosts.ts';
 import { maxHeadBytes } from './head.ts';
 
-/** The proxy that the worker itself has to use. */
 interface UpstreamProxy extends HostPort {
   readonly authorization: string | null;
 }
@@ -87,10 +86,7 @@ export type OpenDialer = (rules: AddressRules) => Dialer;
 
 /** No address of the host may be reached. The message is the same whether the name exists, and whatever it leads to. */
 export class Forbidden extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'Forbidden';
-  }
+  override readonly name = 'Forbidden';
 }
 
 export interface DialerOptions {

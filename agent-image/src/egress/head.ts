@@ -14,10 +14,7 @@ export type ProxyRequest =
 
 /** Error of a head that is no request of a proxy; answered with 400. */
 export class BadRequest extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'BadRequest';
-  }
+  override readonly name = 'BadRequest';
 }
 
 const endOfHead = Buffer.from('\r\n\r\n');

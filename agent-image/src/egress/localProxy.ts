@@ -5,19 +5,13 @@ import { serveTunnel, type EgressRequest } from './connection.ts';
 import type { Dialer } from './dial.ts';
 
 /** A proxy of the worker for a program that it runs itself. */
-export interface LocalProxy {
-  /** `http://127.0.0.1:<port>`. */
-  readonly url: string;
-  /** Returns the request that was refused or could not be served since the last call, the latest of several. */
-  takeFault(): EgressRequest | undefined;
-  close(): Promise<void>;
-}
+export type LocalProxy = Awaited<ReturnType<typeof openLocalProxy>>;
 
 /**
  * Listens on a free port of the loopback and connects to every destination that the dialer's rules allow: redirects of
  * a server are judged like the first request. A caller of the port reaches no more than the program itself.
  */
-export async function openLocalProxy(dialer: Dialer, { clock, signal }: { clock: Clock; signal: AbortSignal }): Promise<LocalProxy> {
+export async function openLocalProxy(dialer: Dialer, { clock, signal }: { clock: Clock; signal: AbortSignal }) {
   const ending = new AbortController();
   const sockets = new Set<Socket>();
   let fault: EgressRequest | undefined;
@@ -33,6 +27,7 @@ export async function openLocalProxy(dialer: Dialer, { clock, signal }: { clock:
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** Returns the request that was refused or could not be served since the last call, the latest of several. */
     takeFault() {
       const taken = fault;
       fault = undefined;

@@ -5,10 +5,10 @@ import { callbackify } from 'node:util';
 import { deadline, type Clock } from '@agentfleet/kube';
 import { Agent, fetch, type buildConnector, type RequestInit } from 'undici';
 import { reasonOf } from '../base/failure.ts';
+import { beginningOf } from '../base/requests.ts';
 import type { Dialer } from './dial.ts';
 import { HostList, type HostPort } from './hosts.ts';
 
-/** Bounds of one page. */
 interface PageOptions {
   readonly hosts: readonly HostPort[];
   readonly dialer: Dialer;
@@ -29,16 +29,12 @@ export interface Page {
   readonly body: Buffer;
   /** There is more than `body`. */
   readonly cut: boolean;
-  /** Final URL, after redirects. */
   readonly url: string;
 }
 
 /** Error of a page that is not available, for the caller. */
 export class PageFault extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'PageFault';
-  }
+  override readonly name = 'PageFault';
 }
 
 const maxRedirects = 5;
@@ -73,7 +69,7 @@ async function follow(first: string, agent: Agent, { hosts, maxBytes }: PageOpti
     const answer = await fetch(url, { dispatcher: agent, redirect: 'manual', signal, headers: { accept, 'user-agent': 'agentfleet' } });
     const location = answer.headers.get('location');
     if (answer.status < 300 || answer.status >= 400 || location === null) {
-      const { body, cut } = await read(answer.body, maxBytes);
+      const { body, cut } = await beginningOf(maxBytes, answer.body);
       return { status: answer.status, type: answer.headers.get('content-type') ?? '', body, cut, url };
     }
     await answer.body?.cancel();
@@ -95,19 +91,6 @@ function notListed({ host, port }: HostPort, hosts: readonly HostPort[]): string
   return `${host}:${port} is not listed in spec.policy.network.hosts; the hosts are: ${known.join(', ') || 'none'}`;
 }
 
-async function read(body: AsyncIterable<unknown> | null, maxBytes: number): Promise<{ readonly body: Buffer; readonly cut: boolean }> {
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of body ?? []) {
-    const bytes = Buffer.from(part as Uint8Array);
-    parts.push(bytes.subarray(0, maxBytes - size));
-    size += bytes.length;
-    if (size > maxBytes) return { body: Buffer.concat(parts), cut: true };
-  }
-  return { body: Buffer.concat(parts), cut: false };
-}
-
-/** Options of a fetch from one server. */
 type OriginOptions = Pick<PageOptions, 'dialer' | 'maxBytes' | 'authorities' | 'signal'>;
 
 /** A way to one server. */

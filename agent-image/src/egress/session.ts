@@ -28,7 +28,6 @@ class EgressJournal {
     else this.#others += 1;
   }
 
-  /** Returns additions since the last call; null without any. */
   take(): Readonly<Record<string, unknown>> | null {
     if (this.#lines.size === 0) return null;
     const data = { requests: [...this.#lines.values()], ...(this.#others > 0 && { others: this.#others }) };
@@ -42,7 +41,6 @@ export type { EgressRequest, ServeOwn } from './connection.ts';
 
 /** A way out that is open. */
 export interface Egress {
-  /** Variables by which commands find the proxy. */
   readonly environment: Readonly<Record<string, string>>;
   /** Closes all connections and records the requests. */
   close(): Promise<void>;
@@ -52,7 +50,6 @@ export interface Egress {
 export interface EgressReach {
   readonly mode: 'Registries' | 'Allowed';
   readonly hosts: readonly HostPort[];
-  /** Rules for the addresses that these hosts may have. */
   readonly rules: AddressRules;
 }
 

@@ -1,28 +1,18 @@
 import { Ajv, type ValidateFunction } from 'ajv';
-import { Type, type TObject } from 'typebox';
+import type { TObject } from 'typebox';
 import {
-  controlBounds,
-  embedBounds,
-  Features,
-  judgeBounds,
-  policyLabels,
-  priorBounds,
-  scoreBounds,
+  ControlResponse,
+  EmbedResponse,
+  GenerateResponse,
+  JudgeResponse,
+  PriorResponse,
+  ScoreResponse,
   type ControlRequest,
-  type ControlResponse,
   type EmbedRequest,
-  type EmbedResponse,
-  type JudgeRequest,
-  type JudgeResponse,
-  type PriorRequest,
-  type PriorResponse,
-  type ScoreRequest,
-  type ScoreResponse,
-  Edit,
-  generateBounds,
-  ShellAct,
   type GenerateRequest,
-  type GenerateResponse,
+  type JudgeRequest,
+  type PriorRequest,
+  type ScoreRequest,
 } from '@agentfleet/protocol/inference';
 
 /** Request and answer of each capability of an expert. */
@@ -38,73 +28,13 @@ export type Capability = keyof Exchanges;
 /** Those of learned parts, which only advise. */
 export type PartCapability = Exclude<Capability, 'Generate'>;
 
-/** JSON has no NaN and no infinity, so that every number of an answer is finite; bounds are those of its meaning. */
-const number = Type.Number();
-const share = Type.Number({ minimum: 0, maximum: 1 });
-const orNull = (type: typeof number) => Type.Union([type, Type.Null()]);
-const answered = { requestId: Type.String(), modelDigest: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }) };
-const id = Type.String({ maxLength: 128 });
-
-const candidate = Type.Object({
-  id: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }),
-  rank: Type.Integer({ minimum: 1 }),
-  score: Type.Number({ minimum: 0, maximum: 1 }),
-  energy: Type.Optional(number),
-  edits: Type.Array(Edit, { maxItems: 64 }),
-  acts: Type.Optional(Type.Array(ShellAct, { maxItems: 16 })),
-  operator: Type.String({ maxLength: 256 }),
-  rationale: Type.String({ maxLength: 4096 }),
-  location: Type.Object({ path: Type.String({ maxLength: 1024 }), line: number, column: number }),
-});
-
 const schemas: Readonly<Record<Capability, TObject>> = {
-  Generate: Type.Object({
-    requestId: Type.String(),
-    engine: Type.String({ maxLength: 256 }),
-    modelDigest: Type.String({ maxLength: 256 }),
-    candidates: Type.Array(candidate, { maxItems: generateBounds.maxCandidates }),
-    returnedMass: number,
-    exhausted: Type.Boolean(),
-    truncated: Type.Boolean(),
-    entropyNats: number,
-    margin: Type.Union([number, Type.Null()]),
-    stats: Type.Object({ parsed: number, considered: number, millis: number }),
-  }),
-  Control: Type.Object({
-    ...answered,
-    tick: Type.Integer({ minimum: 0 }),
-    experts: Type.Array(Type.Object({ name: Type.String({ maxLength: 63 }), p: share }), { maxItems: controlBounds.maxExperts }),
-    risk: share,
-    deliberate: Type.Boolean(),
-    shadow: Type.Union([Type.String({ maxLength: 1024 }), Type.Null()]),
-  }),
-  Score: Type.Object({
-    ...answered,
-    scores: Type.Array(Type.Object({ id, energy: number, model: number, features: number, pSuccess: orNull(share) }), {
-      maxItems: scoreBounds.maxItems,
-    }),
-    reads: Type.Array(Type.Enum(Object.keys(Features.properties) as (keyof Features)[])),
-    calibration: Type.Optional(Type.Union([Type.String({ maxLength: 128 }), Type.Null()])),
-  }),
-  Embed: Type.Object({
-    ...answered,
-    dimensions: Type.Integer({ minimum: 1, maximum: 65_536 }),
-    vectors: Type.Array(Type.Array(number), { maxItems: embedBounds.maxTexts }),
-  }),
-  Judge: Type.Object({
-    ...answered,
-    verdicts: Type.Array(
-      Type.Object({ id, label: Type.Enum([...policyLabels]), unsafe: share, rule: Type.Union([Type.String(), Type.Null()]) }),
-      { maxItems: judgeBounds.maxActs },
-    ),
-  }),
-  Prior: Type.Object({
-    ...answered,
-    scores: Type.Array(Type.Object({ id, gainNats: orNull(number) }), { maxItems: priorBounds.maxCandidates }),
-    truncated: Type.Boolean(),
-    tokens: Type.Integer({ minimum: 0 }),
-    millis: Type.Number({ minimum: 0 }),
-  }),
+  Generate: GenerateResponse,
+  Control: ControlResponse,
+  Score: ScoreResponse,
+  Embed: EmbedResponse,
+  Judge: JudgeResponse,
+  Prior: PriorResponse,
 };
 
 /** Checks beyond the schema: an answer must match its request, in its order. Returns the fault, or null. */

@@ -35,7 +35,6 @@ const meaning: Readonly<Record<InferenceErrorCode, readonly [FailureClass | 'Ret
 /** Answers of proxies before an expert, without an AgentFleet code. */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-/** Largest answer, bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 
 /** Address of an inference server: an expert, a verifier or another learned part. */
@@ -124,7 +123,6 @@ export class InferenceClient {
   }
 }
 
-/** An answer, whatever its status is. */
 interface Posted {
   readonly status: number;
   readonly text: string;

@@ -38,7 +38,6 @@ class Circuit {
 /** Answer of a part, or a short reason for its silence. */
 type Answer<T> = { readonly answer: T } | { readonly absent: string };
 
-/** Least wait before the second try, ms. */
 const betweenMs = 50;
 
 /**

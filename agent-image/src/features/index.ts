@@ -1,6 +1,6 @@
 /**
  * Features of the verifier: files as edits make them, and measures of a program before and after them. May import `base`, `checks`,
- * `egress`, `plan`, `rails`, `store`; of packages protocol, kube and the keeper's client.
+ * `egress`, `rails`, `store`; of packages protocol, kube and the keeper's client.
  */
 export { measureSources, pythonSurfaces, type RunProgram } from './measure.ts';
 export {

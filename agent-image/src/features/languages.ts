@@ -1,37 +1,28 @@
-// agent-image, features: expert domain by extension. May import checks, egress, plan, rails, store, base; protocol, kube, keeper's client.
+// agent-image, features: expert domain by extension. May import checks, egress, rails, store, base; protocol, kube, keeper's client.
 import { extname } from 'node:path';
 
-/** Domain of an expert by the extension of a source file. */
-const domains: Readonly<Record<string, string>> = {
-  '.py': 'python',
-  '.pyi': 'python',
-  '.js': 'javascript',
-  '.mjs': 'javascript',
-  '.cjs': 'javascript',
-  '.jsx': 'javascript',
-  '.ts': 'typescript',
-  '.mts': 'typescript',
-  '.cts': 'typescript',
-  '.tsx': 'typescript',
-  '.go': 'go',
-  '.rs': 'rust',
-  '.java': 'java',
-  '.kt': 'kotlin',
-  '.rb': 'ruby',
-  '.php': 'php',
-  '.c': 'c',
-  '.h': 'c',
-  '.cc': 'cpp',
-  '.cpp': 'cpp',
-  '.hpp': 'cpp',
-  '.cs': 'csharp',
-  '.swift': 'swift',
-  '.sh': 'shell',
-};
+const domains: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    python: '.py .pyi',
+    javascript: '.js .mjs .cjs .jsx',
+    typescript: '.ts .mts .cts .tsx',
+    go: '.go',
+    rust: '.rs',
+    java: '.java',
+    kotlin: '.kt',
+    ruby: '.rb',
+    php: '.php',
+    c: '.c .h',
+    cpp: '.cc .cpp .hpp',
+    csharp: '.cs',
+    swift: '.swift',
+    shell: '.sh',
+  }).flatMap(([domain, extensions]) => extensions.split(' ').map((extension) => [extension, domain])),
+);
 
 /** Returns the domain of a source file; null when it is no program text. */
 export function domainOf(path: string): string | null {
-  return domains[extname(path).toLowerCase()] ?? null;
+  return domains.get(extname(path).toLowerCase()) ?? null;
 }
 
 /** The domain with the greatest weight; `*` when there is none. Ties go to the name that sorts first. */

@@ -1,3 +1,4 @@
+import { jsonIn } from '../base/text.ts';
 import { domainOf } from './languages.ts';
 import type { Grammars, SourceChange } from '../rails/index.ts';
 import { type ParseFile, surfaceOf } from './javascript/surface.ts';
@@ -51,7 +52,7 @@ async function deltaOf(one: SourceChange, change: readonly SourceChange[], pytho
   const surface = async (text: string, after: boolean): Promise<Surface> => {
     if (domain === 'python') return python.surface(one, after);
     if (domain === 'javascript' || domain === 'typescript') return javascriptSurface(one.path, text, after ? change : [], ports);
-    return one.path.endsWith('.json') ? { ...plain, broken: isJson(text) ? 0 : 1 } : plain;
+    return one.path.endsWith('.json') ? { ...plain, brokenNodes: jsonIn(text) === undefined ? 1 : 0 } : plain;
   };
   const after = await surface(one.after, true);
   const before = one.before === null ? plain : await surface(one.before, false);
@@ -61,7 +62,12 @@ async function deltaOf(one: SourceChange, change: readonly SourceChange[], pytho
 const minus = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : a - b);
 
 function each(of: (name: keyof Surface) => number | null): Surface {
-  return { mismatches: of('mismatches'), broken: of('broken'), complexity: of('complexity'), findings: of('findings') };
+  return {
+    apiMismatch: of('apiMismatch'),
+    brokenNodes: of('brokenNodes'),
+    complexityDelta: of('complexityDelta'),
+    lintDelta: of('lintDelta'),
+  };
 }
 
 async function javascriptSurface(
@@ -72,7 +78,7 @@ async function javascriptSurface(
 ): Promise<Surface> {
   const found = readSource(path, text, grammars);
   if (found === null) return unreported;
-  if ('broken' in found) return { ...unreported, broken: found.broken };
+  if ('broken' in found) return { ...unreported, brokenNodes: found.broken };
   const texts = new Map(change.map(({ path: own, after }) => [own, after]));
   const parse: ParseFile = async (other) => {
     const source = texts.get(other) ?? (await read(other));
@@ -81,29 +87,14 @@ async function javascriptSurface(
     return parsed !== null && 'root' in parsed ? parsed.root : null;
   };
   const { root } = found;
-  return { ...(await surfaceOf(root, path, parse)), complexity: complexityOf(root), findings: findingsOf(root) };
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return { ...(await surfaceOf(root, path, parse)), complexityDelta: complexityOf(root), lintDelta: findingsOf(root) };
 }
 
 function sumOf(deltas: readonly Surface[]): SourceFeatures {
   const sums = each((of) =>
     deltas.reduce<number | null>((total, { [of]: value }) => (total === null || value === null ? null : total + value), 0),
   );
-  const { mismatches, broken, complexity, findings } = sums;
-  return {
-    ...(mismatches !== null && { apiMismatch: mismatches }),
-    ...(broken !== null && { brokenNodes: broken }),
-    ...(complexity !== null && { complexityDelta: complexity }),
-    ...(findings !== null && { lintDelta: findings }),
-  };
+  return Object.fromEntries(Object.entries(sums).filter(([, sum]) => sum !== null));
 }
 
 /** All Python sources of a round in one run; equal ones are measured once. */
@@ -176,17 +167,12 @@ function batchesOf(sources: readonly PythonSource[]): readonly (readonly PythonS
 
 /** The sandbox is untrusted: anything but a list of counts is no answer. */
 function parsed(answer: string, count: number): readonly Surface[] | null {
-  let found: unknown;
-  try {
-    found = JSON.parse(answer);
-  } catch {
-    return null;
-  }
+  const found = jsonIn(answer);
   if (!Array.isArray(found) || found.length !== count) return null;
   return found.map((one: unknown) => {
     if (!Array.isArray(one)) return unreported;
-    const [mismatches = null, broken = null, complexity = null, findings = null] = (one as readonly unknown[]).map(counted);
-    return { mismatches, broken, complexity, findings };
+    const [apiMismatch = null, brokenNodes = null, complexityDelta = null, lintDelta = null] = (one as readonly unknown[]).map(counted);
+    return { apiMismatch, brokenNodes, complexityDelta, lintDelta };
   });
 }
 

@@ -15,10 +15,7 @@ export interface Rewrite {
 
 /** Error of edits that do not fit the files as they are. */
 export class EditMismatch extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'EditMismatch';
-  }
+  override readonly name = 'EditMismatch';
 }
 
 export function sha256(bytes: Uint8Array): string {
@@ -126,10 +123,7 @@ export const sourceOf = ({ path, before, after }: Rewrite): SourceChange => ({
   after: after.toString('utf8'),
 });
 
-async function changeOf(
-  edits: Candidate['edits'],
-  read: (path: string) => Promise<Buffer | null>,
-): Promise<readonly SourceChange[] | null> {
+async function changeOf(edits: Candidate['edits'], read: ReadBytes): Promise<readonly SourceChange[] | null> {
   if (edits.length === 0) return null;
   try {
     return (await rewritesOf(edits, read)).map(sourceOf);

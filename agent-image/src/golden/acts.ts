@@ -20,12 +20,6 @@ export interface Verdict {
   readonly why: string;
 }
 
-/** Results of all acts. */
-interface ActsFound {
-  readonly verdicts: readonly Verdict[];
-  readonly heads: readonly GoldenHead[];
-}
-
 /** Longest time for the answer of a verifier to one batch, ms. */
 const timeoutMillis = 30_000;
 
@@ -40,7 +34,7 @@ interface Scored {
 }
 
 /** Scores acts by a verifier in batches: verdicts by its veto, and the quality of its heads. Rejects when it cannot be reached. */
-export async function judgeActs(verifier: VerifierEndpoint, acts: readonly ActCase[], asking: AskOptions): Promise<ActsFound> {
+export async function judgeActs(verifier: VerifierEndpoint, acts: readonly ActCase[], asking: AskOptions) {
   const { client, clock, signal } = asking;
   const scored: Scored[] = [];
   for (let at = 0; at < acts.length; at += verifier.batchMax) {

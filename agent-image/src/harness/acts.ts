@@ -3,6 +3,7 @@ import type { Server } from '@modelcontextprotocol/server';
 import { newExecId } from '@agentfleet/keeper/client';
 import { asError } from '@agentfleet/kube';
 import { coded } from '@agentfleet/protocol/log';
+import { Serial } from '@agentfleet/protocol/serial';
 import type { Gate } from '../attempt/gate.ts';
 import type { HarnessAt, Scope } from '../attempt/scope.ts';
 import { AttemptFailure } from '../base/failure.ts';
@@ -11,7 +12,7 @@ import { TranscriptMemory } from '../loop/memory.ts';
 import type { TreeMark } from '../loop/notes.ts';
 import { observed } from '../loop/observation.ts';
 import { TranscriptReader } from '../loop/transcript.ts';
-import { Turn, type Exchange } from './endpoint/index.ts';
+import type { Exchange } from './endpoint/index.ts';
 import type * as library from './mcpLibrary.ts';
 import { ArgumentError, plain, toolsFor, type BackgroundProcess, type ToolSet } from '../tools/index.ts';
 
@@ -20,7 +21,6 @@ type Library = typeof library;
 /** Tools that a program gets; it plans, asks and ends by itself. */
 const offered: ReadonlySet<string> = new Set(['bash', 'edit_file', 'read_file', 'search', 'run_checks']);
 
-/** The note of each call. */
 const callNote = 'ProgramCall';
 
 const instructions = `The workspace can be changed by these tools only: each call is judged before it is done, and what it left after it.
@@ -50,7 +50,7 @@ export class ActServer {
   readonly #at: ActScope;
   readonly #memory: ProgramMemory;
   readonly #library: Library;
-  readonly #turn = new Turn();
+  readonly #turn = new Serial();
   /** Ends the acts of the run; null before the first one. */
   #run: AbortController | null = null;
   /** A call ended before its changes were judged. */
@@ -97,7 +97,7 @@ export class ActServer {
    */
   async end(): Promise<void> {
     this.#run?.abort();
-    await this.#turn.take(() => Promise.resolve());
+    await this.#turn.idle();
     const { session, context } = this.#at.scope;
     if (!this.#unjudged || context.signal.aborted) return;
     this.#unjudged = false;
@@ -130,7 +130,7 @@ export class ActServer {
     }));
     server.setRequestHandler('tools/list', () => ({ tools }));
     server.setRequestHandler('tools/call', async ({ params }) => {
-      const call = this.#turn.take(() => this.#call(params.name, params.arguments ?? {}, gone));
+      const call = this.#turn.run(() => this.#call(params.name, params.arguments ?? {}, gone));
       calls.push(call);
       const { text, ok } = await call;
       return { content: [{ type: 'text' as const, text }], isError: !ok };

@@ -90,7 +90,6 @@ export class OutputNotes {
 /** Time between two checks of a run, and longest time for a cancelled one to end: the keeper's grace and the network; ms. */
 const lookMs = 1000;
 const cancelMs = 10_000;
-/** Characters of output that are kept for messages. */
 const keptChars = 65_536;
 
 /** A run that has ended. */
@@ -106,7 +105,6 @@ export interface Program {
   /** Its tools for the workspace; null: it writes itself. */
   readonly acts: Pick<ActServer, 'failure'> | null;
   readonly stallSeconds: number;
-  /** Number of this run in the attempt. */
   readonly round: number;
 }
 
@@ -165,7 +163,6 @@ async function makePlaces({ session }: Scope, { goal }: Filled): Promise<void> {
   );
 }
 
-/** Follows one command. */
 class Watch {
   readonly #at: Program;
   readonly #request: ExecRequest;
@@ -214,7 +211,6 @@ class Watch {
     return { end, exitCode: end.exitCode, output: this.#output, dropped: this.#dropped, stopped: this.#stopped };
   }
 
-  /** Bytes of output that the keeper did not keep. */
   get #dropped(): number {
     const { stdout = 0, stderr = 0 } = this.#end?.dropped ?? {};
     return stdout + stderr;
@@ -280,7 +276,6 @@ class Watch {
   }
 }
 
-/** Returns the hosts that the egress proxy has refused, from the event log. */
 async function refusedHosts({ session }: Scope): Promise<readonly string[]> {
   const found: string[] = [];
   await session.events((record) => {

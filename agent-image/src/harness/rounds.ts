@@ -13,9 +13,7 @@ import { fill, showing, useless, type Filled } from './words.ts';
 /** The note after each round: the next worker continues from it. */
 const roundNote = 'HarnessRound';
 
-/** State of the work between two rounds. */
 interface Standing {
-  /** Rounds that are over. */
   readonly rounds: number;
   /** The last snapshot whose effects may stay. */
   readonly snapshot: string;
@@ -34,8 +32,8 @@ interface Standing {
  */
 export async function runHarness(at: HarnessAt): Promise<Outcome> {
   const { scope, baseline } = at;
-  const place = { roots: scope.session.roots, absolute: (path: string): string => scope.session.absolute(path) };
-  const gate = createGate({ rails: scope.options.rails, task: scope.context.task, writing: 'Programs', ...place }, baseline.protectedSet);
+  const { options, context, session } = scope;
+  const gate = createGate({ rails: options.rails, task: context.task, session, writing: 'Programs' }, baseline.protectedSet);
   const acts = at.harness.acts === 'Tools' ? await ActServer.open(at, gate) : null;
   const endpoint = await openEndpoint(at, acts);
   try {
@@ -87,7 +85,6 @@ function stillFails(round: number, said: string): AttemptFailure {
   return new AttemptFailure('CheckFailed', 'StillFails', `after ${round} runs of the agent program: ${said}`);
 }
 
-/** A program's endpoint and tools, and its gate. */
 interface Serving {
   readonly endpoint: ModelEndpoint | null;
   readonly acts: ActServer | null;

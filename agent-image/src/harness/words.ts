@@ -30,7 +30,8 @@ type EndpointWords = Pick<ModelEndpoint, 'url' | 'key' | 'environment'>;
  */
 export function fill(harness: HarnessBrief, task: AgentTask, endpoint: EndpointWords | null, said: string | null): Filled {
   const checks = checksOf(task);
-  const goal = said === null ? task.spec.goal : `${task.spec.goal}\n\n${handedBack(said)}`;
+  const earlier = 'An earlier run worked on this goal in the same folder. Its result does not stand:';
+  const goal = said === null ? task.spec.goal : `${task.spec.goal}\n\n${earlier}\n${tail(said, maxHandedBack)}`;
   const values: Readonly<Record<string, string>> = {
     goal,
     goalFile: places.goal,
@@ -66,10 +67,6 @@ function checksOf({ spec }: AgentTask): string {
     .join('\n');
 }
 
-function handedBack(said: string): string {
-  return `An earlier run worked on this goal in the same folder. Its result does not stand:\n${tail(said, maxHandedBack)}`;
-}
-
 /** End of a run, for messages. */
 export interface RunEnd {
   readonly exitCode: number | null;
@@ -77,7 +74,6 @@ export interface RunEnd {
   readonly output: string;
   /** Bytes that were printed and are in no event. */
   readonly dropped: number;
-  /** Hosts that it was refused, and why. */
   readonly refused: readonly string[];
 }
 

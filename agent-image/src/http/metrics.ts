@@ -4,20 +4,10 @@ import { observe, withExemplars } from '@agentfleet/protocol/tracing/scrape';
 import type { Outcome } from '../attempt/ports.ts';
 import type { WriteResult } from '../report/index.ts';
 import { asError, type Authorize, type Clock, type Log } from '@agentfleet/kube';
-import { gateOf, TokenRefused, type AccessConfig } from '@agentfleet/protocol/tokens';
+import { gateOf, TokenRefused, type AccessConfig, type Gate } from '@agentfleet/protocol/tokens';
 
 /** A worker's metrics. */
-export interface WorkerMetrics {
-  readonly registry: Registry;
-  tasks(active: number): void;
-  statusWrite(result: WriteResult): void;
-  attempt(outcome: Outcome): void;
-  leaseFresh(fresh: boolean): void;
-  /** A task acts for the first time, so many seconds after its creation. */
-  firstAct(seconds: number): void;
-  /** Part of an event log that was reported is lost. */
-  auditGap(): void;
-}
+export type WorkerMetrics = ReturnType<typeof createMetrics>;
 
 function firstActs(): Histogram {
   return new Histogram({
@@ -30,7 +20,7 @@ function firstActs(): Histogram {
 }
 
 /** A registry with the worker's metrics and those of its process. */
-export function createMetrics(): WorkerMetrics {
+export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -56,22 +46,27 @@ export function createMetrics(): WorkerMetrics {
   const firstAct = withExemplars(registry, firstActs());
   return {
     registry,
-    tasks: (active) => tasks.set(active),
-    statusWrite: (result) => writes.inc({ result }),
-    attempt: (outcome) => attempts.inc({ result: outcome.result, class: outcome.class ?? '' }),
-    leaseFresh: (is) => fresh.set(is ? 1 : 0),
+    tasks: (active: number) => tasks.set(active),
+    statusWrite: (result: WriteResult) => writes.inc({ result }),
+    attempt: (outcome: Outcome) => attempts.inc({ result: outcome.result, class: outcome.class ?? '' }),
+    leaseFresh: (is: boolean) => fresh.set(is ? 1 : 0),
+    /** Part of an event log that was reported is lost. */
     auditGap: () => gaps.inc(),
-    // Clocks of two machines may disagree.
-    firstAct: (seconds) => Number.isFinite(seconds) && observe(firstAct, {}, Math.max(0, seconds)),
+    /** A task acts for the first time, so many seconds after its creation; clocks of two machines may disagree. */
+    firstAct: (seconds: number) => Number.isFinite(seconds) && observe(firstAct, {}, Math.max(0, seconds)),
   };
+}
+
+/** Makes the check of callers' tokens; a key file that cannot be read is logged. */
+export function gateFor(config: AccessConfig | null, { clock, log }: { readonly clock: Clock; readonly log: Log }): Gate {
+  const onError = (error: unknown): void =>
+    log.error('the key file cannot be read', coded('AF_KEY_UNREADABLE', { error: asError(error).message }));
+  return gateOf(config, { clock, onError });
 }
 
 /** Admits readers of metrics that have a token for it. */
 export function authorizeReaders(config: AccessConfig, clock: Clock, log: Log): Authorize {
-  const gate = gateOf(config, {
-    clock,
-    onError: (error) => log.error('the key file cannot be read', coded('AF_KEY_UNREADABLE', { error: asError(error).message })),
-  });
+  const gate = gateFor(config, { clock, log });
   return async (authorization) => {
     try {
       await gate(authorization, 'Read');

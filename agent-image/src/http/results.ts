@@ -3,9 +3,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { asError, type Clock, type Log } from '@agentfleet/kube';
 import type { ArtifactPlace } from '@agentfleet/protocol/pool';
-import { gateOf, TokenRefused, type AccessConfig, type Gate } from '@agentfleet/protocol/tokens';
-import { coded } from '@agentfleet/protocol/log';
+import { TokenRefused, type AccessConfig, type Gate } from '@agentfleet/protocol/tokens';
+import { gateFor } from './metrics.ts';
 import { AttemptFailure } from '../base/failure.ts';
+import { Waiters } from '../base/waiters.ts';
 import { DurableFailure, mirroredLog, readSealer } from '../durable/index.ts';
 import { StoreFailure, type ArtifactStore } from '../store/index.ts';
 
@@ -19,12 +20,6 @@ export interface ResultsOptions {
   readonly log: Log;
 }
 
-interface Refusal {
-  readonly status: number;
-  readonly code: string;
-  readonly message: string;
-}
-
 /** Artifacts in memory at a time: each has 64 MiB at most. */
 const readers = 3;
 
@@ -36,15 +31,11 @@ export class ResultsHandler {
   readonly #options: ResultsOptions;
   readonly #gate: Gate;
   #reading = 0;
-  #waiting: (() => void)[] = [];
+  readonly #waiting = new Waiters();
 
   constructor(options: ResultsOptions) {
     this.#options = options;
-    const { access, clock, log } = options;
-    this.#gate = gateOf(access, {
-      clock,
-      onError: (error) => log.error('the key file cannot be read', coded('AF_KEY_UNREADABLE', { error: asError(error).message })),
-    });
+    this.#gate = gateFor(options.access, options);
   }
 
   /** Answers a request below `/results/`; false: it is none. */
@@ -95,7 +86,11 @@ export class ResultsHandler {
   }
 
   async #artifact(response: ServerResponse, store: ArtifactStore, key: string, signal: AbortSignal): Promise<void> {
-    await this.#begin(signal);
+    while (this.#reading >= readers) {
+      await this.#waiting.next(signal);
+      signal.throwIfAborted();
+    }
+    this.#reading += 1;
     try {
       const content = await store.get(key, signal);
       const headers = { 'content-type': 'application/octet-stream', 'content-length': content.length, 'cache-control': 'no-store' };
@@ -103,19 +98,8 @@ export class ResultsHandler {
       await pipeline(Readable.from(chunksOf(content)), response, { signal });
     } finally {
       this.#reading -= 1;
-      this.#waiting.shift()?.();
+      this.#waiting.wake();
     }
-  }
-
-  /** Waits until one of few may read. */
-  async #begin(signal: AbortSignal): Promise<void> {
-    while (this.#reading >= readers) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-      if (!signal.aborted) continue;
-      this.#waiting.shift()?.(); // the turn is the next one's
-      signal.throwIfAborted();
-    }
-    this.#reading += 1;
   }
 }
 
@@ -139,7 +123,7 @@ function sinceOf(url: URL): number {
 
 const statusOf: Readonly<Partial<Record<StoreFailure['code'], number>>> = { NotFound: 404, InvalidKey: 404, Unavailable: 503 };
 
-function refusalOf(error: unknown): Refusal {
+function refusalOf(error: unknown) {
   if (error instanceof TokenRefused) return { status: error.status, code: 'TokenRefused', message: `token refused: ${error.message}` };
   if (error instanceof NotAsked || error instanceof URIError) return { status: 400, code: 'BadRequest', message: error.message };
   if (error instanceof StoreFailure)

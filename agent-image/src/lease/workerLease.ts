@@ -18,7 +18,6 @@ interface WorkerLeaseOptions {
   /** Must not be fenced by this lease. */
   readonly client: Pick<ResourceClient<Lease>, 'find' | 'create' | 'update' | 'delete'>;
   readonly pod: OwnPod;
-  /** Name of the pool. */
   readonly pool: string;
   readonly clock: Clock;
   readonly log: Log;

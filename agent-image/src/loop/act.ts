@@ -4,7 +4,7 @@ import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { Candidate, Edit } from '@agentfleet/protocol/inference';
 import { foldersAbove } from '../base/paths.ts';
-import { approve, consentTo, opinionOf, type Consent } from '../attempt/approvals.ts';
+import { consentTo, deletionRefused, opinionOf, type Consent } from '../attempt/approvals.ts';
 import { budgetUsed, earlierRun, identityOf, type ActIdentity } from '../attempt/notes.ts';
 import { judgeEffects, reachOfActs, onlyOnce } from '../attempt/acts.ts';
 import type { Baseline } from '../attempt/checkRun.ts';
@@ -29,7 +29,6 @@ export interface ActScope {
   readonly gate: Gate;
   readonly tools: ToolSet;
   readonly memory: TranscriptMemory;
-  /** Id of the conversation. */
   readonly conversation: string;
 }
 
@@ -50,7 +49,6 @@ export function factsOf(acts: ActScope, name: string, seconds: number): Pick<Cal
 
 /** Result of a call. */
 export interface Acted extends Observation {
-  /** The rule that refused it. */
   readonly refused?: string;
   /** The tree after it, where it changed. */
   readonly tree?: TreeMark;
@@ -60,7 +58,6 @@ export interface Acted extends Observation {
 /** A call in its conversation. */
 export interface Call extends OpenCall {
   readonly step: number;
-  /** The tree as it is. */
   readonly tree: TreeMark;
   /** An earlier worker may have begun it. */
   readonly resumed: boolean;
@@ -205,7 +202,7 @@ interface Settling {
 /** Holds what a command left to the rules for edits, and keeps the tree. A tree that may not stand is put back. */
 async function settle(at: ActScope, { step, tree }: Call, observed: Observation, how: Settling): Promise<Acted> {
   const { scope, baseline, gate } = at;
-  const { session, context } = scope;
+  const { session } = scope;
   const { entries } = observed.changed === false ? { entries: [] } : await session.diff(tree.id);
   if (entries.length === 0) return { ...observed, changed: false };
   const after = await session.snapshot(`step ${step}`);
@@ -228,14 +225,11 @@ async function settle(at: ActScope, { step, tree }: Call, observed: Observation,
     };
   };
   if (refused !== null) return back(refused);
-  const required = context.task.spec.policy.approvals?.require.includes('Destructive') === true;
-  if (deleted.length === 0 || how.approved || !required || how.candidate === undefined) return kept;
-  const evidence = `its commands deleted ${deleted.length} files: ${deleted.slice(0, 8).join(', ')}`;
-  const consent = await approve(scope, how.candidate, evidence, how.unseen ?? 0);
-  return consent.allowed ? kept : back(consent.why);
+  if (how.approved || how.candidate === undefined) return kept;
+  const why = await deletionRefused(scope, how.candidate, deleted, how.unseen ?? 0);
+  return why === null ? kept : back(why);
 }
 
-/** Files that a command changed, which its result names. */
 const maxChanges = 4;
 
 /** The result of a command with what it changed, on the last line, which has its end. */

@@ -13,11 +13,9 @@ export type TokenBounds = Pick<Bounds, 'tokens' | 'cost'>;
 
 type PricesByName = ReadonlyMap<string, Price | undefined>;
 
-/** An expert as far as money goes. */
 interface Priced {
   readonly expert: string;
   readonly price?: Price | undefined;
-  /** Prices of the fallbacks, by name of the expert. */
   readonly fallbacks?: PricesByName;
 }
 
@@ -29,7 +27,6 @@ export interface Spent {
 
 /** The worst case of one request. */
 export interface Asked {
-  /** Estimate of the prompt, tokens. */
   readonly promptTokens: number;
   readonly maxOutputTokens: number;
   /** Proposals; a provider that ignores `n` is asked as often, with the prompt each time. */
@@ -43,7 +40,6 @@ export interface Reservation {
   readonly maxOutputTokens: number;
 }
 
-/** Fewest tokens of an answer that a request is lowered to. */
 const leastOutput = 512;
 const noticeShare = 0.8;
 
@@ -119,7 +115,6 @@ export class TokenBudget {
     return `Notice: ${used.join(' and ')} of the task's budget are used. At the bound the task ends. Finish what is closest to the goal, run the checks, and submit.`;
   }
 
-  /** Lines for the goal message: what is left. */
   left(): readonly string[] {
     const { tokens, costMicros } = this.spent();
     const lines: string[] = [];
@@ -128,7 +123,6 @@ export class TokenBudget {
     return lines;
   }
 
-  /** The charge by the highest of the prices that may count. */
   #dearest(usage: TokenUsage): Charge {
     const charges = [this.#price, ...this.#fallbacks.values()].map((price) => chargeOf(usage, price));
     return charges.reduce((most, one) => ((one.costMicros ?? -1) > (most.costMicros ?? -1) ? one : most));

@@ -1,6 +1,18 @@
 import { toMicros, type Usage } from '@agentfleet/protocol/api';
 import type { SpentTokens } from '../attempt/meter.ts';
+import type { Scope } from '../attempt/scope.ts';
 import type { Charge } from './notes.ts';
+import { TranscriptReader, type Transcript } from './transcript.ts';
+
+/** Reads the conversation that an attempt goes on with, with what earlier attempts spent and did not report. */
+export async function readTranscript({ context, session }: Pick<Scope, 'context' | 'session'>): Promise<Transcript> {
+  const reader = new TranscriptReader();
+  await session.events(reader.visit);
+  const transcript = reader.of(context.assignment.attempt);
+  const owed = owedOf(reader.before, context.used.earlier);
+  if (owed !== null) transcript.owe(owed);
+  return transcript;
+}
 
 /**
  * Returns the amounts that earlier attempts spent by the log and their workers did not report, because they were lost; null: none.

@@ -34,7 +34,11 @@ export interface Choice {
  */
 export function chooseAct(considered: readonly ConsideredProposal[]): Choice {
   const order = considered
-    .map((one, index) => ({ ...one, index, keys: keysOf(one) }))
+    .map((one, index) => ({
+      ...one,
+      index,
+      keys: [one.refused ? 1 : 0, one.proposal.calls.length === 0 ? 1 : 0, one.energy ?? 0, one.risk],
+    }))
     .toSorted((a, b) => {
       const at = a.keys.findIndex((key, n) => key !== b.keys[n]);
       return at < 0 ? a.index - b.index : (a.keys[at] ?? 0) - (b.keys[at] ?? 0);
@@ -44,10 +48,6 @@ export function chooseAct(considered: readonly ConsideredProposal[]): Choice {
   const margin = second === undefined || best.energy === null || second.energy === null ? null : Math.abs(second.energy - best.energy);
   const others = considered.filter(({ proposal }) => actOf(proposal) !== actOf(best.proposal)).length;
   return { index: best.index, margin, disagreement: others / considered.length };
-}
-
-function keysOf({ proposal, refused, energy, risk }: ConsideredProposal): readonly number[] {
-  return [refused ? 1 : 0, proposal.calls.length === 0 ? 1 : 0, energy ?? 0, risk];
 }
 
 /** Returns the calls of a proposal as text, to find two that do the same. */

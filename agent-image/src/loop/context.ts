@@ -1,6 +1,7 @@
 import type { ConversationMessage, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ChatModel } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../base/failure.ts';
+import { shortened } from '../base/text.ts';
 import type { ModelProposal } from '../models/models.ts';
 import type { PlanItem } from '../tools/tool.ts';
 import { observationTokens, observed, textTokens, bytesPerToken, type Cut } from './observation.ts';
@@ -12,7 +13,6 @@ export type Window = Pick<ChatModel, 'contextTokens' | 'maxOutputTokens'>;
 /** Tokens for each token of the estimate, before a model reported any; above 1, because too few are worse than too many. */
 export const initialCorrection = 1.2;
 const correctionBounds = { least: 0.5, most: 4 };
-/** Tokens that frame a message. */
 const frameTokens = 4;
 /** Share of the window, without the answer, at which a conversation is compacted. */
 const compactionShare = 0.7;
@@ -35,7 +35,6 @@ export function promptTokens(messages: readonly ConversationMessage[], tools: re
   return Math.ceil(raw * correction);
 }
 
-/** Tokens of one message, before correction. */
 function rawTokens(message: ConversationMessage): number {
   let text = message.text;
   if (message.role === 'Assistant') {
@@ -123,7 +122,6 @@ export function observationBound(room: number, calls: number, used = 0): number 
   return Math.max(leastObservation, Math.min(observationTokens, Math.floor(calls <= 1 ? left : left / 2)));
 }
 
-/** Contents that a reminder repeats. */
 interface Reminded {
   readonly goal: string;
   /** As `constraintsOf` returns them. */
@@ -153,18 +151,13 @@ function reminderText({ goal, constraints, plan }: Reminded): string {
   return parts.join('\n\n');
 }
 
-/** Characters of an item that is done. */
 const doneCharacters = 60;
-
-function shortItem(text: string): string {
-  return text.length <= doneCharacters ? text : `${text.slice(0, doneCharacters - 1)}…`.toWellFormed();
-}
 
 /** A plan with what is done in short; empty when nothing is open. */
 function openPlan(plan: readonly PlanItem[]): string {
   const open = plan.filter(({ state }) => state !== 'Done');
   if (open.length === 0) return '';
-  const done = plan.filter(({ state }) => state === 'Done').map(({ text }) => `- (done) ${shortItem(text)}`);
+  const done = plan.filter(({ state }) => state === 'Done').map(({ text }) => `- (done) ${shortened(text, doneCharacters)}`);
   const lines = open.map(({ text, state }) => `- ${state === 'Active' ? '(now) ' : ''}${text}`);
   return `Open plan\n${[...done, ...lines].join('\n')}`;
 }
@@ -185,7 +178,6 @@ export function observedTokens(history: readonly ConversationMessage[]): number 
 
 /** Shares of the room of a conversation that its parts may have after a compaction; together below 1. */
 const shares = { tail: 0.25, lastStep: 0.45, summary: 0.25, people: 0.08, plan: 0.05, record: 0.08 };
-/** Most tokens of a summary. */
 const summaryTokens = 2000;
 /** Share of the bound of a summary that is named to the model: it counts roughly. */
 const answerShare = 0.8;
@@ -193,7 +185,6 @@ const answerShare = 0.8;
 const wordLength = 7;
 /** Tokens of an observation in a request for a summary that is too long with whole ones. */
 const shortObservation = 400;
-/** Tokens that frame the message of a person. */
 const personTokens = 12;
 /** A summary with fewer characters holds nothing. */
 const leastSummary = 40;
@@ -208,7 +199,6 @@ interface Compaction {
   readonly messages: number;
   /** Asks the model for the summary; null when even that is too long, and the fallback is used. Its calls are ignored. */
   readonly request: readonly ConversationMessage[] | null;
-  /** Bound of the answer to `request`. */
   readonly maxOutputTokens: number;
 }
 
@@ -235,7 +225,7 @@ export function planCompaction(rendered: Rendered, handleOf: HandleOf = () => un
   // The same prefix as before, so that the provider has it cached.
   const request = [
     [...older, ask],
-    [...older.map((message) => shortened(message, handleOf)), ask],
+    [...older.map((message) => inShort(message, handleOf)), ask],
   ].find((one) => fits(one, rendered, maxOutputTokens));
   return { messages: count, request: request ?? null, maxOutputTokens };
 }
@@ -314,7 +304,7 @@ function stepStart(history: readonly ConversationMessage[], end: number): number
 /** Returns the handle that reads an observation whole; undefined: none does. */
 type HandleOf = (message: ConversationMessage) => string | undefined;
 
-function shortened(message: ConversationMessage, handleOf: HandleOf): ConversationMessage {
+function inShort(message: ConversationMessage, handleOf: HandleOf): ConversationMessage {
   if (message.role !== 'Tool') return message;
   const handle = handleOf(message);
   return { ...message, text: observed(message.text, { tokens: shortObservation, ...(handle !== undefined && { handle: () => handle }) }) };

@@ -32,7 +32,7 @@ import {
   type ShownFile,
 } from './prompts.ts';
 import { isBegun } from './act.ts';
-import { owedOf } from './charges.ts';
+import { readTranscript } from './charges.ts';
 import { TranscriptMemory } from './memory.ts';
 import { initialCorrection, observationBound, roomOf } from './context.ts';
 import { bytesPerToken, keptText, readsHandles, textTokens } from './observation.ts';
@@ -40,7 +40,7 @@ import { forModel, linesAt } from '../tools/arguments.ts';
 import { ArgumentError, namedChanges, plain } from '../tools/tool.ts';
 import type { WorkRecord } from './workRecord.ts';
 import type { Charge, LoopNotes, TreeMark } from './notes.ts';
-import { openCalls, type Transcript, TranscriptReader } from './transcript.ts';
+import { openCalls, type Transcript } from './transcript.ts';
 
 /** An expert that is a chat model. */
 export type ChatExpert = ExpertEndpoint & { readonly chat: ChatModel };
@@ -55,7 +55,6 @@ export function generalistOf({ experts }: Pick<PoolBrief, 'experts'>): ChatExper
 const maxProtected = 12;
 const maxInstalled = 4;
 
-/** The call that an earlier worker may have begun. */
 interface ResumedAt {
   readonly step: number;
   readonly index: number;
@@ -69,7 +68,6 @@ interface ResumedAt {
 export class Conversation {
   readonly transcript: Transcript;
   readonly memory: TranscriptMemory;
-  /** Limits of the work, for reminders. */
   readonly constraints: readonly string[];
   readonly #resumedAt: ResumedAt | null;
   readonly #scope: Scope;
@@ -84,7 +82,6 @@ export class Conversation {
     this.#resumedAt = resumedAt;
   }
 
-  /** Reports whether an earlier worker may have begun this call. */
   isResumedAt(step: number, index: number): boolean {
     return this.#resumedAt?.step === step && this.#resumedAt.index === index;
   }
@@ -109,7 +106,6 @@ export class Conversation {
     }
   }
 
-  /** Records what was stored to be read later. */
   keepTexts(step: number): void {
     for (const [handle, text] of this.memory.takeStored()) this.record('TextKept', { step, handle, text: keptText(text) });
   }
@@ -134,11 +130,7 @@ export async function openConversation(
   left: (charges: readonly Charge[]) => readonly string[],
 ): Promise<{ readonly conversation: Conversation; readonly tools: ToolSet }> {
   const { scope } = at;
-  const reader = new TranscriptReader();
-  await scope.session.events(reader.visit);
-  const transcript = reader.of(scope.context.assignment.attempt);
-  const owed = owedOf(reader.before, scope.context.used.earlier);
-  if (owed !== null) transcript.owe(owed);
+  const transcript = await readTranscript(scope);
   const { began } = transcript;
   const mcp = began === null ? await servers.list() : (began.mcp ?? nothingListed);
   const tools = await toolsFor(scope, servers.tools(mcp));
@@ -337,7 +329,6 @@ function timeOf(seconds: number): string {
   return seconds >= 120 ? `${Math.round(seconds / 60)} minutes of wall time` : `${Math.round(seconds)} seconds of wall time`;
 }
 
-/** Characters of a JSON schema that are shown. */
 const maxSchema = 4000;
 
 /**

@@ -1,6 +1,7 @@
-/** Whether a conversation repeats itself, and what follows: go on, a nudge, the end. Pure; imports `protocol` only. */
+/** Whether a conversation repeats itself, and what follows: go on, a nudge, the end. Pure. */
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '@agentfleet/protocol/text';
+import { jsonIn } from '../base/text.ts';
 
 /** One call and its outcome. */
 export interface CallTrace {
@@ -10,7 +11,6 @@ export interface CallTrace {
   readonly outcome: 'Done' | 'Failed' | 'Refused' | 'NotRun';
   /** `resultDigest` of what the model got to see. */
   readonly digest: string;
-  /** The rule that refused it. */
   readonly rule?: string;
   /** It waited for a person, or for something that still runs. */
   readonly waited?: boolean;
@@ -65,11 +65,8 @@ export function notRun(calls: number): string {
 }
 
 type Pattern = 'RepeatedCall' | 'RepeatedError' | 'NoAct' | 'Alternation';
-/** A step with what it is compared by. */
 interface Keyed extends StepTrace {
-  /** Its calls. */
   readonly same: string;
-  /** Its calls and their results. */
   readonly exact: string;
 }
 
@@ -162,7 +159,6 @@ function repetition(steps: readonly Keyed[], now: number, { sameCall, sameError,
   return turns >= alternation ? { pattern: 'Alternation', count: turns, what } : null;
 }
 
-/** Steps at the end that all hold. */
 function runLength(steps: readonly Keyed[], holds: (step: Keyed) => boolean): number {
   const other = steps.findLastIndex((step) => !holds(step));
   return steps.length - 1 - other;
@@ -192,11 +188,8 @@ function keysOf({ calls }: StepTrace): Pick<Keyed, 'same' | 'exact'> {
 
 /** JSON without its white space and order of members; what is no JSON as it is. */
 function canonical(text: string): string {
-  try {
-    return canonicalJson(JSON.parse(text));
-  } catch {
-    return text.trim();
-  }
+  const value = jsonIn(text);
+  return value === undefined ? text.trim() : canonicalJson(value);
 }
 
 /** Refusals by one rule: half the bound is a nudge, the bound ends the attempt. */

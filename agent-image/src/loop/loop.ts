@@ -94,8 +94,7 @@ class Loop {
     const expert = generalistOf(context.pool);
     const left = (charges: readonly Charge[]): readonly string[] => budgetOf(scope, expert, charges).left();
     const { conversation, tools } = await openConversation(at, expert, servers, left);
-    const place = { roots: session.roots, absolute: (path: string): string => session.absolute(path) };
-    const gate = createGate({ rails: options.rails, task: context.task, writing: 'Programs', ...place }, baseline.protectedSet);
+    const gate = createGate({ rails: options.rails, task: context.task, session, writing: 'Programs' }, baseline.protectedSet);
     const acts = {
       scope,
       prepared,
@@ -240,7 +239,6 @@ class Loop {
     if (found.text !== null) this.#conversation.notice(found.text, `step ${transcript.step}`);
   }
 
-  /** The acts so far, as the planner reads them. */
   #steps(): readonly ControlStep[] {
     const { scope, baseline } = this.#at;
     return controlSteps(this.transcript.acts, proposers(scope.context.pool).indexOf(this.#expert.name), baseline.checks);

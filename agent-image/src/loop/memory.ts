@@ -42,12 +42,10 @@ export class TranscriptMemory implements LoopMemory {
     return this.#reads ? { handle } : {};
   }
 
-  /** Returns the handle that reads an observation of the history whole; undefined: none does. */
   handleOf(message: ConversationMessage): string | undefined {
     return this.#reads ? this.#transcript.handleOf(message) : undefined;
   }
 
-  /** Facts of the work that no model reported, beside the files that changed. */
   get record(): Omit<WorkRecord, 'changed'> {
     const { record } = this.#transcript;
     return this.#reads ? record : { ...record, done: record.done.map(({ call, observed }) => ({ call, observed })) };

@@ -55,7 +55,6 @@ export interface LoopNotes {
     readonly considered?: readonly Omit<ConsideredProposal, 'proposal'>[];
   };
   readonly CallObserved: CallObserved;
-  /** A text that was too long for an observation. */
   readonly TextKept: { readonly step: number; readonly handle: string; readonly text: string };
   /** A message that no model wrote; `order` names the AgentTaskOrder of a person's. */
   readonly NoticeGiven: {
@@ -78,7 +77,6 @@ export interface LoopNotes {
   };
   /** The tree is that after `toStep` again and nothing newer was kept: what came after it was not done. */
   readonly ConversationRewound: { readonly step: number; readonly toStep: number };
-  /** A submission that the checks refused. */
   readonly SubmissionRefused: { readonly step: number; readonly text: string };
 }
 
@@ -92,7 +90,6 @@ export interface Charge {
 /** Result of one call, as the model gets to see it. */
 export interface CallObserved {
   readonly step: number;
-  /** Index of the call in its reply. */
   readonly index: number;
   readonly callId: string;
   /** See `ToolContext.callKey`. */

@@ -6,7 +6,6 @@ export const observationTokens = 4000;
 
 /** Share by which a text may be longer than its bound: to cut and read a few lines costs more than they do. */
 const slack = 0.05;
-/** Share of the tokens that show the beginning. */
 const headShare = 0.6;
 /** Bytes of UTF-8 in one token, roughly; `correction` of the context is its error for a model. */
 export const bytesPerToken = 4;
@@ -20,7 +19,6 @@ export interface Cut {
   readonly tokens?: number;
   /** Returns the handle that reads the rest; called only when something is cut. Absent: the rest is lost. */
   readonly handle?: () => string;
-  /** Text about the rest where no handle reads it. */
   readonly rest?: string;
   /** Tokens for each token of the estimate. */
   readonly correction?: number;

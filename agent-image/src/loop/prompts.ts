@@ -3,7 +3,6 @@ import { fenced } from '../models/fence.ts';
 import { plain } from '../tools/tool.ts';
 import { maxCalls } from './discipline.ts';
 
-/** A check as the model gets to know it. */
 interface CheckFacts {
   readonly name: string;
   /** Its demand, on one line: a command, a path that must exist, or a person's review. */
@@ -14,7 +13,6 @@ interface CheckFacts {
 
 /** A file whose text stands in the goal message. */
 export interface ShownFile {
-  /** Relative to the workspace. */
   readonly path: string;
   readonly text: string;
 }
@@ -23,7 +21,6 @@ export interface ShownFile {
 export interface PromptFacts {
   readonly goal: string;
   readonly checks: readonly CheckFacts[];
-  /** Absolute path of the workspace. */
   readonly root: string;
   readonly shell: 'bash' | 'sh';
   /** Facts of the environment, a line each: languages, missing programs, the commit. */
@@ -62,7 +59,6 @@ const approvalWords: Readonly<Record<ApprovalKind, string>> = {
   External: 'what other machines see, such as requests over the network',
 };
 
-/** Most items of a list that the goal message shows. */
 const maxListed = 20;
 
 /**

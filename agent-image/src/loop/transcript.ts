@@ -1,4 +1,5 @@
 import { noteIn } from '../base/notes.ts';
+import { shortened } from '../base/text.ts';
 import type { ConversationMessage, ToolCall } from '@agentfleet/protocol/chat';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ModelProposal } from '../models/models.ts';
@@ -15,7 +16,6 @@ interface Recorded {
   readonly replaced?: readonly Recorded[];
 }
 
-/** Returns the newest step that a message covers. */
 const lastStepOf = ({ step, replaced = [] }: Recorded): number => (replaced.length === 0 ? step : Math.max(...replaced.map(lastStepOf)));
 
 /** Returns a message as of a step: a summary that covers later ones is replaced by the messages that it stands for. */
@@ -23,7 +23,6 @@ function asOf(toStep: number, recorded: Recorded): readonly Recorded[] {
   return lastStepOf(recorded) <= toStep ? [recorded] : (recorded.replaced?.flatMap((one) => asOf(toStep, one)) ?? [recorded]);
 }
 
-/** The reply that is being acted on. */
 interface OpenReply {
   readonly step: number;
   readonly proposals: readonly ModelProposal[];
@@ -55,7 +54,6 @@ export class Transcript {
   /** Observations before a tree that a person had put back say nothing of it. */
   #heldBefore = 0;
 
-  /** Changes the state by one note. */
   apply<K extends Kind>(kind: K, data: LoopNotes[K]): void {
     (this.#reducers[kind] as (note: LoopNotes[K]) => void)(data);
   }
@@ -76,7 +74,6 @@ export class Transcript {
     return [{ role: 'System', text: system }, { role: 'User', origin: 'Goal', text: goal }, ...this.history];
   }
 
-  /** Messages after System and Goal. */
   get history(): readonly ConversationMessage[] {
     return this.#history.map(({ message }) => message);
   }
@@ -166,7 +163,6 @@ export class Transcript {
     return this.#orders.has(order);
   }
 
-  /** Reports whether a notice about something was given already. */
   hasNotice(about: string): boolean {
     return this.#about.has(about);
   }
@@ -271,7 +267,6 @@ export class Transcript {
     },
   };
 
-  /** A call of the open reply, in short. */
   #callText(tool: string, index: number): string {
     const { chosen = null, proposals = [] } = this.#open ?? {};
     const text = chosen === null ? '' : (proposals[chosen]?.calls[index]?.arguments ?? '');
@@ -337,8 +332,7 @@ export function openCalls({ proposals, chosen, observed, most }: OpenReply): rea
 
 /** Arguments on one short line. */
 export function brief(text: string): string {
-  const line = text.replaceAll(/\s+/g, ' ');
-  return line.length <= 80 ? line : `${line.slice(0, 79)}…`;
+  return shortened(text.replaceAll(/\s+/g, ' '), 80);
 }
 
 /**

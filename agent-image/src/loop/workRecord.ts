@@ -1,4 +1,6 @@
 import type { ToolCall } from '@agentfleet/protocol/chat';
+import { fieldsOf } from '@agentfleet/protocol/text';
+import { jsonIn } from '../base/text.ts';
 import { type PlanItem, plain } from '../tools/tool.ts';
 import { fenced } from '../models/fence.ts';
 import { observed, readsHandles, textTokens } from './observation.ts';
@@ -74,7 +76,6 @@ export function extract({ done }: WorkRecord, notes: string, tokens: number): st
   return [extractHead, ...(earlier === '' ? [] : [earlier]), ...older, ...lines, ...results].join('\n');
 }
 
-/** The last result of the checks. */
 function checksOf(done: readonly DoneCall[]): readonly string[] {
   const last = done.findLast(({ observed: { holds } }) => holds !== undefined);
   if (last === undefined) return [];
@@ -84,7 +85,7 @@ function checksOf(done: readonly DoneCall[]): readonly string[] {
 
 /** Describes a call, with an argument that is whole or left out. */
 function described({ name, arguments: text }: ToolCall): string {
-  const args = argumentsOf(text);
+  const args = fieldsOf(jsonIn(text));
   const main = ['command', 'path', 'pattern', 'url', 'handle', 'step', 'question'].find((key) => args[key] !== undefined);
   if (main === undefined) return name;
   const value = plain(String(args[main])).trim();
@@ -96,15 +97,6 @@ function described({ name, arguments: text }: ToolCall): string {
   const more =
     begins !== first ? ` and more, ${value.length} characters in all` : lines.length > 1 ? ` and ${lines.length - 1} more lines` : '';
   return `${name} ${what}${more}`;
-}
-
-function argumentsOf(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-  } catch {
-    return {};
-  }
 }
 
 function cameOf(one: DoneCall): string {

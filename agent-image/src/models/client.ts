@@ -17,7 +17,7 @@ import { Agent, fetch, type Dispatcher } from 'undici';
 import { asError, deadline, type Clock, type Log, type Random, type TokenSource } from '@agentfleet/kube';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { fieldsOf } from '@agentfleet/protocol/text';
-import { proposalOf, reportedUsage, unreadUsage, usageOf, wireMessages, wireTools } from './convert.ts';
+import { chatUsage, proposalOf, unreadUsage, usageOf, wireMessages, wireTools } from './convert.ts';
 import { jsonConversation, jsonFormat, jsonProposal } from './jsonProtocol.ts';
 import {
   UselessAnswer,
@@ -91,7 +91,7 @@ export function modelRefusal(expert: string, status: number, body: unknown): Mod
   const text = `expert ${expert}: ${typeof message === 'string' ? message : 'no reason was given; see the log of its gateway'}`;
   const failure = useless.has(known) ? new UselessAnswer(reason, text) : new AttemptFailure(failureClass, reason, text);
   // The gateway's copy of the signing keys may be older than the token.
-  return { retry: retryable === true || known === 'Unauthenticated', code: known, billed: reportedUsage(body), failure };
+  return { retry: retryable === true || known === 'Unauthenticated', code: known, billed: chatUsage(fieldsOf(body)['usage']), failure };
 }
 
 interface ChatModelsOptions {
@@ -105,11 +105,9 @@ interface ChatModelsOptions {
   readonly dispatcher?: Dispatcher;
 }
 
-/** Longest time for which a failed request is retried, ms. */
 const maxWaitMs = 30_000;
 /** Time limit of one try, ms: the gateway has its own limits, and retries a model. */
 const tryMs = 900_000;
-/** Largest answer, bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 
 /** Optional parameters of a request: some servers refuse them. */
@@ -127,7 +125,6 @@ type Tried = Try<ModelReply, Pick<ModelRefusal, 'code' | 'billed' | 'failure'>>;
 export class ChatModelsClient implements ChatModels {
   readonly #options: ChatModelsOptions;
   readonly #dispatcher: Dispatcher;
-  /** Parameters that a model's server refused, by expert. */
   readonly #refused = new Map<string, ReadonlySet<Extra>>();
 
   constructor(options: ChatModelsOptions) {
@@ -137,7 +134,6 @@ export class ChatModelsClient implements ChatModels {
       options.dispatcher ?? new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 5000, keepAliveInitialDelay: 15_000 } });
   }
 
-  /** Ends all connections. */
   async close(): Promise<void> {
     await this.#dispatcher.destroy();
   }
@@ -213,13 +209,14 @@ export class ChatModelsClient implements ChatModels {
       const body = JSON.stringify(this.#body(expert, request));
       const { status, headers, body: parts } = await this.#send(expert, { ...request, path: chatRoutes.completions, body }, limit.signal);
       began = status >= 200 && status < 300;
-      const text = await textWithin(maxAnswerBytes, parts, () => tooLong(expert));
+      const tooLong = `expert ${expert.name} answered more than ${maxAnswerBytes} bytes; lower its maxOutputTokens`;
+      const text = await textWithin(maxAnswerBytes, parts, () => new UselessAnswer('ModelMalformed', tooLong));
       if (!began) return this.#refusal(expert, status, jsonIn(text), retryAfterMs(headers.get('retry-after')));
       answer = JSON.parse(text);
       return { value: this.#reply(expert, request, answer) };
     } catch (error) {
       // The gateway answers when it has the whole answer, which is billed.
-      const billed = began ? (reportedUsage(answer) ?? unreadUsage(request)) : null;
+      const billed = began ? (chatUsage(fieldsOf(answer)['usage']) ?? unreadUsage(request)) : null;
       if (error instanceof AttemptFailure) return { code: null, billed, failure: error, retryMs: undefined };
       return { code: null, billed, failure: unreachable(expert, limit.expired() ? null : error), retryMs: 0 };
     }
@@ -290,8 +287,4 @@ function unreachable({ name, url }: ExpertEndpoint, error: unknown): AttemptFail
   const what = error === null ? `no answer within ${tryMs / 1000} s` : reasonOf(error);
   const message = `the gateway of expert ${name} at ${url}: ${what}; look at the pods of the pool's gateway`;
   return new AttemptFailure('Infrastructure', 'ModelUnreachable', message, { cause: error });
-}
-
-function tooLong({ name }: ExpertEndpoint): UselessAnswer {
-  return new UselessAnswer('ModelMalformed', `expert ${name} answered more than ${maxAnswerBytes} bytes; lower its maxOutputTokens`);
 }

@@ -1,7 +1,13 @@
-import type { ConversationMessage, TokenUsage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
+import type {
+  ConversationMessage,
+  TokenUsage,
+  ToolCall,
+  ToolDefinition,
+  ChatCompletion,
+  WireMessage,
+  WireTool,
+} from '@agentfleet/protocol/chat';
 import { fieldsOf, textOf } from '@agentfleet/protocol/text';
-import { WireUsage, type ChatCompletion, type WireMessage, type WireTool } from '@agentfleet/protocol/chat';
-import { Ajv } from 'ajv';
 import { jsonIn } from '../base/text.ts';
 import type { ModelProposal, ModelRequest } from './models.ts';
 
@@ -39,7 +45,6 @@ function resultsAfter(messages: readonly ConversationMessage[], at: number): rea
   return messages.slice(at + 1, next < 0 ? undefined : next).filter((message) => message.role === 'Tool');
 }
 
-/** Returns a reply and the results of its calls. */
 function turnOf({ text, calls, providerState }: Assistant, results: readonly Result[]): readonly WireMessage[] {
   const answered = new Set(results.map(({ callId }) => callId));
   const sent = calls.filter(({ id }) => answered.has(id));
@@ -85,7 +90,6 @@ type Schema = Readonly<Record<string, unknown>>;
 /** Bounds that a model need not see: arguments are checked on arrival, and each request sends all schemas again. */
 const unread: ReadonlySet<string> = new Set(['minLength', 'maxLength', 'maxItems', 'minimum', 'additionalProperties']);
 
-/** A schema without the bounds that are not read. */
 function brief(schema: Schema): Record<string, unknown> {
   const kept = Object.entries(schema).filter(([key, value]) => !unread.has(key) || typeof value === 'object');
   return Object.fromEntries(kept.map(([key, value]) => [key, briefPart(key, value)]));
@@ -97,7 +101,6 @@ function briefPart(key: string, value: unknown): unknown {
   return key === 'items' ? brief(value) : value;
 }
 
-/** Reports whether a value is a JSON object. */
 const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Returns one answer of a model. `fallbackId` names calls without an id, or with one that another call of the answer has. */
@@ -143,29 +146,27 @@ export function surpriseOf(tokens: readonly { readonly logprob: number }[]): num
 
 /** Returns the usage of a reply; estimated by length when it is not reported. */
 export function usageOf({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>, { usage, choices }: ChatCompletion): TokenUsage {
-  if (usage === undefined || usage === null || usage.prompt_tokens === 0) {
-    const input = estimated([messages, tools]);
-    return { input, cachedInput: 0, output: estimated(choices.map(({ message }) => message)), estimated: true };
-  }
-  return tokensOf(usage);
+  const output = (): number => estimated(choices.map(({ message }) => message));
+  return chatUsage(usage) ?? { input: estimated([messages, tools]), cachedInput: 0, output: output(), estimated: true };
 }
 
-function tokensOf({
-  prompt_tokens: input,
-  completion_tokens: output,
-  prompt_tokens_details: details,
-  estimated: guessed,
-}: WireUsage): TokenUsage {
-  return { input, cachedInput: Math.min(details?.cached_tokens ?? 0, input), output, estimated: guessed === true };
+/** Reads a count of tokens. */
+export function count(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.ceil(value) : 0;
 }
 
-const isUsage = new Ajv({ strict: false }).compile<WireUsage>(WireUsage);
-
-/** Returns the usage that a body, or the error of one, reports; null: none that can be read. */
-export function reportedUsage(body: unknown): TokenUsage | null {
-  const { usage } = fieldsOf(body);
-  return isUsage(usage) ? tokensOf(usage) : null;
+/** Makes the reader of the usage of an OpenAI API: they name the same counts differently. Null: none is reported. */
+export function usageBy(input: string, output: string, details: string): (value: unknown) => TokenUsage | null {
+  return (value) => {
+    const usage = fieldsOf(value);
+    const read = count(usage[input]);
+    if (read === 0) return null;
+    const cachedInput = Math.min(read, count(fieldsOf(usage[details])['cached_tokens']));
+    return { input: read, cachedInput, output: count(usage[output]), estimated: usage['estimated'] === true };
+  };
 }
+
+export const chatUsage = usageBy('prompt_tokens', 'completion_tokens', 'prompt_tokens_details');
 
 /** Estimates the most that a request whose answer cannot be read has used. */
 export function unreadUsage({ messages, tools, n, maxOutputTokens }: ModelRequest): TokenUsage {

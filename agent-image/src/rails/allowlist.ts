@@ -17,7 +17,6 @@ const scratch = /^\/tmp\/[\w-][\w./-]*$/;
 /** Commands that read by their names, and yet run programs, keep settings or write by an option. */
 const notOnlyReading = new Set('awk env printenv hostname export declare set unset read yq'.split(' '));
 
-/** Folders that a build makes again. */
 const made =
   /^(?:build|dist|out|target|node_modules|coverage|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.cache|\.next|\.turbo)$/;
 

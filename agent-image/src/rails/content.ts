@@ -1,9 +1,10 @@
 /** Contents that files may not have: rules over text for those that no parser reads, and the commands that files of a project hold. */
+import { jsonIn } from '../base/text.ts';
 import type { Finding } from './verdict/types.ts';
 
 /** Content that a file may not have without a person's yes, by path and text. Reported by text alone; sources are parsed by `overrides`. */
 interface ContentRule {
-  readonly rail: 'forged-records' | 'persistence' | 'escape' | 'exfil' | 'services' | 'catastrophic-delete';
+  readonly rail: string;
   readonly path: RegExp;
   readonly pattern: RegExp;
   readonly reason: string;
@@ -84,12 +85,8 @@ const rules: readonly ContentRule[] = [
 /** Lists findings of the rules for texts in a written file. Pure; of at most 64 Ki characters, in a time that their number bounds. */
 export function contentFindings(path: string, content: string): readonly Omit<Finding, 'span'>[] {
   const text = content.slice(0, 65_536);
-  const found = (rail: ContentRule['rail'], reason: string): Omit<Finding, 'span'> => ({
-    rail,
-    severity: 'Unknown',
-    reason: `${path}${reason}`,
-    cure: 'Write the file without it; a person may allow it where the task needs it.',
-  });
+  const cure = 'Write the file without it; a person may allow it where the task needs it.';
+  const found = (rail: string, reason: string) => ({ rail, severity: 'Unknown', reason: `${path}${reason}`, cure }) as const;
   const hollow = assertsNothing(path, text) ? [found('forged-records', ': a check that asks nothing, and passes')] : [];
   return hollow.concat(
     rules.flatMap(({ rail, path: where, pattern, reason }) => {
@@ -158,14 +155,10 @@ function recipes(content: string): string {
 }
 
 function scriptsOf(content: string): string {
-  try {
-    const { scripts } = JSON.parse(content) as { readonly scripts?: Readonly<Record<string, unknown>> };
-    return Object.values(scripts ?? {})
-      .filter((line) => typeof line === 'string')
-      .join('\n');
-  } catch {
-    return '';
-  }
+  const { scripts } = (jsonIn(content) ?? {}) as { readonly scripts?: Readonly<Record<string, unknown>> | null };
+  return Object.values(scripts ?? {})
+    .filter((line) => typeof line === 'string')
+    .join('\n');
 }
 
 /** Lines of `run:` and `script:`, also of blocks, without the expressions of the runner. */

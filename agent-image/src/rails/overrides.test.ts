@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { installedGrammars, loadGrammars, type Grammars } from './index.ts';
-import { changesOnlyComments } from './comments.ts';
-import { newOverrides } from './overrides.ts';
+import { changesOnlyComments, newOverrides } from './overrides.ts';
 
 let grammars: Grammars;
 beforeAll(async () => {

@@ -10,14 +10,13 @@ import {
   type Severity,
   type Verdict,
   type Act,
+  type Override,
   type Policy,
   type SourceChange,
   type Span,
 } from './verdict/types.ts';
 import { posix } from 'node:path';
-import { changesOnlyComments } from './comments.ts';
-import { newOverrides } from './overrides.ts';
-import type { Override } from './overrides/override.ts';
+import { changesOnlyComments, newOverrides } from './overrides.ts';
 import { tampersBy } from './rail/testTampering.ts';
 import { forgedRecords } from './rail/forgedRecords.ts';
 import { isSecret } from './rail/secrets.ts';
@@ -56,17 +55,10 @@ function verdictOf(
     decisions,
     findings.map((one) => decisionTable[one.severity][profile]),
   );
-  return {
-    decision,
-    risk: highest(risks, risksFound),
-    allowlisted: allowlisted && decision !== 'Deny',
-    findings,
-    simpleCommands,
-    structure,
-  };
+  const risk = highest(risks, risksFound);
+  return { decision, risk, allowlisted: allowlisted && decision !== 'Deny', findings, simpleCommands, structure };
 }
 
-/** Surroundings in which acts are judged. */
 interface Ground extends Required<RailsOptions> {
   readonly policy: Policy;
 }
@@ -138,7 +130,6 @@ function writtenFindings(command: Command, text: string): readonly Omit<Finding,
 /** Commands that write a name, and no text of their own. */
 const removing = /^(?:rm|rmdir|mkdir|unlink|chmod|chown|chgrp|touch|ln|truncate|git|tar|unzip)$/;
 
-/** Remedies for a text that cannot be judged. */
 const cures: Readonly<Record<Analysis['problems'][number]['kind'], string>> = {
   syntax: 'Correct the syntax, or put the program into a file of the workspace and run that in a call of its own.',
   limit: 'Split it into several calls.',
@@ -172,7 +163,10 @@ function conclude(analysis: Analysis, { policy, home }: Ground, text: string | n
   const all = [...findings.values()];
   const allowlisted = analysis.problems.length === 0 && allowlistedCommands(analysis.commands, all);
   const structure = structureOf(analysis.commands, all, around.places);
-  return verdictOf(all, risksFound, policy.profile, { simpleCommands: normal(analysis.commands), structure, allowlisted });
+  const simpleCommands = analysis.commands
+    .filter(({ argv }) => argv.length > 0)
+    .map(({ argv, via, span }) => ({ argv: argv.map(({ text: word }) => printable(word)), via, span }));
+  return verdictOf(all, risksFound, policy.profile, { simpleCommands, structure, allowlisted });
 }
 
 /** Names what writes: a program's own writes and edits are judged as `tee`, which stands in none of them. */
@@ -193,19 +187,9 @@ function committedUnseen(commands: readonly Command[]): Span | null {
   return looked ? null : (commands[committed]?.span ?? null);
 }
 
-function riskOf(found: Found, rail: Rail): Risk {
-  if (found.severity === 'Unknown') return 'Unknown';
-  return found.severity === 'Reversible' || found.severity === 'Suspicious'
-    ? rail.risk === 'Destructive'
-      ? 'Reversible'
-      : rail.risk
-    : rail.risk;
-}
-
-function normal(commands: readonly Command[]): Verdict['simpleCommands'] {
-  return commands
-    .filter((command) => command.argv.length > 0)
-    .map(({ argv, via, span }) => ({ argv: argv.map((value) => printable(value.text)), via, span }));
+function riskOf({ severity }: Found, { risk }: Rail): Risk {
+  if (severity === 'Unknown') return 'Unknown';
+  return risk === 'Destructive' && (severity === 'Reversible' || severity === 'Suspicious') ? 'Reversible' : risk;
 }
 
 type FileAct = Extract<Act, { tool: 'FileWrite' }>;
@@ -233,29 +217,20 @@ function judgeFile(act: FileAct, ground: Ground): Verdict {
 }
 
 function fileFindings(path: string, content: string): readonly Omit<Finding, 'span'>[] {
-  const out: Omit<Finding, 'span'>[] = [];
-  if (!path.startsWith('/')) {
-    out.push({
-      rail: 'path-policy',
-      severity: 'High',
-      reason: `${path} is outside the roots`,
-      cure: 'Name an absolute path below the workspace.',
-    });
-  }
-  if (content.length > maxContent) {
-    out.push({ rail: 'path-policy', severity: 'High', reason: 'the content is larger than the policy allows', cure: 'Split it.' });
-  }
-  if (isSecret(path))
-    out.push({ rail: 'secrets', severity: 'Suspicious', reason: `${path} is a place for secrets`, cure: 'Write an example file.' });
-  if (tampersBy(path, content)) {
-    out.push({
-      rail: 'test-tampering',
-      severity: 'Suspicious',
-      reason: `the content switches off tests in ${path}`,
-      cure: 'Repair the code under test.',
-    });
-  }
-  return [...out, ...contentFindings(path, content)];
+  const found = (rail: string, severity: Severity, reason: string, cure: string): Omit<Finding, 'span'> => ({
+    rail,
+    severity,
+    reason,
+    cure,
+  });
+  const out = [
+    !path.startsWith('/') && found('path-policy', 'High', `${path} is outside the roots`, 'Name an absolute path below the workspace.'),
+    content.length > maxContent && found('path-policy', 'High', 'the content is larger than the policy allows', 'Split it.'),
+    isSecret(path) && found('secrets', 'Suspicious', `${path} is a place for secrets`, 'Write an example file.'),
+    tampersBy(path, content) &&
+      found('test-tampering', 'Suspicious', `the content switches off tests in ${path}`, 'Repair the code under test.'),
+  ];
+  return [...out.filter((one) => one !== false), ...contentFindings(path, content)];
 }
 
 /** A script that is only written: what would be refused when it runs is looked at now. */

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Rails, Structure } from './index.ts';
+import type { Features } from '@agentfleet/protocol/inference';
+import type { Rails } from './index.ts';
 import { testPolicy as onlyWorkspace, testRails } from './testing/table.ts';
 
 let rails: Rails;
@@ -8,11 +9,11 @@ beforeAll(async () => {
   rails = await testRails();
 });
 
-const of = (command: string): Structure => rails.judge({ tool: 'Shell', command, cwd: '/workspace' }, testPolicy).structure;
-const ofFile = (path: string, content: string): Structure => rails.judge({ tool: 'FileWrite', path, content }, testPolicy).structure;
+const of = (command: string): Features => rails.judge({ tool: 'Shell', command, cwd: '/workspace' }, testPolicy).structure;
+const ofFile = (path: string, content: string): Features => rails.judge({ tool: 'FileWrite', path, content }, testPolicy).structure;
 
 describe('the structure of a command', () => {
-  it.each<[string, string, Structure]>([
+  it.each<[string, string, Features]>([
     [
       'counts simple commands, also within substitutions',
       'ls "$(git rev-parse --show-toplevel)" | wc -l',
@@ -60,7 +61,7 @@ describe('the structure of a command', () => {
 });
 
 describe('the structure of a file', () => {
-  it.each<[string, string, string, Structure]>([
+  it.each<[string, string, string, Features]>([
     [
       'plain source',
       '/workspace/src/a.ts',

@@ -4,7 +4,8 @@ import { placeOf, type Place, type Places, absolute } from './shell/places.ts';
 import { args, hasFlag, isFixed, operands, type Command } from './shell/command.ts';
 import { hasGlob } from './shell/marks.ts';
 import { readTargets, writeTargets } from './shell/targets.ts';
-import type { Finding, Structure } from './verdict/types.ts';
+import type { Features } from '@agentfleet/protocol/inference';
+import type { Finding } from './verdict/types.ts';
 import { harmless, isMade, isSpecial, sensesTests, widened } from './allowlist.ts';
 import { isReadOnly, verbWords } from './shell/readOnly.ts';
 
@@ -27,7 +28,7 @@ function showsOnly(command: Command): boolean {
 }
 
 /** @param places the roots and the home folder of the sandbox */
-export function structureOf(commands: readonly Command[], findings: readonly Finding[], places: Places): Structure {
+export function structureOf(commands: readonly Command[], findings: readonly Finding[], places: Places): Features {
   const named = commands.filter(({ argv, redirects }) => argv.length > 0 || redirects.length > 0);
   const inside = insideOf(places);
   const targets = named.flatMap((command) => writeTargets(command).map((text) => placed(text, command, places)));
@@ -53,7 +54,7 @@ export function structureOf(commands: readonly Command[], findings: readonly Fin
 }
 
 /** Returns the same of a file that is written: its place, and whether it is of a kind that tools run by themselves. */
-export function structureOfFile(path: string, content: string, findings: readonly Finding[], places: Places): Structure {
+export function structureOfFile(path: string, content: string, findings: readonly Finding[], places: Places): Features {
   const place = placeOf(path, places.roots[0] ?? '/', places);
   const isInside = insideOf(places)({ path, place });
   const root = places.roots.find((one) => path.startsWith(`${one}/`));

@@ -20,11 +20,7 @@ import { trim } from './shape.ts';
 /** Meaning of a failed status write. */
 export type Refusal =
   /** The task has gone, was made again, or is assigned to another worker or epoch: stop working on it. */
-  | 'NotMine'
-  /** The API refuses the body. */
-  | 'Invalid'
-  /** Trying again may help. */
-  | 'Retry';
+  'NotMine' | 'Invalid' | 'Retry';
 
 /** Name of the admission policy that only lets the assigned pod write, under the current epoch. */
 const fencePolicy = 'agenttask-worker-fence';
@@ -116,7 +112,6 @@ export class Reporter {
   #firstSentAt = Infinity;
   #sentAt = -Infinity;
   #closed = false;
-  /** Woken by each change and each write. */
   readonly #moved = new Waiters();
 
   constructor(options: ReporterOptions) {

@@ -12,7 +12,7 @@ import { printableLines } from '@agentfleet/protocol/text';
 import { shortened } from '../base/text.ts';
 
 const answerMarker = '\n… cut; the whole answer is an artifact';
-const patchMarker = '\n… cut; the whole change is an artifact\n';
+const patchMarker = '\n… cut; the whole is the artifact change.patch\n';
 
 /**
  * Returns the text, or its beginning and an ellipsis: at most `max` Unicode characters. Halves of surrogate pairs are
@@ -51,25 +51,24 @@ export function cutPatch(patch: string, max: number): string {
 type Plan = NonNullable<Run['plan']>;
 type PlanNode = Plan[number];
 
-/** Nodes dropped first when a plan has too many; the rest is dropped from the end. */
+/** Nodes dropped first when a plan has too many, the oldest steps first; the rest is dropped from the end. */
 const dispensable: readonly ((node: PlanNode) => boolean)[] = [
+  (node) => node.kind === 'Step' && (node.state === 'Dropped' || node.state === 'Failed'),
   (node) => node.state === 'Dropped',
-  (node) => node.kind === 'Step' && node.state === 'Failed',
   (node) => node.kind === 'Step' && node.state === 'Done',
   (node) => node.kind === 'Step' && node.state === 'Pending',
 ];
+
+/** Steps are numbered as they are tried. */
+const serial = ({ id }: PlanNode): number => Number(/\d+$/.exec(id)?.[0] ?? 0);
 
 /** Returns at most `max` nodes in their order: goals and running nodes stay longest. */
 function fewerNodes(plan: Plan, max: number): Plan {
   let kept = plan;
   for (const gives of dispensable) {
-    let excess = kept.length - max;
-    if (excess <= 0) return kept;
-    kept = kept.filter((node) => {
-      if (excess <= 0 || !gives(node)) return true;
-      excess -= 1;
-      return false;
-    });
+    const spare = kept.filter(gives).toSorted((a, b) => serial(a) - serial(b));
+    const dropped = new Set(spare.slice(0, Math.max(0, kept.length - max)));
+    kept = kept.filter((node) => !dropped.has(node));
   }
   return kept.slice(0, max);
 }
@@ -79,7 +78,6 @@ function whole(value: number, max: number, min = 0): number {
   return Number.isFinite(value) ? Math.min(max, Math.max(min, Math.ceil(value))) : min;
 }
 
-/** Changes a whole to be reported, or a part of one. */
 type Change<T> = (whole: T) => T;
 type Reduction = Change<Run>;
 
@@ -88,7 +86,6 @@ function on<T extends object, F extends keyof T>(field: F, change: (value: Exclu
   return (whole) => (whole[field] === undefined ? whole : { ...whole, [field]: change(whole[field] as Exclude<T[F], undefined>) });
 }
 
-/** Makes changes one after the other. */
 function each<T>(...changes: readonly Change<T>[]): Change<T> {
   return (whole) => changes.reduce((now, change) => change(now), whole);
 }
@@ -115,7 +112,6 @@ const effectsTo = (count: number, max: number): Reduction =>
 /** The summary begins with the question, so that at least this is read. */
 const approvalTo = (max: number): Reduction => on('pendingApproval', each(on('evidence', cutTo(max)), on('question', cutTo(2 * max))));
 
-/** Counts of a check; its name stays. */
 const wholeCounts = <T extends Record<'passed' | 'failed' | 'skipped' | 'seconds', number>>(check: T): T => ({
   ...check,
   passed: whole(check.passed, 10_000_000),

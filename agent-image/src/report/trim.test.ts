@@ -150,7 +150,7 @@ describe('cut', () => {
     const patch = Array.from({ length: 50 }, (_, line) => `+line ${line}`).join('\n');
     const kept = cutPatch(patch, 100);
     expect(kept.length).toBeLessThanOrEqual(100);
-    expect(kept).toMatch(/^\+line 0\n[^]*\+line \d+\n… cut; the whole change is an artifact\n$/);
+    expect(kept).toMatch(/^\+line 0\n[^]*\+line \d+\n… cut; the whole is the artifact change.patch\n$/);
   });
 });
 

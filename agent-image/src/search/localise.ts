@@ -27,7 +27,6 @@ const compiled: Readonly<Record<string, readonly string[]>> = {
   '.cjs': ['.cts'],
 };
 
-/** Reports whether a file is read for its imports. */
 function hasImports(path: string): boolean {
   return /\.[cm]?[jt]sx?$/.test(path);
 }
@@ -50,7 +49,6 @@ function resolved(base: string, tree: ReadonlySet<string>): string | null {
   return [...direct, ...sources].find((path) => tree.has(path)) ?? null;
 }
 
-/** Most files that are read to follow imports. */
 const maxRead = 64;
 
 /**
@@ -95,7 +93,6 @@ export function suspicionOf({ failed, lines }: Spectrum): (path: string, line: n
 
 /** Places for edits. */
 export interface Focus {
-  /** Domain of the files; it determines the expert. */
   readonly domain: string;
   readonly files: readonly FocusFile[];
   readonly localisation: Localisation;
@@ -134,12 +131,6 @@ export async function localise(scope: Scope, baseline: Baseline, runs: readonly 
   return { domain, files, localisation, suspicion: suspicionOf(measured) };
 }
 
-interface Hints {
-  readonly paths: readonly string[];
-  /** 0…2: named by a failing run, and how near to a test by imports. */
-  readonly weights: ReadonlyMap<string, number>;
-}
-
 /**
  * Returns files that are no programs, those named by a failing run first: data, configuration, texts. Where there is no
  * program to edit, as in an empty workspace, an expert that acts may still have a proposal.
@@ -152,9 +143,9 @@ function others(baseline: Baseline, runs: readonly Ran[]): readonly string[] {
 
 /**
  * Returns places without coverage: files that failing runs name, as in a stack trace, and those that test files import,
- * the nearest first. Without either, all of them.
+ * the nearest first. Without either, all of them. Weights are 0…2.
  */
-async function hinted({ session }: Scope, { tree, protectedSet }: Baseline, open: readonly string[], runs: readonly Ran[]): Promise<Hints> {
+async function hinted({ session }: Scope, { tree, protectedSet }: Baseline, open: readonly string[], runs: readonly Ran[]) {
   const output = runs.map((run) => run.output).join('\n');
   const tests = tree.filter((path) => !isForeign(path) && protectedSet.why(path)?.kind === 'Test');
   const failing = tests.filter((path) => output.includes(path));

@@ -15,7 +15,6 @@ export class SearchNode {
   readonly parent: SearchNode | null;
   /** Node of the plan that its steps are put under. */
   readonly planId: string;
-  /** Edits that make it from its parent. */
   readonly edits: readonly Edit[];
   /** Null when none was taken, or the keeper does not keep it any more: it is made again from the nearest one above. */
   snapshot: string | null;
@@ -23,7 +22,6 @@ export class SearchNode {
   readonly acted: boolean;
   /** Tests that failed at the baseline and pass here. */
   readonly passing: ReadonlySet<string>;
-  /** Ids of candidates that were judged here. */
   readonly tried = new Set<string>();
   /** Experts that have nothing new left for it. */
   readonly spent = new Set<string>();
@@ -42,7 +40,6 @@ export class SearchNode {
   readonly children: SearchNode[] = [];
   /** Share of the likeliest untried proposal; infinite before the first request. */
   nextShare = Number.POSITIVE_INFINITY;
-  /** Newest runs of the checks here. */
   proofs: readonly Proof[] | undefined;
 
   constructor(init: Pick<SearchNode, 'state' | 'parent' | 'planId' | 'edits' | 'snapshot' | 'passing'> & { readonly acted?: boolean }) {
@@ -63,7 +60,6 @@ export class SearchNode {
     return this.#steps.get(expert) ?? this.depth;
   }
 
-  /** Records that an expert has reached at least this step. */
   reach(expert: string, step: number): void {
     this.#steps.set(expert, Math.max(this.stepOf(expert), step));
   }
@@ -100,12 +96,10 @@ export function stateAfter(state: string, candidate: string): string {
 
 /** There is no way back to a tree that commands made: the keeper keeps the newest snapshots only. */
 export class NodeGone extends Error {
-  readonly node: SearchNode;
+  override readonly name = 'NodeGone';
 
-  constructor(node: SearchNode) {
-    super(`snapshot ${node.snapshot ?? ''} of tree ${node.state} is not kept any more`);
-    this.name = 'NodeGone';
-    this.node = node;
+  constructor({ snapshot, state }: SearchNode) {
+    super(`snapshot ${snapshot ?? ''} of tree ${state} is not kept any more`);
   }
 }
 
@@ -153,7 +147,6 @@ export function snapshotOf(node: SearchNode): string {
   throw new Error('the root of a search has a snapshot');
 }
 
-/** Trust in edits of which nothing is known. */
 const unknownTrust = 0.5;
 /** Trust in edits that no failing test executes any more, and in those that all of them still do: neither proves anything. */
 const bounds = { most: 0.8, least: 0.2 } as const;
@@ -178,7 +171,6 @@ export function trustIn({ parent, edits, focus }: Pick<SearchNode, 'parent' | 'e
   return explained.length === 0 ? unknownTrust : bounds.least + (bounds.most - bounds.least) * Math.min(...explained) ** 2;
 }
 
-/** Failing tests that execute a line. */
 function failures({ lines }: Spectrum, path: string, line: number): number {
   return lines.find((one) => one.line === line && one.path === path)?.failed ?? 0;
 }
@@ -190,7 +182,6 @@ export interface Start {
   readonly passing: ReadonlySet<string>;
   /** Runs on this tree; undefined where it is snapshot 0, which the baseline is of. */
   readonly proofs: readonly Proof[] | undefined;
-  /** All checks hold here already. */
   readonly holds: boolean;
 }
 

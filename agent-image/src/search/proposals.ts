@@ -1,11 +1,4 @@
-import {
-  generateBounds,
-  generatingRoles,
-  type GenerateRequest,
-  type GeneratingRole,
-  type GenerateResponse,
-  type Edit,
-} from '@agentfleet/protocol/inference';
+import { generateBounds, generatingRoles, type GenerateRequest, type GenerateResponse, type Edit } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import type { Focus } from './localise.ts';
 import { AttemptFailure } from '../base/failure.ts';
@@ -72,7 +65,7 @@ async function generate({ context }: Scope, node: SearchNode, focus: Focus, aski
   function requestOf(): GenerateRequest {
     return {
       requestId: `${(task.metadata.uid ?? task.metadata.name ?? 'task').slice(0, 64)}.${assignment.attempt}.${node.depth}.${node.tried.size}`,
-      role: generatingRole(expert.role),
+      role: generatingRoles.find((known) => known === expert.role) ?? 'Generalist',
       goal: task.spec.goal,
       step: node.asked,
       grammar: 'Tool',
@@ -85,11 +78,6 @@ async function generate({ context }: Scope, node: SearchNode, focus: Focus, aski
       budgetMillis: generateBounds.defaultBudgetMillis,
     };
   }
-}
-
-/** Narrows the role of an expert that was chosen for proposals. */
-function generatingRole(role: string): GeneratingRole {
-  return generatingRoles.find((known) => known === role) ?? 'Generalist';
 }
 
 /** Messages of Python, Node and the compiler of TypeScript about an undefined name. */
@@ -184,7 +172,6 @@ function distance(a: string, b: string): number {
   return row[b.length] ?? 0;
 }
 
-/** Most runs of the checks that a shorter result may cost. */
 const mostRuns = 8;
 
 /** An edit, and the current place of its text in the file. */
@@ -247,7 +234,8 @@ export async function minimise(scope: Scope, baseline: Baseline, from: SearchNod
     if (shorter === null) continue;
     scope.progress.say(`trying without the edit of ${one.edit.path}`);
     await scope.session.write(one.edit.path, shorter);
-    const needed = !(await allHold(baseline));
+    let needed = false;
+    for (const judged of baseline.checks) needed ||= !holds(await prove(judged, baseline));
     await scope.session.restore(id);
     if (needed) continue;
     await scope.session.write(one.edit.path, shorter);
@@ -267,11 +255,6 @@ async function without({ session }: Scope, { edit, start, end }: PlacedEdit, gon
   const stop = at + (end - start);
   if (file === null || file.toString('utf8', at, stop) !== edit.after) return null;
   return Buffer.concat([file.subarray(0, at), Buffer.from(edit.before, 'utf8'), file.subarray(stop)]);
-}
-
-async function allHold(baseline: Baseline): Promise<boolean> {
-  for (const judged of baseline.checks) if (!holds(await prove(judged, baseline))) return false;
-  return true;
 }
 
 /** A spent budget ends the search for a shorter result, not the result. */

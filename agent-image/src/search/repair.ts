@@ -63,10 +63,8 @@ export async function repair(scope: Scope, prepared: Prepared, baseline: Baselin
   return {};
 }
 
-/** A trial, and its energy by its measurements. */
 type MeasuredTrial = Trial & { readonly energy: number | null };
 
-/** A candidate that made a better tree. */
 interface Improvement {
   readonly candidate: Candidate;
   readonly trial: MeasuredTrial;
@@ -76,9 +74,6 @@ interface Improvement {
 /** Candidates that a search tries again with all the time of their checks. */
 const mostFullTime = 3;
 
-/** Most that the API shows. */
-const maxParticipants = 16;
-
 class Search {
   readonly #scope: Scope;
   readonly #baseline: Baseline;
@@ -87,7 +82,6 @@ class Search {
   readonly #rounds: Rounds;
   /** Runs of failing tests alone; none until they were measured. */
   #quick: readonly JudgedCheck[] = [];
-  /** Proposing experts, by name. */
   readonly #proposers = new Map<string, Participant>();
   /** Candidates that were ended before the time that the task gives its checks, and how many of them may still have it. */
   readonly #cut: { readonly node: SearchNode; readonly round: Round }[] = [];
@@ -97,8 +91,7 @@ class Search {
     const { context, session, options } = scope;
     this.#scope = scope;
     this.#baseline = baseline;
-    const absolute = (path: string): string => session.absolute(path);
-    this.#gate = createGate({ rails: options.rails, task: context.task, roots: session.roots, absolute }, baseline.protectedSet);
+    this.#gate = createGate({ rails: options.rails, task: context.task, session }, baseline.protectedSet);
     this.#frontier = frontier;
     this.#rounds = new Rounds(scope, baseline);
   }
@@ -230,7 +223,7 @@ class Search {
     const proposed = { role: expert.role, name: expert.name, digest: response.modelDigest };
     this.#proposers.set(expert.name, proposed);
     const signals = this.#rounds.signals(round, about ?? { energy: null, pSuccess: null });
-    const experts = [...this.#proposers.values(), ...decisionModels.participants].slice(0, maxParticipants);
+    const experts = [...this.#proposers.values(), ...decisionModels.participants];
     this.#scope.progress.say(null, { experts, signals: signalsReport(signals) });
   }
 

@@ -155,7 +155,7 @@ export class Rounds {
     const plan = decisionModels.plan({ ...node.spread, risk, deliberate });
     const open = response.candidates.filter(({ id }) => !node.tried.has(id)).slice(0, plan.k);
     const { files, localisation, suspicion } = focus;
-    const trialSeconds = median(this.#seconds);
+    const trialSeconds = this.#seconds.toSorted((a, b) => a - b)[Math.floor(this.#seconds.length / 2)] ?? null;
     let texts: ReadonlyMap<string, TextFeatures> = new Map();
     const measure = async (some: readonly Candidate[]): Promise<ReadonlyMap<string, Features>> => {
       texts = await this.#scope.sources.ofCandidates(some, files);
@@ -219,7 +219,6 @@ export class Rounds {
     return { facts: this.#facts(node, round, ranked, trial, { executed, seconds }), signals };
   }
 
-  /** Returns the inputs of a decision about a candidate. */
   signals({ control, plan, response, ranking }: Round, { energy, pSuccess }: Pick<Ranked, 'energy' | 'pSuccess'>): StepSignals {
     return {
       risk: control.risk,
@@ -275,10 +274,6 @@ export class Rounds {
   }
 }
 
-function median(values: readonly number[]): number | null {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? null;
-}
-
 /** Factor by which another tree must be better. */
 const clearly = 2;
 
@@ -324,7 +319,6 @@ export class Frontier {
     return node;
   }
 
-  /** A node below another one. */
   grow(init: ConstructorParameters<typeof SearchNode>[0]): SearchNode {
     return this.#nodes.get(init.state) ?? this.#add(new SearchNode(init));
   }
@@ -363,7 +357,6 @@ export class Frontier {
     return [...this.#nodes.values()].filter((one) => !path.has(one) && !one.exhausted && one.planId !== this.root.planId);
   }
 
-  /** Candidates that were judged on all trees. */
   get tried(): number {
     return [...this.#nodes.values()].reduce((sum, { tried }) => sum + tried.size, 0);
   }

@@ -1,7 +1,7 @@
 import type { Candidate, ShellAct } from '@agentfleet/protocol/inference';
 import { inSpan, tool as toolSpan } from '@agentfleet/protocol/tracing';
-import { approve, consentTo, type Consent } from '../attempt/approvals.ts';
-import { earlierRun, identityOf, type ActedNote, type ActIdentity, type EarlierRun } from '../attempt/notes.ts';
+import { consentTo, deletionRefused, type Consent } from '../attempt/approvals.ts';
+import { earlierRun, identityOf, type ActedNote, type EarlierRun, type TrialResult } from '../attempt/notes.ts';
 import { judgeEffects, reachOfActs, onlyOnce, perform, runActs } from '../attempt/acts.ts';
 import {
   type Baseline,
@@ -19,7 +19,6 @@ import {
 import { EditMismatch, rewritesOf, type Rewrite } from '../features/index.ts';
 import type { Gate, GateVerdict, Proposal } from '../attempt/gate.ts';
 import { enter, leave, snapshotOf, type SearchNode } from './node.ts';
-import type { TrialResult } from '../attempt/notes.ts';
 import type { Scope } from '../attempt/scope.ts';
 import { isCommandCheck } from '@agentfleet/protocol/api';
 import { judgeBaseline, selectTests, wholeRun } from '../checks/index.ts';
@@ -42,12 +41,10 @@ export interface Trial {
 
 const nothing = { rewrites: [], acts: [], after: null, proofs: [], possiblyDone: false, cut: false } as const;
 
-/** A candidate that passed the gates. */
 interface Admitted {
   readonly candidate: Candidate;
   readonly rewrites: readonly Rewrite[];
   readonly acts: readonly ShellAct[];
-  /** A person allowed it. */
   readonly approved: boolean;
   /** Gate 2 allowed the acts that the rails left to it. */
   readonly reviewed: boolean;
@@ -181,21 +178,15 @@ async function act(
   const snapshot = await session.snapshot(`after commands on ${node.planId}`);
   const { refused, deleted } = await judgeEffects(session, baseline, gate, snapshotOf(node), snapshot.id);
   if (refused !== null) return { result: 'Denied', why: refused };
-  const required = context.task.spec.policy.approvals?.require.includes('Destructive') === true;
-  if (deleted.length > 0 && !approved && required) {
-    const evidence = `its commands deleted ${deleted.length} files: ${deleted.slice(0, 8).join(', ')}`;
-    const consent = await approve(scope, candidate, evidence, earlier.unseen);
-    if (!consent.allowed) return { result: 'Denied', why: consent.why };
+  const why = approved ? null : await deletionRefused(scope, candidate, deleted, earlier.unseen);
+  if (why !== null) return { result: 'Denied', why };
+  if (identity.once) {
+    // A worker that takes over continues from the snapshot.
+    const { id, manifestDigest } = snapshot;
+    const note: ActedNote = { attempt: context.assignment.attempt, ...identity, snapshot: { id, manifestDigest } };
+    await session.note('Acted', { ...note });
   }
-  await noteEnd(scope, identity, snapshot);
   return { after: snapshot.id };
-}
-
-/** Notes the end of commands that must not be run twice: a worker that takes over continues from the snapshot. */
-async function noteEnd({ context, session }: Scope, identity: ActIdentity, { id, manifestDigest }: ActedNote['snapshot']): Promise<void> {
-  if (!identity.once) return;
-  const note: ActedNote = { attempt: context.assignment.attempt, ...identity, snapshot: { id, manifestDigest } };
-  await session.note('Acted', { ...note });
 }
 
 /**
@@ -274,7 +265,6 @@ export function trialSeconds(baseline: readonly Pick<Ran, 'end' | 'results' | 'm
 
 /** A check that takes less is run whole, ms. */
 const worthwhileMs = 2000;
-/** Most tests that are selected by name. */
 const mostTests = 20;
 
 /**

@@ -59,7 +59,6 @@ function probabilities(stable: Judged, shadow: Judged): readonly [number, number
   return stable.verdict === 'Abstain' || shadow.verdict === 'Abstain' || p === null || q === null ? undefined : [p, q];
 }
 
-/** Counts with one act more in the bin of each. */
 function binned(counts: ShadowReport, stable: Judged, shadow: Judged): ShadowReport {
   const found = probabilities(stable, shadow);
   if (found === undefined) return counts;

@@ -67,7 +67,6 @@ export interface Answered<C extends Capability> {
   readonly request: Exchanges[C]['request'];
   /** Longest time for a copy, ms; for a verifier the shadow's own time limit counts. */
   readonly timeoutMillis: number;
-  /** Compares the real answer with that of the shadow. */
   readonly compare?: (shadow: Exchanges[C]['response'], verifier: VerifierEndpoint | null) => Comparison;
 }
 
@@ -86,7 +85,6 @@ export interface Question {
 export class Mirror {
   readonly #options: MirrorOptions;
   readonly #closed = new AbortController();
-  /** Copies in flight. */
   readonly #underWay = new Set<Sent<Capability>>();
   #counts: ShadowReport | undefined;
 

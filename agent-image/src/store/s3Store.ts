@@ -10,19 +10,17 @@ import {
   type StoredEntry,
 } from './store.ts';
 import { AwsV4Signer } from 'aws4fetch';
-import { EnvHttpProxyAgent, request as send, type Dispatcher } from 'undici';
+import { EnvHttpProxyAgent, request as send } from 'undici';
 import { deadline, type Clock, type Random } from '@agentfleet/kube';
 import { reasonOf } from '../base/failure.ts';
-import { type Try, retried, retryAfterMs } from '../base/requests.ts';
+import { type Try, beginningOf, retried, retryAfterMs } from '../base/requests.ts';
 import { refusalOf, readPage } from './xml.ts';
 import { createHash } from 'node:crypto';
 import { WebIdentity, type WebIdentitySettings } from './webIdentity.ts';
 
-/** Credential for signing requests. */
 interface Credential {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** For temporary keys. */
   readonly sessionToken?: string;
 }
 
@@ -45,17 +43,14 @@ interface S3ClientOptions {
   readonly region: string;
   /** Absent: requests are signed by `identity`, and without one not at all. */
   readonly credentialFile?: string;
-  /** The identity of the pod's account at its cloud. */
   readonly identity?: WebIdentitySettings;
   /** PEM certificates to trust instead of the system's. */
   readonly ca?: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** Longest time for which a request that failed is retried, ms. */
   readonly maxWaitMs: number;
 }
 
-/** One request to S3. */
 interface S3Request {
   readonly method: 'GET' | 'PUT' | 'DELETE';
   readonly url: URL;
@@ -65,7 +60,6 @@ interface S3Request {
   readonly content?: Content;
 }
 
-/** A successful answer. */
 interface S3Answer {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
@@ -134,7 +128,7 @@ export class S3Client {
     }
     const answer = {
       status: response.statusCode,
-      body: await beginningOf(response),
+      body: (await beginningOf(maxErrorBytes, response.body)).body.toString('utf8'),
       retryAfterMs: retryAfterMs(response.headers['retry-after']),
     };
     return refusalOf(what, answer, credential?.secretAccessKey);
@@ -157,42 +151,23 @@ export class S3Client {
   }
 }
 
-/** Reads the error in an answer, cut to the length of any error of S3. */
-async function beginningOf(response: Dispatcher.ResponseData): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-    chunks.push(Buffer.from(chunk));
-    bytes += chunk.length;
-    if (bytes >= maxErrorBytes) break;
-  }
-  return Buffer.concat(chunks).toString('utf8').slice(0, maxErrorBytes);
-}
-
 /** A place in a bucket, as the brief of a pool names it. */
 interface BucketAddress {
   /** `s3://bucket` or `s3://bucket/prefix`. */
   readonly uri: string;
-  /** Origin of the S3 API. */
   readonly endpoint: string;
   /** Whether the bucket is in the path and not in the host name. */
   readonly forcePathStyle: boolean;
 }
 
-/** Translates keys of the store to keys, addresses and URLs of the bucket. */
-interface Location {
-  readonly bucket: string;
-  /** Prefix of all keys in the bucket: empty, or ending in `/`. */
-  readonly prefix: string;
-  keyUrl(key: string): URL;
-  bucketUrl(query: Readonly<Record<string, string>>): URL;
-  uri(key: string): string;
-}
-
 const form = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/s;
 
-/** @throws StoreFailure `Refused` for an address that names no bucket, `InvalidKey` for a prefix that is no key */
-export function locate(address: BucketAddress): Location {
+/**
+ * Translates keys of the store to keys, addresses and URLs of the bucket. `prefix` of all keys is empty, or ends in `/`.
+ *
+ * @throws StoreFailure `Refused` for an address that names no bucket, `InvalidKey` for a prefix that is no key
+ */
+export function locate(address: BucketAddress) {
   const [, bucket, path = ''] = form.exec(address.uri) ?? [];
   if (bucket === undefined) {
     throw new StoreFailure('Refused', `${address.uri} names no bucket`, { cure: 'write spec.storage.uri like s3://bucket/prefix' });
@@ -204,12 +179,12 @@ export function locate(address: BucketAddress): Location {
   return {
     bucket,
     prefix,
-    keyUrl: (key) => new URL(`${base}/${escaped(prefix + key)}`),
-    bucketUrl: (query) => {
+    keyUrl: (key: string) => new URL(`${base}/${escaped(prefix + key)}`),
+    bucketUrl: (query: Readonly<Record<string, string>>) => {
       const words = Object.entries(query).map(([name, value]) => `${name}=${encode(value)}`);
       return new URL(`${base}${address.forcePathStyle ? '' : '/'}?${words.join('&')}`);
     },
-    uri: (key) => `s3://${bucket}/${prefix}${key}`,
+    uri: (key: string) => `s3://${bucket}/${prefix}${key}`,
   };
 }
 
@@ -228,7 +203,6 @@ function escaped(key: string): string {
 }
 
 export interface S3StoreOptions extends S3ClientOptions, BucketAddress {
-  /** Folder for streamed content. */
   readonly spool: string;
 }
 
@@ -242,7 +216,7 @@ const removers = 8;
 /** Artifacts in a bucket. */
 export class S3Store implements ArtifactStore {
   readonly #client: S3Client;
-  readonly #location: Location;
+  readonly #location: ReturnType<typeof locate>;
   readonly #spool: string;
 
   /** @throws StoreFailure when `uri` names no bucket */

@@ -3,6 +3,7 @@ import { lstat, mkdir, open, readdir, realpath, rename, rm, rmdir, unlink, type 
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Clock } from '@agentfleet/kube';
+import { codeOf } from '../base/failure.ts';
 import {
   collect,
   readContent,
@@ -15,11 +16,8 @@ import {
 } from './store.ts';
 
 interface VolumeStoreOptions {
-  /** Folder of the mounted volume. */
   readonly folder: string;
-  /** Name of its PersistentVolumeClaim. */
   readonly claim: string;
-  /** Folder for streamed content. */
   readonly spool: string;
   readonly clock: Clock;
 }
@@ -97,7 +95,7 @@ export class VolumeStore implements ArtifactStore {
         const { size, mtimeMs } = await lstat(join(this.#options.folder, key));
         found.push({ key, bytes: size, modifiedAt: mtimeMs });
       } catch (error) {
-        if (errno(error) !== 'ENOENT') throw failureOf(error, key); // removed since: it is no key any more
+        if (codeOf(error) !== 'ENOENT') throw failureOf(error, key); // removed since: it is no key any more
       }
     }
     return found;
@@ -108,7 +106,7 @@ export class VolumeStore implements ArtifactStore {
     try {
       return await readdir(join(this.#options.folder, folder), { withFileTypes: true });
     } catch (error) {
-      if (folder !== '' && errno(error) === 'ENOENT') return [];
+      if (folder !== '' && codeOf(error) === 'ENOENT') return [];
       throw error;
     }
   }
@@ -121,7 +119,7 @@ export class VolumeStore implements ArtifactStore {
         await unlink(await this.#path(key));
         await this.#prune(key);
       } catch (error) {
-        if (!notThere.has(errno(error) ?? '')) throw failureOf(error, key);
+        if (!notThere.has(codeOf(error) ?? '')) throw failureOf(error, key);
       }
     }
   }
@@ -134,7 +132,7 @@ export class VolumeStore implements ArtifactStore {
         await rename(unfinished, await this.#path(key));
         break;
       } catch (error) {
-        if (errno(error) !== 'ENOENT' || attempt >= tries) throw error;
+        if (codeOf(error) !== 'ENOENT' || attempt >= tries) throw error;
       }
     }
     for (let folder = dirname(key); ; folder = dirname(folder)) {
@@ -168,7 +166,6 @@ export class VolumeStore implements ArtifactStore {
     return join(wanted, key.slice(key.lastIndexOf('/') + 1));
   }
 
-  /** Removes the folders that a removed key has emptied. */
   async #prune(key: string): Promise<void> {
     for (let folder = dirname(key); folder !== '.'; folder = dirname(folder)) {
       try {
@@ -187,7 +184,6 @@ function linked(key: string): StoreFailure {
   return new StoreFailure('InvalidKey', `key ${key}: a symbolic link is in its way`);
 }
 
-/** Reports whether keys below a folder can begin with the prefix. */
 function mayLead(folder: string, prefix: string): boolean {
   return folder.startsWith(prefix) || prefix.startsWith(folder);
 }
@@ -207,16 +203,12 @@ async function syncFolder(path: string): Promise<void> {
     await handle.sync();
   } catch (error) {
     // Emptied and removed by another worker since: then there is no name left to make durable.
-    if (errno(error) !== 'ENOENT') throw error;
+    if (codeOf(error) !== 'ENOENT') throw error;
   }
 }
 
 function unlessThere(error: unknown): void {
-  if (errno(error) !== 'EEXIST') throw error;
-}
-
-function errno(error: unknown): string | null {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
+  if (codeOf(error) !== 'EEXIST') throw error;
 }
 
 const failures = {
@@ -234,7 +226,7 @@ const failures = {
 } as const;
 
 function failureOf(error: unknown, key: string): unknown {
-  const code = errno(error) ?? '';
+  const code = codeOf(error) ?? '';
   if (!Object.hasOwn(failures, code)) return error;
   const [failure, words] = failures[code as keyof typeof failures];
   const cure = failure === 'Denied' ? 'let the group of the workers (fsGroup) write to the volume' : undefined;

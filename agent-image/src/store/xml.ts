@@ -1,22 +1,16 @@
 // agent-image, store: XML answers of S3 and of its token service. May import base, protocol, kube and the keeper's client.
+import { fieldsOf, listOf, type Fields } from '@agentfleet/protocol/text';
 import { XMLParser } from 'fast-xml-parser';
 import { StoreFailure, type StoredEntry, type StoreFailureCode } from './store.ts';
-
-/** Error body of S3. */
-interface S3Error {
-  /** Such as `NoSuchKey`; empty when the answer is not S3's. */
-  readonly code: string;
-  readonly message: string;
-}
 
 /** One page of a listing. */
 export interface Page {
   readonly entries: readonly StoredEntry[];
-  /** Start of the next page; absent on the last one. */
   readonly next?: string;
 }
 
-function parse(text: string): Record<string, unknown> {
+/** The elements of a text; none where it is no XML. */
+function parse(text: string): Fields {
   const parser = new XMLParser({
     ignoreAttributes: true,
     parseTagValue: false,
@@ -24,7 +18,11 @@ function parse(text: string): Record<string, unknown> {
     processEntities: false, // decoded below: the parser bounds their number, and knows no character references
     isArray: (name) => name === 'Contents',
   });
-  return parser.parse(text) as Record<string, unknown>;
+  try {
+    return fieldsOf(parser.parse(text));
+  } catch {
+    return {};
+  }
 }
 
 const named: Readonly<Record<string, string>> = { amp: '&', apos: "'", gt: '>', lt: '<', quot: '"' };
@@ -39,13 +37,9 @@ function decode(text: string): string {
 }
 
 /** Parses the error in the body of an answer; a body that is not XML of S3 (a proxy's page, empty) has no code. */
-function readError(text: string): S3Error {
-  try {
-    const { Error: error } = parse(text) as { Error?: { Code?: unknown; Message?: unknown } };
-    return { code: word(error?.Code), message: word(error?.Message) };
-  } catch {
-    return { code: '', message: '' };
-  }
+function readError(text: string) {
+  const error = fieldsOf(parse(text)['Error']);
+  return { code: word(error['Code']), message: word(error['Message']) };
 }
 
 function word(value: unknown): string {
@@ -54,52 +48,30 @@ function word(value: unknown): string {
 
 /** Reads an answer of ListObjectsV2. @throws StoreFailure `Refused` when it is none */
 export function readPage(text: string, where: string): Page {
-  const result = listing(text);
-  if (result === undefined) throw new StoreFailure('Refused', `${where} answered a listing with what is no ListBucketResult`);
-  const entries = (result.Contents ?? []).flatMap(entryOf);
-  const more = word(result.IsTruncated) === 'true';
-  if (!more) return { entries };
-  if (typeof result.NextContinuationToken === 'string') return { entries, next: decode(result.NextContinuationToken) };
+  const listed = parse(text)['ListBucketResult'];
+  // An element without children is read as text.
+  if (typeof listed !== 'string' && (typeof listed !== 'object' || listed === null))
+    throw new StoreFailure('Refused', `${where} answered a listing with what is no ListBucketResult`);
+  const { Contents: contents, IsTruncated: truncated, NextContinuationToken: next } = fieldsOf(listed);
+  const entries = listOf(contents).map(fieldsOf).flatMap(entryOf);
+  if (word(truncated) !== 'true') return { entries };
+  if (typeof next === 'string') return { entries, next: decode(next) };
   throw new StoreFailure('Refused', `${where} says that there are more keys, and not where`);
 }
 
-interface Listed {
-  readonly Key?: unknown;
-  readonly Size?: unknown;
-  readonly LastModified?: unknown;
-  readonly ETag?: unknown;
-}
-
 /** A missing value is 0: then the key is old and small. */
-function entryOf({ Key, Size, LastModified, ETag }: Listed): StoredEntry[] {
-  if (typeof Key !== 'string') return [];
-  const [bytes, modifiedAt] = [Number(word(Size)), Date.parse(word(LastModified))];
-  const etag = word(ETag).replaceAll('"', '');
+function entryOf({ Key: key, Size: size, LastModified: modified, ETag: tag }: Fields): StoredEntry[] {
+  if (typeof key !== 'string') return [];
+  const [bytes, modifiedAt] = [Number(word(size)), Date.parse(word(modified))];
+  const etag = word(tag).replaceAll('"', '');
   return [
     {
-      key: decode(Key),
+      key: decode(key),
       bytes: Number.isFinite(bytes) ? bytes : 0,
       modifiedAt: Number.isFinite(modifiedAt) ? modifiedAt : 0,
       ...(etag === '' ? {} : { etag }),
     },
   ];
-}
-
-interface Listing {
-  readonly Contents?: readonly Listed[];
-  readonly IsTruncated?: unknown;
-  readonly NextContinuationToken?: unknown;
-}
-
-function listing(text: string): Listing | undefined {
-  try {
-    const { ListBucketResult: result } = parse(text) as { ListBucketResult?: unknown };
-    // An element without children is read as text.
-    if (typeof result === 'string') return {};
-    return typeof result === 'object' && result !== null ? result : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Keys that a cloud lends to the account of a pod. */
@@ -113,15 +85,14 @@ export interface Session {
 
 /** The keys in an answer of AssumeRoleWithWebIdentity; undefined: it is none. */
 export function readSession(text: string): Session | undefined {
-  const found = parse(text) as Record<string, Record<string, Record<string, Record<string, unknown>>> | undefined>;
-  const keys = found['AssumeRoleWithWebIdentityResponse']?.['AssumeRoleWithWebIdentityResult']?.['Credentials'];
-  const [accessKeyId, secretAccessKey, sessionToken] = ['AccessKeyId', 'SecretAccessKey', 'SessionToken'].map((name) => word(keys?.[name]));
-  const expiresAt = Date.parse(word(keys?.['Expiration']));
+  const result = fieldsOf(fieldsOf(parse(text)['AssumeRoleWithWebIdentityResponse'])['AssumeRoleWithWebIdentityResult']);
+  const keys = fieldsOf(result['Credentials']);
+  const [accessKeyId, secretAccessKey, sessionToken] = ['AccessKeyId', 'SecretAccessKey', 'SessionToken'].map((name) => word(keys[name]));
+  const expiresAt = Date.parse(word(keys['Expiration']));
   if (!accessKeyId || !secretAccessKey || !sessionToken || Number.isNaN(expiresAt)) return undefined;
   return { accessKeyId, secretAccessKey, sessionToken, expiresAt };
 }
 
-/** An answer that is no success. */
 interface Answer {
   readonly status: number;
   readonly body: string;

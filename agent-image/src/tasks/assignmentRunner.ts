@@ -1,5 +1,5 @@
 import { coded } from '@agentfleet/protocol/log';
-import { type AgentTask, type Approval, type TaskMessage, maxMessagesTaken, type Directive } from '@agentfleet/protocol/api';
+import { type AgentTask, type Approval, maxMessagesTaken, type Directive } from '@agentfleet/protocol/api';
 import type { AttemptContext, AttemptEngine, Outcome, Report, Restored, DecisionModels } from '../attempt/ports.ts';
 import { type Reporter, noUsage, usedSoFar, withinAssignment, withWallSeconds } from '../report/index.ts';
 import { asError, Backoff, deadline, isApiError, KubeError, sleep, timestamp, type Random } from '@agentfleet/kube';
@@ -33,10 +33,6 @@ export class Newest {
     return this.#task.status?.approvals ?? [];
   }
 
-  messages(): readonly TaskMessage[] {
-    return this.#task.status?.messages ?? [];
-  }
-
   /** Resolves at the next change, or when the signal is aborted; never rejects. */
   changed(signal: AbortSignal): Promise<void> {
     return this.#changed.next(signal);
@@ -45,18 +41,16 @@ export class Newest {
 
 /** Returns the messages for the engine: those of `status.messages` that no report of this task has named as taken. */
 export function messagesOf(
-  newest: Pick<Newest, 'messages'>,
+  newest: Pick<Newest, 'task'>,
   reporter: Pick<Reporter, 'run' | 'report'>,
 ): Required<Pick<AttemptContext, 'messages' | 'messageTaken'>> {
   const taken = (): readonly string[] => reporter.run.messagesTaken ?? [];
   return {
     messages: () => {
       const known = new Set(taken());
-      return newest
-        .messages()
-        .flatMap(({ id, text, requester, snapshot }) =>
-          known.has(id) ? [] : [{ id, text, by: requester, ...(snapshot !== undefined && { snapshot }) }],
-        );
+      return (newest.task.status?.messages ?? []).flatMap(({ id, text, requester, snapshot }) =>
+        known.has(id) ? [] : [{ id, text, by: requester, ...(snapshot !== undefined && { snapshot }) }],
+      );
     },
     messageTaken: (id) => {
       const known = taken();
@@ -253,7 +247,6 @@ export class AssignmentRunner {
     reporter.report({ outcome, ...rollback }, { urgent: true });
   }
 
-  /** Ends what an earlier process of this pod left running. */
   async #endCommand({ keeper }: Sandbox, signal: AbortSignal): Promise<void> {
     const { running } = await keeper.info(signal);
     if (running !== null) await keeper.cancel(running);

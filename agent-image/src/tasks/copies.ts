@@ -8,7 +8,6 @@ import type { Sandbox } from './sandbox/connect.ts';
 export interface CopiesOptions {
   /** Opens the durable copies of the task; `onWritten` is called for each checkpoint. */
   readonly open: (onWritten: (written: Written) => void) => Durability;
-  /** Called when an attempt has ended and was copied. */
   readonly onCopied: () => void;
   readonly reporter: Reporter;
   readonly clock: Clock;

@@ -38,7 +38,7 @@ import type { ArtifactStore } from '../store/index.ts';
 import { SandboxLink } from './sandbox/connect.ts';
 import { AssignmentRunner } from './assignmentRunner.ts';
 
-interface AssignmentRunnerFactoryOptions {
+export interface AssignmentRunnerFactoryOptions {
   /** Fenced by the worker's lease. */
   readonly transport: Transport;
   readonly config: Pick<WorkerConfig, 'pod' | 'serviceAccount'>;
@@ -49,11 +49,13 @@ interface AssignmentRunnerFactoryOptions {
   /** The token for copies of requests; absent: none. */
   readonly bearer?: Bearer | undefined;
   readonly engine: AttemptEngine;
+  /** Makes the store of a place. */
   readonly openStore: (place: ArtifactPlace) => ArtifactStore;
   readonly metrics: Pick<WorkerMetrics, 'attempt' | 'auditGap' | 'firstAct' | 'statusWrite'>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Port of the keepers; another one in tests. */
   readonly keeperPort?: number;
 }
 
@@ -62,7 +64,6 @@ export class AssignmentRunnerFactory {
   readonly #options: AssignmentRunnerFactoryOptions;
   readonly #tokens: TokenSource;
   readonly #filter = runFilter();
-  readonly #stores = new Map<string, ArtifactStore>();
   readonly #shelves: Shelves;
   readonly #sweeper: Sweeper;
   /** Features that verifiers read; see `FleetOptions.reads`. */
@@ -112,7 +113,7 @@ export class AssignmentRunnerFactory {
       link: this.#link({ name: sandbox, epoch }),
       reporter: this.#reporter(task, attempt, epoch, log, onSpent),
       random,
-      onCopied: () => void this.#sweeper.taskEnded(this.#store(pool.storage)),
+      onCopied: () => void this.#sweeper.taskEnded(this.#options.openStore(pool.storage)),
       openDurability: (onWritten: DurabilityOptions['onWritten']) => this.#durability(task, pool, { epoch, log, onWritten }),
       onOutcome: (outcome: Outcome) => metrics.attempt(outcome),
       onSuperseded: onSpent,
@@ -120,13 +121,12 @@ export class AssignmentRunnerFactory {
     return new AssignmentRunner(options, task);
   }
 
-  /** Returns the members of the context that all attempts of a task share. */
   #given(task: AgentTask, pool: PoolBrief, log: Log) {
     const { clock, metrics } = this.#options;
     return {
       pool,
       models: this.#models(pool, log),
-      store: this.#store(pool.storage),
+      store: this.#options.openStore(pool.storage),
       clock,
       log,
       readConfigMap: (name: string) => this.#readConfigMap(task.metadata.namespace ?? '', name),
@@ -180,7 +180,7 @@ export class AssignmentRunnerFactory {
     const { name, namespace = '', uid = '' } = task.metadata;
     const { checkpointURI } = task.status?.run?.snapshots ?? {};
     const { auditRoot } = task.status?.run ?? {};
-    const store = this.#store(storage);
+    const store = this.#options.openStore(storage);
     return new Durability({
       ...given,
       store,
@@ -191,13 +191,6 @@ export class AssignmentRunnerFactory {
       reported: { ...(checkpointURI !== undefined && { checkpointURI }), ...(auditRoot !== undefined && { auditRoot }) },
       clock: this.#options.clock,
     });
-  }
-
-  #store(place: ArtifactPlace): ArtifactStore {
-    const key = JSON.stringify(place);
-    const store = this.#stores.get(key) ?? this.#options.openStore(place);
-    this.#stores.set(key, store);
-    return store;
   }
 
   async #readConfigMap(namespace: string, name: string): Promise<Readonly<Record<string, string>>> {
@@ -220,7 +213,6 @@ export class AssignmentRunnerFactory {
   }
 }
 
-/** Ids for log lines about an attempt. */
 function idsOf(task: AgentTask, of: { readonly epoch: number; readonly attempt: number }): Readonly<Record<string, unknown>> {
   return { task: keyOf(task), namespace: task.metadata.namespace, ...of, trace: traceOfTask(task).root.traceId };
 }

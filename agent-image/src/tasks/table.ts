@@ -3,16 +3,11 @@ import { asError, deadline, type Clock, type Log, Informer, parseKey, keyOf, typ
 import type { AgentTask, Directive } from '@agentfleet/protocol/api';
 import { decide, see, type Decision, type Known } from './decide.ts';
 import { resources } from '../base/resources.ts';
+import type { AssignmentRunner } from './assignmentRunner.ts';
 import { Waiters } from '../base/waiters.ts';
 
-/** Work that the table drives; an `AssignmentRunner` is one. */
-interface TaskWork {
-  /** Reported of every newer state of the task. */
-  see(task: AgentTask): void;
-  follow(directive: Directive, task: AgentTask, signal: AbortSignal): Promise<void>;
-  drop(): void;
-  close(): Promise<void>;
-}
+/** Work that the table drives. */
+type TaskWork = Pick<AssignmentRunner, 'see' | 'follow' | 'drop' | 'close'>;
 
 interface TaskTableOptions {
   readonly pod: { readonly name: string; readonly namespace: string };
@@ -24,7 +19,6 @@ interface TaskTableOptions {
   readonly begin: (task: AgentTask, onSpent: () => void) => TaskWork;
   readonly clock: Clock;
   readonly log: Log;
-  /** Reported how many tasks are worked on. */
   readonly onCount?: (active: number) => void;
 }
 
@@ -45,7 +39,6 @@ export class TaskTable {
   readonly #entries = new Map<string, Entry>();
   readonly #waiting = new Set<string>();
   readonly #pending = new Set<Promise<void>>();
-  /** Woken when one of them has ended. */
   readonly #ended = new Waiters();
   #accepting = true;
 
@@ -70,7 +63,6 @@ export class TaskTable {
     this.#apply(key, decide(entry, see(task, pod), gate), entry, task);
   }
 
-  /** Syncs all known tasks, and the given ones. */
   syncAll(keys: Iterable<string>): void {
     for (const key of new Set([...this.#entries.keys(), ...keys])) this.sync(key);
   }
@@ -200,7 +192,6 @@ interface TaskWatchesOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Reported of every change, by key. */
   readonly onChange: (key: string) => void;
 }
 
@@ -233,7 +224,6 @@ export class TaskWatches {
     return this.#watched.get(parseKey(key).namespace ?? '')?.informer.lister.get(key);
   }
 
-  /** Keys of all tasks that are seen. */
   keys(): string[] {
     return [...this.#watched.values()].flatMap(({ informer }) => informer.lister.list().map((task) => keyOf(task)));
   }

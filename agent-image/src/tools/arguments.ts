@@ -23,7 +23,6 @@ interface Schema {
   readonly items?: Schema;
 }
 
-/** Most faults that one message names. */
 const maxFaults = 5;
 
 /**
@@ -37,7 +36,8 @@ export function argumentReader({ definition, validates }: Pick<Tool, 'definition
   const ajv = new Ajv({ strict: false, allErrors: true, coerceTypes: true, verbose: true, meta: false, validateSchema: false });
   const validate = ajv.compile<Arguments>(definition.parameters);
   return (text) => {
-    const given = withoutNulls(parsed(text, definition));
+    // Some models send every field, absent ones as null.
+    const given = Object.fromEntries(Object.entries(parsed(text, definition)).filter(([, one]) => one !== null));
     if (validate(given)) return given;
     throw new ArgumentError(faults(definition, given, validate));
   };
@@ -60,11 +60,6 @@ function syntaxFault(text: string, error: unknown): string {
   if (/end of JSON input|Unterminated/.test(message))
     return `they end in the middle, after ${text.length} characters; send less in one call, for example a smaller edit`;
   return `${plain(message)}; send one JSON object, with quotes and line feeds inside of strings escaped`;
-}
-
-/** Some models send every field, absent ones as null. */
-function withoutNulls(value: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== null));
 }
 
 function faults({ name, parameters }: ToolDefinition, given: Arguments, { errors }: ValidateFunction): string {
@@ -97,7 +92,6 @@ function placeOf(pointer: string): string {
   return rest.reduce((place, part) => (/^\d+$/.test(part) ? `${place}[${part}]` : `${place}.${part}`), first);
 }
 
-/** Describes the values that fit a schema. */
 function expected(schema: Schema): string {
   if (schema.enum !== undefined) return `one of ${schema.enum.map((one) => JSON.stringify(one)).join(', ')} is expected`;
   const { type = 'value', minimum, maximum, minLength = 0, maxLength, maxItems, pattern } = schema;
@@ -136,6 +130,17 @@ export function similarPath(path: string, tree: readonly string[]): string | nul
 /** Lines of a text file as a model may see them, without secrets; from 1, both ends included. */
 export function linesAt(session: SandboxSession, path: string, from?: number, to?: number): Promise<FileLines> {
   return session.call((keeper) => keeper.readLines(session.absolute(path), from, to));
+}
+
+/** Lines of a text file as {@link linesAt} reads them; null for a folder. */
+export async function linesOrFolder(session: SandboxSession, path: string, from: number, to: number): Promise<FileLines | null> {
+  if (session.roots.includes(path)) return null;
+  try {
+    return await linesAt(session, path, from, to);
+  } catch (error) {
+    if (error instanceof KeeperRefusal && error.code === 'AF_FILE_NOT_REGULAR') return null;
+    throw error;
+  }
 }
 
 /** A path anywhere, as a model wrote it: relative ones are below the workspace. */

@@ -27,7 +27,6 @@ interface BackgroundCall {
   readonly characters?: number;
 }
 
-/** Starts a process, ends it, or looks at it. */
 async function background(call: BackgroundCall, context: ToolContext): Promise<Observation> {
   const known = context.memory.processes.find(({ name }) => name === call.name);
   if (call.command === undefined || call.command.trim() === 'kill') {
@@ -39,7 +38,9 @@ async function background(call: BackgroundCall, context: ToolContext): Promise<O
   const execId = context.execId(0);
   if (known?.execId !== execId) await assertRoom(call, known, context);
   const argv = call.argv(call.command);
-  await forModel('background', () => context.scope.session.start({ argv, env: actEnvironment, execId, timeoutSeconds: execBounds.maxTimeoutSeconds }));
+  await forModel('background', () =>
+    context.scope.session.start({ argv, env: actEnvironment, execId, timeoutSeconds: execBounds.maxTimeoutSeconds }),
+  );
   const end = `; the command "kill" with background "${call.name}" ends it`;
   return look({ name: call.name, execId, seen: 0 }, call, context, end);
 }
@@ -156,16 +157,11 @@ export function bash(shell: CommandShell, max: number): Tool {
         acts: command === undefined || ends ? [] : [{ tool: 'Shell', command, ...(stdin !== undefined && { stdin }) }],
       });
     },
-    run: (args, context) => run({ shell, max }, args, context),
+    run: (args, context) => run(shell, max, args, context),
   };
 }
 
-interface Means {
-  readonly shell: CommandShell;
-  readonly max: number;
-}
-
-async function run({ shell, max }: Means, args: BashArguments, context: ToolContext): Promise<Observation> {
+async function run(shell: CommandShell, max: number, args: BashArguments, context: ToolContext): Promise<Observation> {
   const { command, stdin, background: name, timeout_seconds: timeoutSeconds = Math.min(commandSeconds.default, max) } = args;
   if (name !== undefined) {
     if (stdin !== undefined) throw new ArgumentError('stdin: a background process has none; leave it out');

@@ -120,20 +120,10 @@ export class McpServers {
   #tool(record: McpToolRecord): Tool {
     const server = this.#servers.find(({ name }) => name === record.server);
     const { description, parameters } = record;
-    const definition: ToolDefinition = {
-      name: nameOf(record),
-      description,
-      parameters,
-      risk: server?.readOnly === true ? 'Read' : 'Execute',
-    };
-    const run = (args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<Observation> => this.#run(record, args, context);
-    if (server?.readOnly === true) return { definition, validates: false, run };
-    return {
-      definition,
-      validates: false,
-      run,
-      propose: (args) => Promise.resolve({ rewrites: [], acts: [], outside: [callText(definition.name, args)] }),
-    };
+    const reads = server?.readOnly === true;
+    const definition: ToolDefinition = { name: nameOf(record), description, parameters, risk: reads ? 'Read' : 'Execute' };
+    const propose: Tool['propose'] = (args) => Promise.resolve({ rewrites: [], acts: [], outside: [callText(definition.name, args)] });
+    return { definition, validates: false, run: (args, context) => this.#run(record, args, context), ...(!reads && { propose }) };
   }
 
   /** The durable log has the intent before another machine is called. */
@@ -194,20 +184,12 @@ const mostName = 64;
 export function fitting(server: string, found: readonly unknown[], before: readonly McpToolRecord[]): McpListing {
   const tools: McpToolRecord[] = [];
   const warnings: string[] = [];
-  const seen = new Set<string>();
-  let bytes = before.reduce((sum, one) => sum + sizeOf(one), 0);
   for (const one of found) {
     const record = recordOf(server, one);
     const name = plain(String((one as { readonly name?: unknown } | null)?.name)).slice(0, 100);
-    const why =
-      typeof record === 'string' ? record : misfit(record, { seen, bytes, listed: tools.length, all: before.length + tools.length });
-    if (typeof record === 'string' || why !== null) {
-      warnings.push(`tool ${name} of MCP server ${server} is left out: ${String(why)}`);
-      continue;
-    }
-    seen.add(record.name);
-    bytes += sizeOf(record);
-    tools.push(record);
+    const why = typeof record === 'string' ? record : misfit(record, tools, before);
+    if (typeof record === 'string' || why !== null) warnings.push(`tool ${name} of MCP server ${server} is left out: ${String(why)}`);
+    else tools.push(record);
   }
   return {
     tools,
@@ -218,45 +200,32 @@ export function fitting(server: string, found: readonly unknown[], before: reado
 const sizeOf = ({ description, parameters }: McpToolRecord): number =>
   Buffer.byteLength(description) + Buffer.byteLength(JSON.stringify(parameters));
 
-interface Room {
-  readonly seen: ReadonlySet<string>;
-  readonly bytes: number;
-  readonly listed: number;
-  readonly all: number;
-}
-
-function misfit(record: McpToolRecord, { seen, bytes, listed, all }: Room): string | null {
-  if (seen.has(record.name)) return 'the server lists its name twice';
-  if (listed >= mcpBounds.perServer) return `a server may add ${mcpBounds.perServer} tools`;
-  if (all >= mcpBounds.tools) return `servers may add ${mcpBounds.tools} tools`;
-  return bytes + sizeOf(record) > mcpBounds.allBytes ? `all descriptions and schemas may have ${mcpBounds.allBytes} bytes` : null;
+/** @param own the tools of the same server that are offered @param before those of others */
+function misfit(record: McpToolRecord, own: readonly McpToolRecord[], before: readonly McpToolRecord[]): string | null {
+  if (own.some(({ name }) => name === record.name)) return 'the server lists its name twice';
+  if (own.length >= mcpBounds.perServer) return `a server may add ${mcpBounds.perServer} tools`;
+  if (before.length + own.length >= mcpBounds.tools) return `servers may add ${mcpBounds.tools} tools`;
+  const bytes = [...before, ...own, record].reduce((sum, one) => sum + sizeOf(one), 0);
+  return bytes > mcpBounds.allBytes ? `all descriptions and schemas may have ${mcpBounds.allBytes} bytes` : null;
 }
 
 /** A tool as it is offered, or why it cannot be. Its members are in the order in which the log keeps them, so that all workers send the same. */
 function recordOf(server: string, one: unknown): McpToolRecord | string {
-  const {
-    name,
-    description = '',
-    inputSchema,
-  } = (one ?? {}) as { readonly name?: unknown; readonly description?: unknown; readonly inputSchema?: unknown };
+  const { name, description = '', inputSchema } = (one ?? {}) as Readonly<Partial<Record<'name' | 'description' | 'inputSchema', unknown>>>;
   if (typeof name !== 'string' || !goodName.test(name) || `${server}__${name}`.length > mostName)
     return `with its server a name has ${mostName} characters at most, of letters, digits, - and _`;
   if (typeof inputSchema !== 'object' || inputSchema === null || Array.isArray(inputSchema)) return 'it has no schema';
   const { $schema: _, ...parameters } = inputSchema as Readonly<Record<string, unknown>>;
   const json = canonicalJson(parameters);
   if (Buffer.byteLength(json) > mcpBounds.schemaBytes) return `its schema has more than ${mcpBounds.schemaBytes} bytes`;
-  if (parameters['type'] !== 'object' || !isSchema(parameters)) return 'its schema is no JSON Schema of an object';
+  if (parameters['type'] !== 'object' || inspector.validateSchema(parameters) !== true) return 'its schema is no JSON Schema of an object';
   const text = plain(typeof description === 'string' ? description : '').trim();
   const cut = text.length <= mcpBounds.description ? text : `${text.slice(0, mcpBounds.description - 1).toWellFormed()}…`;
   return { server, name, description: cut, parameters: JSON.parse(json) as McpToolRecord['parameters'] };
 }
 
+/** A foreign schema is only inspected, not compiled. */
 const inspector = new Ajv({ strict: false, logger: false, validateFormats: false });
-
-/** Only inspected: a foreign schema is not compiled. */
-function isSchema(schema: object): boolean {
-  return inspector.validateSchema(schema) === true;
-}
 
 /** Returns the parts of an answer as text; other parts are named. */
 function textOf({ content, structured }: { readonly content: readonly unknown[]; readonly structured: unknown }): string {
@@ -266,12 +235,7 @@ function textOf({ content, structured }: { readonly content: readonly unknown[];
   return text === '' ? '[the answer is empty]' : text;
 }
 
-interface Part {
-  readonly type?: unknown;
-  readonly text?: unknown;
-  readonly data?: unknown;
-  readonly mimeType?: unknown;
-  readonly uri?: unknown;
+interface Part extends Readonly<Partial<Record<'type' | 'text' | 'data' | 'mimeType' | 'uri', unknown>>> {
   readonly resource?: Part;
 }
 

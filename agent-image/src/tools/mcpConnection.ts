@@ -15,7 +15,6 @@ export interface McpServer extends McpServerBrief {
   readonly rules: AddressRules;
 }
 
-/** Ports of connections. */
 interface McpPorts {
   readonly openDialer: OpenDialer;
   readonly authorities?: string;

@@ -1,7 +1,6 @@
-import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { FileEntry } from '@agentfleet/protocol/keeper';
-import { anyPath, forModel, linesAt, shownPath } from './arguments.ts';
+import { anyPath, forModel, linesOrFolder, shownPath } from './arguments.ts';
 import {
   count,
   keptLines,
@@ -25,7 +24,6 @@ interface ReadArguments {
 /** Lines, and characters together, that one call shows. Below the loop's cut. */
 const maxLines = 400;
 const maxCharacters = 12_000;
-/** Bounds of a folder's listing. */
 const listed = { depth: 2, entries: 200 } as const;
 
 /** Lines of a file, the entries of a folder, or the text of an observation that was cut. */
@@ -51,19 +49,9 @@ async function file(given: string, { from_line: from = 1, to_line: to }: ReadArg
   const path = anyPath(session, given);
   if (to !== undefined && to < from) throw new ArgumentError(`to_line: ${to} is before from_line ${from}`);
   const last = Math.min(to ?? Number.MAX_SAFE_INTEGER, from + maxLines - 1);
-  const read = await forModel('path', () => linesOrFolder(context, path, from, last));
+  const read = await forModel('path', () => linesOrFolder(session, path, from, last));
   if (read === null) return folder(path, context);
   return window(shownPath(session, path), linesOf(plain(read.text)).map(cut), { from, all: read.lines });
-}
-
-async function linesOrFolder({ scope: { session } }: ToolContext, path: string, from: number, to: number) {
-  if (session.roots.includes(path)) return null;
-  try {
-    return await linesAt(session, path, from, to);
-  } catch (error) {
-    if (error instanceof KeeperRefusal && error.code === 'AF_FILE_NOT_REGULAR') return null;
-    throw error;
-  }
 }
 
 function cut(line: string): string {

@@ -17,17 +17,11 @@ import { updatePlan } from './updatePlan.ts';
 /** All tools but `bash`, which depends on the image; in the order in which models see them, `bash` first. */
 const tools: readonly Tool[] = [editFile, runChecks, submit, readFile, search, updatePlan, undo, askHuman, fetchPage, proposeRepairs];
 
-/** A call whose arguments fit its tool. */
-interface ResolvedCall {
-  readonly tool: Tool;
-  readonly args: Arguments;
-}
-
 /** The tools of one attempt. They are the same for every worker that runs it, as prompts are cached by them. */
 export interface ToolSet {
   readonly definitions: readonly ToolDefinition[];
   /** Returns the tool of a call, and its arguments as JSON text. @throws ArgumentError naming the fault, and the expected form */
-  resolve(name: string, argumentsText: string): ResolvedCall;
+  resolve(name: string, argumentsText: string): { readonly tool: Tool; readonly args: Arguments };
 }
 
 /**

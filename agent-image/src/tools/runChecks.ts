@@ -59,11 +59,12 @@ function describe(proof: Proof): string {
     .filter(([, ids]) => ids.length > 0)
     .map(([what, ids]) => `${what} (${ids.length}): ${named(ids, what === addedWords ? maxNew : maxNamed)}`);
   const good = holds(proof);
+  const output = plain(run.output).trim();
   const why = broken(proof);
   const failed = verdict.newlyPassing.includes(wholeRun) ? ['it failed at the start'] : [];
   const head = `${judged.check.name}: ${good ? 'holds' : 'does not hold'} (${[endOf(proof), ...countsOf(proof), ...failed].join('; ')})`;
   const reason = good || why === null ? [] : [`${plain(why.message)}; ${plain(why.cure)}`];
-  return [head, ...changes, ...reason, ...(good ? [] : ['end of its output:', outputOf(run.output)])].join('\n');
+  return [head, ...changes, ...reason, ...(good ? [] : ['end of its output:', tail(output, maxOutput) || '[no output]'])].join('\n');
 }
 
 /** Ids that are no tests: the command as a whole, and groups, whose tests are named separately. */
@@ -95,9 +96,4 @@ function endOf({ run: { end, millis } }: Proof): string {
   return end.exitCode === null
     ? `ended after ${seconds} by ${end.killed ?? end.signal ?? 'a fault'}`
     : `exit status ${end.exitCode}, ${seconds}`;
-}
-
-function outputOf(output: string): string {
-  const text = plain(output).trim();
-  return text === '' ? '[no output]' : tail(text, maxOutput);
 }

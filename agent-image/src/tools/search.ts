@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { SearchMatch, SearchQuery, SearchResult } from '@agentfleet/protocol/keeper';
-import { anyPath, forModel, linesAt, shownPath, wordsOf } from './arguments.ts';
+import { anyPath, forModel, linesAt, linesOrFolder, shownPath, wordsOf } from './arguments.ts';
 import { count, linesOf, plain, ArgumentError, type Tool, type ToolContext } from './tool.ts';
 
 interface SearchArguments {
@@ -15,9 +15,6 @@ interface SearchArguments {
 /** Matching lines that are shown; around matches fewer, as each brings its neighbours. */
 const maxMatches = 100;
 const maxAround = 30;
-
-/** A match, with its path from the root of the file system. */
-type Found = SearchMatch;
 
 /** Lines of text files that match a regular expression. The keeper serves it, so that no image needs a program for it. */
 export const search: Tool = {
@@ -39,15 +36,10 @@ export const search: Tool = {
 /** Looks below a folder, or in one file. */
 async function find(path: string, wanted: SearchArguments, context: ToolContext) {
   const limit = String((wanted.context ?? 0) > 0 ? maxAround : maxMatches);
-  const query = {
-    regex: wanted.pattern,
-    ...(wanted.glob !== undefined && { include: wanted.glob }),
-    limit,
-    path,
-  };
+  const query = { regex: wanted.pattern, ...(wanted.glob !== undefined && { include: wanted.glob }), limit, path };
   const isFile = await forModel('path', () => regular(path, context));
   const result = await (isFile ? inFile(query, context) : ask(query, context));
-  return { result, matches: result.matches.map((one): Found => ({ ...one, path: posix.join(path, one.path) })) };
+  return { result, matches: result.matches.map((one) => ({ ...one, path: posix.join(path, one.path) })) };
 }
 
 /** Asks for one file; a keeper of the version before searches folders alone, and is asked for all files of that name. */
@@ -64,14 +56,10 @@ async function inFile(query: SearchQuery, context: ToolContext): Promise<SearchR
 }
 
 async function regular(path: string, { scope: { session } }: ToolContext): Promise<boolean> {
-  if (session.roots.includes(path)) return false;
   try {
-    await linesAt(session, path, 1, 1);
-    return true;
+    return (await linesOrFolder(session, path, 1, 1)) !== null;
   } catch (error) {
-    if (!(error instanceof KeeperRefusal)) throw error;
-    if (error.code === 'AF_FILE_NOT_REGULAR') return false;
-    if (error.code === 'AF_FILE_BINARY') return true;
+    if (error instanceof KeeperRefusal && error.code === 'AF_FILE_BINARY') return true;
     throw error;
   }
 }
@@ -88,7 +76,11 @@ async function ask(query: SearchQuery, { scope }: ToolContext): Promise<SearchRe
 }
 
 /** The matches with the lines around them, file by file; a line that matches has `>`. */
-async function neighbours(matches: readonly Found[], around: number, { scope: { session } }: ToolContext): Promise<readonly string[]> {
+async function neighbours(
+  matches: readonly SearchMatch[],
+  around: number,
+  { scope: { session } }: ToolContext,
+): Promise<readonly string[]> {
   const shown: string[] = [];
   for (const [path, own] of Map.groupBy(matches, (one) => one.path)) {
     const hits = new Set(own.map(({ line }) => line));
@@ -119,15 +111,11 @@ const ends = {
   Time: 'not all files were searched in time; narrow path or glob',
 } as const;
 
-function sum({ files, skipped, leftOut = [], endedBy }: SearchResult, matches: readonly Found[]): string {
+function sum({ files, skipped, leftOut = [], endedBy }: SearchResult, matches: readonly SearchMatch[]): string {
   const paths = new Set(matches.map(({ path }) => path)).size;
-  const left = [
-    skipped.binary > 0 ? `${skipped.binary} binary` : '',
-    skipped.large > 0 ? `${skipped.large} large` : '',
-    skipped.unreadable > 0 ? `${skipped.unreadable} unreadable` : '',
-    skipped.longLines > 0 ? `the end of ${count(skipped.longLines, 'long line')}` : '',
-    leftOut.length > 0 ? `what is below ${leftOut.map(plain).join(', ')} (name one as path)` : '',
-  ].filter((one) => one !== '');
+  const left = (['binary', 'large', 'unreadable'] as const).flatMap((why) => (skipped[why] > 0 ? [`${skipped[why]} ${why}`] : []));
+  if (skipped.longLines > 0) left.push(`the end of ${count(skipped.longLines, 'long line')}`);
+  if (leftOut.length > 0) left.push(`what is below ${leftOut.map(plain).join(', ')} (name one as path)`);
   const found = matches.length === 0 ? 'no line matches' : `${count(matches.length, 'matching line')} in ${count(paths, 'file')}`;
   const not = left.length === 0 ? '' : `, without ${left.join(', ')}`;
   return `${found}; ${count(files, 'file')} searched${not}${endedBy === null ? '' : `; ${ends[endedBy]}`}`;

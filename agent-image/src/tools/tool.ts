@@ -102,10 +102,7 @@ export interface Submission {
 
 /** Error of arguments that are not those of the tool: field and cure, for the model. */
 export class ArgumentError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'ArgumentError';
-  }
+  override readonly name = 'ArgumentError';
 }
 
 /**
@@ -140,23 +137,20 @@ const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 /** Invisible characters that may hide text: marks of direction, tags, width zero. The two joiners are letters of some scripts. */
 const hidden = /(?![\u200c\u200d])[\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Returns the text without terminal control sequences; characters that hide text are shown as `\u{…}`. */
+/**
+ * Returns the text without terminal control sequences; characters that hide text are shown as `\u{…}`, and of a line whose parts
+ * were drawn over each other, as by progress bars, the last one.
+ */
 export function plain(text: string): string {
   return text
     .replaceAll(ansi, '')
     .split('\n')
-    .map(lastDrawn)
+    .map((line) => line.split('\r').findLast((part) => part !== '') ?? '')
     .join('\n')
     .replaceAll(overstruck, '')
     .replaceAll(control, '')
     .replaceAll(hidden, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
     .toWellFormed();
-}
-
-/** Returns the final state of a line whose parts were drawn over each other, as by progress bars. */
-function lastDrawn(line: string): string {
-  if (!line.includes('\r')) return line;
-  return line.split('\r').findLast((part) => part !== '') ?? '';
 }
 
 /** `1 line`, `3 lines`, `2 entries`, `4 processes`. */
@@ -219,17 +213,14 @@ export interface Limit {
  */
 export function report(output: string, end: ExecEnd, limit: Limit, name = ''): string {
   const text = plain(output).replace(/\n$/, '');
+  const dropped = end.dropped.stdout + end.dropped.stderr;
   const facts = [
     howItEnded(end, limit),
     ...(text === '' ? ['no output'] : []),
-    ...(dropped(end) > 0 ? [`${dropped(end)} bytes of output were not kept`] : []),
+    ...(dropped > 0 ? [`${dropped} bytes of output were not kept`] : []),
     ...(end.swept > 0 ? [`${count(end.swept, 'process')} that it left running ended with it; background keeps one`] : []),
   ];
   return `${text}${text === '' ? '' : '\n'}[${name === '' ? '' : `${name}: `}${facts.join(', ')}]`;
-}
-
-function dropped({ dropped: { stdout, stderr } }: ExecEnd): number {
-  return stdout + stderr;
 }
 
 /** Exit status of a program that SIGPIPE ended. */

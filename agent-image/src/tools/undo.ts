@@ -22,13 +22,8 @@ async function list({ scope: { session }, memory }: ToolContext): Promise<Observ
   const shown = points.length <= maxPoints + 1 ? points : [...points.slice(0, 1), ...points.slice(-maxPoints)];
   const lines = [];
   for (const point of shown.toReversed()) lines.push(`${nameOf(point)}: ${await lost(session, point)}`);
-  return {
-    ok: true,
-    text: [
-      ...lines,
-      '[call undo with the number of a step of this list to put all files back; what commands did outside of the files stays]',
-    ].join('\n'),
-  };
+  lines.push('[call undo with the number of a step of this list to put all files back; what commands did outside of the files stays]');
+  return { ok: true, text: lines.join('\n') };
 }
 
 async function lost(session: SandboxSession, { id }: UndoPoint): Promise<string> {

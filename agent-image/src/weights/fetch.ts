@@ -1,4 +1,4 @@
-// agent-image, weights: download of a model's files. May import checks, egress, plan, rails, store, base; protocol, kube, keeper's client.
+// agent-image, weights: download of a model's files. May import checks, egress, rails, store, base; protocol, kube, keeper's client.
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';

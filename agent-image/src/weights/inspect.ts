@@ -1,34 +1,26 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { lstat, open, readdir, readFile, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import {
-  dataBytes,
-  headerLength,
-  lengthBytes,
-  readConfig,
-  tensorBytes,
-  type Architecture,
-  type FoundWeights,
-} from '@agentfleet/protocol/weights';
+import { dataBytes, headerLength, lengthBytes, readConfig, tensorBytes, type FoundWeights } from '@agentfleet/protocol/weights';
 import { WeightsFailure } from './failure.ts';
 import { indexName, tensorFiles } from './tensors.ts';
-
-interface Expected {
-  readonly digest: string | undefined;
-}
 
 /**
  * Reads a folder of weights: the digest over names and contents of all its files, bytes of the tensors, sizes of the model.
  * Links are followed inside the folder only. Rejects with a WeightsFailure, or with the error of a file.
  */
-export async function inspectWeights(folder: string, expected: Expected, signal: AbortSignal): Promise<FoundWeights> {
+export async function inspectWeights(
+  folder: string,
+  expected: { readonly digest: string | undefined },
+  signal: AbortSignal,
+): Promise<FoundWeights> {
   const files = await filesBelow(folder);
   if (files.length === 0) throw new WeightsFailure('NotFound', `${folder} is empty: correct the folder in the uri`);
   const whole = createHash('sha256');
   let bytes = 0;
   for (const { path, file } of files) {
-    const { size, hash } = await hashOf(file, createHash('sha256'), signal);
+    const { size, hash } = await hashOf(file, signal);
     whole.update(`${hash} ${size} ${path}\n`);
     bytes += size;
   }
@@ -77,7 +69,8 @@ async function namesBelow(root: string, below = ''): Promise<string[]> {
   return names;
 }
 
-async function hashOf(file: string, hash: Hash, signal: AbortSignal): Promise<{ readonly size: number; readonly hash: string }> {
+async function hashOf(file: string, signal: AbortSignal): Promise<{ readonly size: number; readonly hash: string }> {
+  const hash = createHash('sha256');
   let size = 0;
   for await (const chunk of createReadStream(file, { highWaterMark: 2 ** 20, signal }) as AsyncIterable<Buffer>) {
     hash.update(chunk);
@@ -89,15 +82,10 @@ async function hashOf(file: string, hash: Hash, signal: AbortSignal): Promise<{ 
 async function tokenizerOf(files: readonly WeightsFile[], signal: AbortSignal): Promise<string | null> {
   const tokenizer = files.find(({ path }) => path === 'tokenizer.json');
   if (tokenizer === undefined) return null;
-  return `sha256:${(await hashOf(tokenizer.file, createHash('sha256'), signal)).hash}`;
+  return `sha256:${(await hashOf(tokenizer.file, signal)).hash}`;
 }
 
-interface Headers {
-  readonly weightBytes: number;
-  readonly architecture: Architecture | null;
-}
-
-async function headersOf(files: readonly WeightsFile[]): Promise<Headers> {
+async function headersOf(files: readonly WeightsFile[]): Promise<Pick<FoundWeights, 'weightBytes' | 'architecture'>> {
   const index = files.find(({ path }) => path === indexName);
   const loaded = tensorFiles(
     files.map(({ path }) => path),

@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import type { Clock, Log } from '@agentfleet/kube';
 import type { WeightsReport } from '@agentfleet/protocol/weights';
@@ -10,7 +11,6 @@ import { fetchWeights, type Progress } from './fetch.ts';
 import { asWeightsFailure, WeightsFailure } from './failure.ts';
 import { inspectWeights } from './inspect.ts';
 
-/** Inputs of the job. */
 interface WeightsConfig {
   readonly uri: string;
   /** Folder with the files, or their destination. */
@@ -128,19 +128,14 @@ function sourceOf({ uri, bucket, hub, credentialFile }: WeightsConfig, clock: Cl
   return new HubSource({ origin: hub, model, revision, clock, ...(credentialFile !== undefined && { tokenFile: credentialFile }) });
 }
 
-interface ProgressServer extends AsyncDisposable {
-  readonly port: number;
-}
-
 /** Answers each request with how far it is. */
-async function serveProgress(port: number, now: () => Progress): Promise<ProgressServer> {
+async function serveProgress(port: number, now: () => Progress): Promise<AsyncDisposable & { readonly port: number }> {
   const server: Server = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(now()));
   });
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, () => resolve()));
-  const address = server.address();
   return {
-    port: typeof address === 'object' && address !== null ? address.port : port,
+    port: (server.address() as AddressInfo).port,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -76,7 +76,6 @@ interface HubOptions {
   readonly clock: Clock;
 }
 
-/** A file in a listing of the hub. */
 interface HubFile {
   readonly rfilename?: unknown;
   readonly size?: unknown;

@@ -1,4 +1,4 @@
-// agent-image, weights: tensor files for an engine. May import checks, egress, plan, rails, store, base; protocol, kube, keeper's client.
+// agent-image, weights: tensor files for an engine. May import checks, egress, rails, store, base; protocol, kube, keeper's client.
 import { WeightsFailure } from './failure.ts';
 
 /** The file of a model in parts that names them. */

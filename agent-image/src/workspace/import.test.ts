@@ -27,7 +27,7 @@ describe('inline files', () => {
       { path: `${'long/'.repeat(40)}name`, content: 'x', mode: 0o644 },
     ];
     const imported = await importWorkspace(inline(...files), ports);
-    expect(imported).toEqual({ type: 'Inline', description: '3 files of the task', files: 3, bytes: 19 });
+    expect(imported).toEqual({ files: 3, bytes: 19 });
     expect(ports.keeper.path).toBe('/workspace');
     expect(await ports.keeper.files()).toEqual(Object.fromEntries(files.map(({ path, content }) => [path, content])));
     expect((await stat(join(ports.keeper.folder, 'src/deep/run.sh'))).mode & 0o777).toBe(0o755);
@@ -53,7 +53,7 @@ describe('a ConfigMap', () => {
 
   test('gives a file for each key', async () => {
     const imported = await importWorkspace(workspace, { ...ports, readConfigMap: () => Promise.resolve({ 'b.py': 'b = 1\n', a: '' }) });
-    expect(imported).toEqual({ type: 'ConfigMap', description: 'ConfigMap sources', files: 2, bytes: 6 });
+    expect(imported).toEqual({ files: 2, bytes: 6 });
     expect(await ports.keeper.files()).toEqual({ a: '', 'b.py': 'b = 1\n' });
   });
 

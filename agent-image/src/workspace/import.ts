@@ -6,7 +6,7 @@ import { workspaceDir } from '@agentfleet/protocol/keeper';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../base/failure.ts';
 import { openLocalProxy, type Dialer } from '../egress/index.ts';
-import { fileEntry, sendEntries, type Entry, type TreeWriter } from './entries/entry.ts';
+import { fileEntry, sendEntries, type Entry, type Sent, type TreeWriter } from './entries/entry.ts';
 import { credentialFor, gitEntries } from './git/index.ts';
 
 /** Bytes that a workspace may have, its Git history included. */
@@ -17,39 +17,25 @@ export interface WorkspacePorts {
   readonly keeper: TreeWriter;
   /** Data of a ConfigMap in the task's namespace; rejects with an AttemptFailure when there is none. */
   readonly readConfigMap: (name: string) => Promise<Readonly<Record<string, string>>>;
-  /** Folder of the worker for temporary files, which are removed again. */
   readonly scratch: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** The only way in which git reaches a server. */
   readonly dialer: Dialer;
-  /** The git program; default: `git` of the PATH. */
   readonly git?: string;
   /** PEM file with the authorities to trust instead of the system's. */
   readonly authorities?: string;
   /** Credentials that the pool may send to which hosts; default: none. */
   readonly credentials?: PoolBrief['credentials'];
-  /** Default {@link maxWorkspaceBytes}. */
   readonly limitBytes?: number;
   /** Time limit of git for one step; default 15 minutes. */
   readonly timeoutMs?: number;
 }
 
 /** Result of an import. */
-export interface Imported {
-  readonly type: Workspace['type'];
-  /** For people: the commit, the ConfigMap or the number of files. */
-  readonly description: string;
+export interface Imported extends Sent {
   /** Full commit id; Git only. */
   readonly commit?: string;
-  readonly files: number;
-  readonly bytes: number;
-}
-
-interface Source {
-  readonly description: string;
-  readonly commit?: string;
-  readonly entries: AsyncIterable<Entry> | Iterable<Entry>;
 }
 
 /**
@@ -65,7 +51,7 @@ export async function importWorkspace(workspace: Workspace, ports: WorkspacePort
     const { entries, ...facts } = await sourceOf(workspace, scratch, ports);
     const { clock, keeper, signal, limitBytes = maxWorkspaceBytes } = ports;
     const sent = await sendEntries(keeper, workspaceDir, entries, { limitBytes, mtime: new Date(clock.now()), signal });
-    return { type: workspace.type, ...facts, ...sent };
+    return { ...facts, ...sent };
   } catch (error) {
     // After an abort the error is a broken pipe or a killed child; the abort is the reason.
     ports.signal.throwIfAborted();
@@ -75,15 +61,9 @@ export async function importWorkspace(workspace: Workspace, ports: WorkspacePort
   }
 }
 
-async function sourceOf(workspace: Workspace, scratch: string, ports: WorkspacePorts): Promise<Source> {
-  if (workspace.type === 'Inline') {
-    const entries = inlineEntries(workspace.inline.files);
-    return { description: `${entries.length} files of the task`, entries };
-  }
-  if (workspace.type === 'ConfigMap') {
-    const { name } = workspace.configMap;
-    return { description: `ConfigMap ${name}`, entries: await configMap(name, ports) };
-  }
+async function sourceOf(workspace: Workspace, scratch: string, ports: WorkspacePorts) {
+  if (workspace.type === 'Inline') return { entries: inlineEntries(workspace.inline.files) };
+  if (workspace.type === 'ConfigMap') return { entries: await configMap(workspace.configMap.name, ports) };
   const { limitBytes = maxWorkspaceBytes, timeoutMs = 900_000, git = 'git', authorities, credentials = [], clock, signal } = ports;
   const credential = await credentialFor(workspace.git, credentials);
   const optional = { ...(authorities !== undefined && { authorities }), ...(credential !== undefined && { credential }) };
@@ -120,7 +100,6 @@ function inlineEntries(files: InlineFiles): readonly Entry[] {
   return files.map(({ path, content, mode }) => fileEntry(path, content, mode ?? 0o644)).sort(byPath);
 }
 
-/** Each key of a ConfigMap as a file. */
 function configMapEntries(data: Readonly<Record<string, string>>): readonly Entry[] {
   return Object.entries(data)
     .map(([key, value]) => fileEntry(key, value, 0o644))

@@ -5,5 +5,5 @@
  *
  * May import `protocol`, `kube` (clock) and the attempt's failures.
  */
-export { importWorkspace } from './import.ts';
+export { importWorkspace, type WorkspacePorts } from './import.ts';
 export { credentialFor, fetchCommit, openGit, scrub, type Git, type GitCredential } from './git/index.ts';

@@ -12,7 +12,7 @@ import {
   rolloutPolicy,
 } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
-import { objectLines } from '../text/output.ts';
+import { objectLines } from '../text/format.ts';
 import type { CommandContext } from './command.ts';
 
 /** An object of ours as a backup holds it. */

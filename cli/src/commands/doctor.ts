@@ -1,8 +1,7 @@
 import { isApiError } from '@agentfleet/kube';
 import { group, policies, version as apiOf } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
-import { table } from '../text/format.ts';
-import { objectLines, paint, type Format } from '../text/output.ts';
+import { table, objectLines, paint, type Format } from '../text/format.ts';
 import type { CommandContext } from './command.ts';
 import { meaningOf } from './explain.ts';
 

@@ -3,7 +3,7 @@ import { isNotFound, ResourceClient } from '@agentfleet/kube';
 import { apiVersion } from '@agentfleet/protocol/api';
 import { expertPools, secrets } from '../base/connection.ts';
 import { CliError } from '../base/failure.ts';
-import { objectLines } from '../text/output.ts';
+import { objectLines } from '../text/format.ts';
 import type { CommandContext } from './command.ts';
 
 export interface InitFlags {

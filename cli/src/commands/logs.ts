@@ -1,7 +1,6 @@
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { CliError, exitCodes } from '../base/failure.ts';
-import { ResultsApi } from '../evidence/api.ts';
-import type { ArtifactFlags } from '../evidence/artifact.ts';
+import { ResultsApi, type ArtifactFlags } from '../evidence/artifact.ts';
 import { readLogOf } from '../evidence/log.ts';
 import { conversationLines, timelineLines, timelineOf } from '../timeline/index.ts';
 import { printable } from '@agentfleet/protocol/text';

@@ -1,7 +1,7 @@
-import { callerName, findCondition, ResourceClient } from '@agentfleet/kube';
+import { callerName, findCondition, ResourceClient, isApiError } from '@agentfleet/kube';
 import type { AgentTaskOrder, AgentTaskOrderSpec, AgentTask } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
-import { agentTaskOrders, energyModels, expertPools } from '../base/connection.ts';
+import { agentTaskOrders, energyModels, expertPools, agentTasks } from '../base/connection.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { type CommandContext, taskOf } from './command.ts';
 import { Polling } from './polling.ts';
@@ -189,4 +189,30 @@ export async function message(context: CommandContext, options: MessageOptions):
   const { message: text, snapshot } = options;
   const spec = { type: 'Message', message: text, ...(snapshot !== undefined && { snapshot }) } as const;
   await orderTask(context, options, spec, 'nobody would read the message');
+}
+
+/** Lets a task wait after its current step, or go on. */
+export async function suspend(context: CommandContext, name: string, value: boolean): Promise<void> {
+  const { transport, namespace, signal } = context;
+  const task = await taskOf(context, name);
+  if (task.status?.finished === 'true')
+    throw new CliError(`AgentTask ${name} has ended already (${task.status.phase ?? ''}); create it again to do it anew`);
+  if (task.spec.suspend === value) return context.print(`AgentTask ${name} ${value ? 'is suspended' : 'is not suspended'} already`);
+  try {
+    await new ResourceClient(transport, agentTasks).patch(
+      { namespace, name },
+      { spec: { suspend: value } },
+      { fieldManager: 'fleet', signal },
+    );
+  } catch (error) {
+    if (!isApiError(error) || error.code !== 403) throw error;
+    throw new CliError(
+      `you may not change AgentTasks in namespace ${namespace} (${error.message.trim()}); ask for the ClusterRole agentfleet-editor there`,
+    );
+  }
+  context.print(
+    value
+      ? `AgentTask ${name} waits after its current step, its clocks stop; "fleet resume ${name}" lets it go on`
+      : `AgentTask ${name} goes on; follow it with "fleet watch ${name}"`,
+  );
 }

@@ -3,8 +3,7 @@ import { rename, writeFile } from 'node:fs/promises';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { artifactOf, obtainIntact, type ArtifactFlags } from '../evidence/artifact.ts';
 import { CliError, exitCodes } from '../base/failure.ts';
-import { duration, table } from '../text/format.ts';
-import { objectLines, type Format } from '../text/output.ts';
+import { duration, table, objectLines, type Format } from '../text/format.ts';
 import { printable, printableLines } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 

@@ -4,7 +4,7 @@ import { apiVersion, type AgentTask } from '@agentfleet/protocol/api';
 import { agentTasks } from '../base/connection.ts';
 import { CliError } from '../base/failure.ts';
 import { repositoryOf, workspaceOf } from '../source/folder.ts';
-import { objectLines } from '../text/output.ts';
+import { objectLines } from '../text/format.ts';
 import { printable } from '@agentfleet/protocol/text';
 import type { CommandContext } from './command.ts';
 import { saveDiff } from './diff.ts';

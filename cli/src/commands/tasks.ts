@@ -1,8 +1,7 @@
 import { ResourceClient } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { agentTasks } from '../base/connection.ts';
-import { ageOf, table } from '../text/format.ts';
-import { objectLines, type Format } from '../text/output.ts';
+import { ageOf, table, objectLines, type Format } from '../text/format.ts';
 import { taskOf, type CommandContext } from './command.ts';
 
 export interface TasksOptions {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createTransport, plainConfig } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { expect, onTestFinished, test } from 'vitest';
-import { ResultsApi } from './api.ts';
+import { ResultsApi } from './artifact.ts';
 
 const task = { metadata: { name: 'one', namespace: 'team' } } as AgentTask;
 

@@ -6,7 +6,8 @@ import { extract } from 'tar-stream';
 import { fieldsOf, listOf, textOf } from '@agentfleet/protocol/text';
 import { CliError } from '../base/failure.ts';
 import type { Mode } from './modes.ts';
-import { bytesOf, decodePath } from '@agentfleet/keeper/snapshot/paths';
+import { bytesOf } from '@agentfleet/keeper/snapshot/paths';
+import { decodePath } from '@agentfleet/protocol/keeper';
 import { spawn, type SpawnOptionsWithStdioTuple, type StdioNull, type StdioPipe } from 'node:child_process';
 
 /** One path that the task changed, as it was before (`From`). */

@@ -1,4 +1,3 @@
 /** The story in an event log, for people and as JSON. May import `base`, `evidence` and protocol. */
 export { timelineLines } from './notes.ts';
-export { timelineOf } from './tell.ts';
-export { conversationLines } from './conversation.ts';
+export { timelineOf, conversationLines } from './tell.ts';

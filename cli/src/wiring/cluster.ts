@@ -2,7 +2,7 @@ import { Argument, InvalidArgumentError, Option, type Command } from 'commander'
 import type { ConnectionFlags } from '../base/connection.ts';
 import { CliError } from '../base/failure.ts';
 import type { InitFlags } from '../commands/init.ts';
-import type { Format } from '../text/output.ts';
+import type { Format } from '../text/format.ts';
 import { completionScript, shells } from './completion.ts';
 import { type Dispatch, given, seconds } from './dispatch.ts';
 import { formatOption } from './views.ts';

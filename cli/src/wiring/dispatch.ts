@@ -1,6 +1,7 @@
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import type { CommandContext, LocalContext } from '../commands/index.ts';
 import type { ConnectionFlags } from '../base/connection.ts';
+import type { RunFlags } from '../commands/run.ts';
 
 /** Runs one command. */
 export interface Dispatch {
@@ -19,4 +20,35 @@ export function seconds(text: string): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < 1 || value > 86_400) throw new InvalidArgumentError('write whole seconds from 1 to 86400');
   return value;
+}
+
+const collected = (text: string, before: readonly string[]): readonly string[] => [...before, text];
+
+type Switches = 'detach' | 'dryRun' | 'pullRequest';
+type Flags = Omit<RunFlags, Switches> & ConnectionFlags & Partial<Pick<RunFlags, Switches>>;
+
+/** Making a task. */
+export function addRun(program: Command, dispatch: Dispatch): void {
+  program
+    .command('run <file-or-goal>')
+    .description(
+      'create a task, follow it, print its result and save its patch; the argument is YAML (- is standard input), with --from the goal',
+    )
+    .option('--from <folder>', 'the task begins with the files of this folder, or with its commit that was pushed')
+    .option('--check <command>', 'with --from: a command that succeeds when the goal is reached; may be given again', collected, [])
+    .option('--pool <pool>', 'NAME or NAMESPACE/NAME; default: the default pool of the namespace')
+    .option('--name <name>', 'of the task; default: made from the goal')
+    .option('--patch <path>', 'where the patch goes; default: NAME.patch')
+    .option('--pull-request', 'with --from: push the result to the repository of the folder, and open a pull request')
+    .option('--credential <name>', 'with --pull-request: the credential of the pool for that repository')
+    .option('--detach', 'do not follow it')
+    .option('--dry-run', 'have the API server check the task, and print it')
+    .option('--timeout <seconds>', 'how long to follow it', seconds, 86_400)
+    .addHelpText('after', '\nExit status: 0 it succeeded, 1 it was not created, 6 it ended otherwise, 7 the time is over and it goes on.')
+    .action((words: string, _: unknown, command: Command) => {
+      const { detach = false, dryRun = false, pullRequest = false, ...flags } = command.optsWithGlobals<Flags>();
+      return dispatch.connected(flags, async (context) =>
+        (await import('../commands/run.ts')).runTask(context, words, { ...flags, detach, dryRun, pullRequest }),
+      );
+    });
 }

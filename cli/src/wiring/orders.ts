@@ -92,7 +92,7 @@ function addSuspend(program: Command, dispatch: Dispatch): void {
       .description(about)
       .action((task: string, _: unknown, command: Command) =>
         dispatch.connected(command.optsWithGlobals<ConnectionFlags>(), async (context) =>
-          (await import('../commands/suspend.ts')).suspend(context, task, value),
+          (await import('../commands/order.ts')).suspend(context, task, value),
         ),
       );
 }

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import type { ConnectionFlags } from '../base/connection.ts';
 import type { ArtifactFlags } from '../evidence/artifact.ts';
-import { formats, type Format } from '../text/output.ts';
+import { formats, type Format } from '../text/format.ts';
 import { type Dispatch, given, seconds } from './dispatch.ts';
 import { fromStore } from './evidence.ts';
 

@@ -1,3 +1,4 @@
+// eval, format: types of packs, tasks and edits. Imports protocol only.
 /** The format of a pack, as written and as used. */
 import { createHash } from 'node:crypto';
 import { Type, type Static, type TString } from 'typebox';

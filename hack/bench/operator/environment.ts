@@ -9,7 +9,7 @@ import { loadAll } from 'js-yaml';
 import { buildFamilies, goFacts, moduleDir } from '../../cluster/build/binaries.ts';
 import { family, familyVersion } from '../../cluster/build/families.ts';
 import { down, up } from '../../cluster/index.ts';
-import { poll } from './poll.ts';
+import { poll } from './subject.ts';
 import { hasCondition } from '../../cluster/base/api.ts';
 
 interface Stage extends KubeObject {

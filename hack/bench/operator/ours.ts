@@ -14,9 +14,8 @@ import { labels, workerLease } from '@agentfleet/protocol/pool';
 import { freePort } from '../../cluster/base/ports.ts';
 import { operatorBundle as imageBundle } from '../../images/parts.ts';
 import { Measured, metricOf } from './process.ts';
-import type { Place, Running, Subject, Wishes } from './subject.ts';
+import { type Place, type Running, type Subject, type Wishes, poll } from './subject.ts';
 import { hasCondition } from '../../cluster/base/api.ts';
-import { poll } from './poll.ts';
 import { mkdir, writeFile } from 'node:fs/promises';
 
 type Free = KubeObject & Readonly<Record<string, unknown>>;

@@ -3,10 +3,10 @@ import { defineResource, ResourceClient, type KubeObject } from '@agentfleet/kub
 import { keeperPort, labels, sandboxPod } from '@agentfleet/operator/sandbox';
 import { freePort } from '../../cluster/base/ports.ts';
 import { images, leads } from './ours.ts';
-import { poll } from './poll.ts';
+import { poll, type Place, type Running, type Subject, type Wishes } from './subject.ts';
 import { Measured } from './process.ts';
-import type { Place, Running, Subject, Wishes } from './subject.ts';
 import { hasCondition } from '../../cluster/base/api.ts';
+import { resources } from '@agentfleet/operator/resources';
 
 const version = 'v1beta1';
 const extensions = 'extensions.agents.x-k8s.io';
@@ -99,4 +99,22 @@ export function peerSubject({ binary, version: release, flags }: PeerOptions, is
     },
     warm: () => peerSubject({ binary, version: release, flags }, true),
   };
+}
+
+/** Returns bare pods as a subject: the pods of the sandboxes themselves, made by the client. No control plane takes less for them. */
+export function bareSubject(): Subject {
+  const subject: Subject = {
+    name: 'no controller: bare pods',
+    agent: 'nobody/',
+    resource: resources.pods,
+    manifest: (name, namespace) => {
+      const { metadata, spec } = podTemplate();
+      const { labels, annotations = {} } = metadata;
+      return { metadata: { name, namespace, labels, annotations }, spec } as ReturnType<Subject['manifest']>;
+    },
+    isReady: (object) => hasCondition(object, 'Ready'),
+    start: () => Promise.resolve({ processes: [], loopLagMs: () => Promise.resolve(undefined), stop: () => Promise.resolve() }),
+    warm: () => subject,
+  };
+  return subject;
 }

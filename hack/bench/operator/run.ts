@@ -2,10 +2,9 @@ import { ResourceClient, type KubeObject, type Transport } from '@agentfleet/kub
 import { resources } from '@agentfleet/operator/resources';
 import { auditSince, isWrite, markAudit, tally, type AuditEvent } from './auditLog.ts';
 import type { TestEnvironment } from './environment.ts';
-import { poll } from './poll.ts';
+import { poll, type Running, type Subject } from './subject.ts';
 import { latenciesOf, perObject, type Leftovers, type Recovery, type Result } from './result.ts';
 import type { Scenario } from './scenarios.ts';
-import type { Running, Subject } from './subject.ts';
 import { Tracker } from './tracker.ts';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

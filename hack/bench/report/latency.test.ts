@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { latencies, latencyRows } from './latency.ts';
+import { latencies, latencyRows } from './table.ts';
 
 test('calls that warm up are not counted', async () => {
   const rounds: number[] = [];

@@ -4,7 +4,7 @@ import type { Binaries } from '../build/binaries.ts';
 import type { Layout } from '../base/layout.ts';
 import { network } from '../base/network.ts';
 import type { Ports } from '../base/ports.ts';
-import { frontProxy } from '../pki/certificates.ts';
+import { frontProxy } from '../pki/issue.ts';
 import type { Daemon } from './daemon.ts';
 
 /** Inputs of the descriptions of daemons. */

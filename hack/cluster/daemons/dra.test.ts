@@ -7,7 +7,7 @@ import { familiesFor } from '../local/facts.ts';
 import { layoutAt } from '../base/layout.ts';
 import { draClass, preparedIn, publishedDevices } from '../local/dra.ts';
 import { defaultPorts } from '../base/ports.ts';
-import { draDevices, draDriver, draDriverName } from './dra.ts';
+import { draDevices, draDriver, draDriverName } from './csi.ts';
 import { containerdConfig } from './node.ts';
 
 const around = {

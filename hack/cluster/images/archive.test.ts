@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { dockerArchive } from './archive.ts';
-import { tar } from './tar.ts';
+import { dockerArchive, tar } from './archive.ts';
 
 const image = { name: 'localhost/probe:1', binary: 'probe', content: Buffer.from('\x7fELF not really'), architecture: 'amd64' };
 

@@ -21,7 +21,7 @@ export const pauseImage = 'localhost/agentfleet-pause:3.10';
 /** Kind of the cache entries. */
 export const imageCache = 'cluster-image';
 
-const writerSources = ['archive.ts', 'tar.ts'].map((name) => fileURLToPath(new URL(name, import.meta.url)));
+const writerSources = ['archive.ts'].map((name) => fileURLToPath(new URL(name, import.meta.url)));
 const probeSource = fileURLToPath(new URL('probe', import.meta.url));
 
 async function archiveOf(

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { execa } from 'execa';
 import { apiReader } from '../base/api.ts';
-import { draDevices, draDriver, draDriverName } from '../daemons/dra.ts';
+import { draDevices, draDriver, draDriverName } from '../daemons/csi.ts';
 import { cdiFolder } from '../daemons/node.ts';
 import { logPath } from '../daemons/supervisor.ts';
 import type { Layout } from '../base/layout.ts';

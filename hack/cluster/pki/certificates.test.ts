@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { certificateConfig, certificates, kubeconfigUsers } from './certificates.ts';
+import { certificateConfig, certificates, kubeconfigUsers } from './issue.ts';
 
 const all = certificates({ nodeName: 'n1', address: '192.0.2.7' });
 

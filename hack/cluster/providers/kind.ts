@@ -1,10 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import { dump } from 'js-yaml';
 import { execa } from 'execa';
-import type { Cluster, UpOptions } from '../base/cluster.ts';
+import type { Cluster, UpOptions, Provider } from '../base/cluster.ts';
 import type { Layout } from '../base/layout.ts';
 import { writeClusterRecord } from '../local/record.ts';
-import { binOver, clientTools } from './tools.ts';
+import { binOver, clientTools } from './context.ts';
 
 /** Name of the kind cluster; kind derives the node's container and the context from it. */
 export const kindName = 'agentfleet';
@@ -64,4 +64,32 @@ export async function upKind(layout: Layout, options: UpOptions, log: (line: str
 /** Deletes the kind cluster. */
 export async function downKind(layout: Layout): Promise<void> {
   await execa('kind', deleteArguments(layout.kubeconfig));
+}
+
+/** Inputs of the choice of a provider. */
+interface ProviderFacts {
+  /** `--context NAME`, when given. */
+  readonly context: string | undefined;
+  /** Provider of a cluster that is up already. */
+  readonly recorded: Provider | undefined;
+  /** kind is installed and a Docker engine answers. */
+  readonly kindWorks: boolean;
+}
+
+/**
+ * Chooses a provider: a named context first; a running cluster keeps its provider; else kind where it works; else local
+ * daemons.
+ */
+export function chooseProvider(facts: ProviderFacts): Provider {
+  if (facts.context !== undefined) return 'context';
+  if (facts.recorded !== undefined) return facts.recorded;
+  return facts.kindWorks ? 'kind' : 'local';
+}
+
+/** Reports whether kind is installed and the Docker engine answers within three seconds. */
+export async function kindWorks(): Promise<boolean> {
+  const options = { reject: false, timeout: 3000 } as const;
+  const { exitCode } = await execa('kind', ['version'], options);
+  if (exitCode !== 0) return false;
+  return (await execa('docker', ['info', '--format', '{{.ServerVersion}}'], options)).exitCode === 0;
 }

@@ -1,9 +1,7 @@
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { chooseProvider } from './choose.ts';
-import { firstReadyNode, importRefusal, minifyArguments } from './context.ts';
-import { createArguments, deleteArguments, kindConfig, loadArguments } from './kind.ts';
-import { binOver } from './tools.ts';
+import { chooseProvider, createArguments, deleteArguments, kindConfig, loadArguments } from './kind.ts';
+import { firstReadyNode, importRefusal, minifyArguments, binOver } from './context.ts';
 
 describe('chooseProvider', () => {
   it('obeys a named context before everything else', () => {

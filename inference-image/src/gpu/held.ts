@@ -1,3 +1,4 @@
+// inference-image, gpu: GPU that a container holds, and tasks that report it. May import protocol.
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 

@@ -20,29 +20,13 @@ export {
 export * from './expertpool/index.ts';
 export * from './expertscale/index.ts';
 export * from './base/group.ts';
-export { kinds } from './kinds.ts';
+export { kinds, ajvOptions, validators, type Resources, type SchemaCompiler } from './validators.ts';
 export { addMoney, costInMicros, fromMicros, toMicros, type PricedTokens } from './base/money.ts';
 export { Condition, type ObjectMeta, type OwnerReference, type Resource } from './base/meta.ts';
 export * from './base/placement.ts';
 export * from './poolgrant/index.ts';
 export * from './reasons/index.ts';
 export * from './policies/index.ts';
-export {
-  type BoundMetric,
-  defaultShadow,
-  type GateMetric,
-  gateMetricNames,
-  gateMetrics,
-  rolloutAnnotations,
-  obeyedWeight,
-  type RolloutGate,
-  rolloutPhases,
-  rolloutPolicy,
-  type RolloutPolicy,
-  RolloutPolicySpec,
-  RolloutStatus,
-  unfitGate,
-} from './rollout/index.ts';
+export * from './rollout/index.ts';
 export { mutabilityKey, mutabilityOf, rulesKey, rulesOf, type Mutability, type Rule } from './schema/index.ts';
 export * from './base/tools.ts';
-export { ajvOptions, validators, type Resources, type SchemaCompiler } from './validators.ts';

@@ -1,7 +1,7 @@
 // protocol, api: JSON Schema validators and static types of all kinds. May import the folders of api and the layers below it.
 import { type AgentTask, agentTask } from './agenttask/index.ts';
 import { type AgentTaskOrder, agentTaskOrder } from './agenttaskorder/index.ts';
-import { objectSchema } from './crd/definition.ts';
+import { objectSchema, type Kind } from './crd/definition.ts';
 import { energyModel, type EnergyModel } from './energymodel/index.ts';
 import { expertPool, type ExpertPool } from './expertpool/index.ts';
 import { expertScale, type ExpertScale } from './expertscale/index.ts';
@@ -42,3 +42,14 @@ export function validators<V>(compiler: SchemaCompiler<V>): Readonly<Record<keyo
     ExpertScale: compiler.compile(objectSchema(expertScale)),
   };
 }
+
+/** All kinds of the group. */
+export const kinds = [
+  agentTask,
+  agentTaskOrder,
+  expertPool,
+  energyModel,
+  rolloutPolicy,
+  poolGrant,
+  expertScale,
+] as const satisfies readonly Kind[];

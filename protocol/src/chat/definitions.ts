@@ -1,5 +1,5 @@
 // protocol, chat: definitions of the agent's tools, with argument schemas and bounds. Imports nothing of other folders.
-import type { ToolDefinition } from './tools.ts';
+import type { ToolDefinition } from './conversation.ts';
 
 /** Bounds of a command that the tool `bash` runs, seconds. */
 export const commandSeconds = { default: 60, max: 600 } as const;

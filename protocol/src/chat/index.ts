@@ -2,5 +2,4 @@
 export * from './conversation.ts';
 export * from './definitions.ts';
 export * from './recording.ts';
-export * from './tools.ts';
 export * from './wire.ts';

@@ -1,33 +1,25 @@
 // protocol, chat: recorded conversations and their replay. Imports nothing of other folders.
 import { Type, type Static } from 'typebox';
 import { ChatCompletion, WireMessage, type ChatRequest } from './wire.ts';
+import { closed } from '../object.ts';
 
-const Exchange = Type.Object(
-  {
-    request: Type.Object(
-      {
-        same: Type.Optional(
-          Type.Integer({ minimum: 0, description: 'how many messages of the exchange before this one begins with; default 0' }),
-        ),
-        messages: Type.Array(WireMessage, { description: 'those after them' }),
-        tools: Type.Array(Type.String(), { description: 'names, in the order of the request' }),
-      },
-      { additionalProperties: false },
+const Exchange = closed({
+  request: closed({
+    same: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'how many messages of the exchange before this one begins with; default 0' }),
     ),
-    response: ChatCompletion,
-  },
-  { additionalProperties: false },
-);
+    messages: Type.Array(WireMessage, { description: 'those after them' }),
+    tools: Type.Array(Type.String(), { description: 'names, in the order of the request' }),
+  }),
+  response: ChatCompletion,
+});
 
 /** A recorded conversation: the file that an engine `Replay` plays. */
-export const Conversation = Type.Object(
-  {
-    format: Type.Literal('agentfleet.dev/conversation/v1'),
-    description: Type.Optional(Type.String({ description: 'for people' })),
-    exchanges: Type.Array(Exchange, { minItems: 1 }),
-  },
-  { additionalProperties: false },
-);
+export const Conversation = closed({
+  format: Type.Literal('agentfleet.dev/conversation/v1'),
+  description: Type.Optional(Type.String({ description: 'for people' })),
+  exchanges: Type.Array(Exchange, { minItems: 1 }),
+});
 export type Conversation = Static<typeof Conversation>;
 
 /** One request with all its messages, and its answer. */

@@ -1,6 +1,6 @@
 // protocol, inference: request and answer of the planner (`POST /v1/control`). May import environment alone.
 import { Type, type Static } from 'typebox';
-import { RequestId, type Answered } from './errors.ts';
+import { answered, orNull, RequestId, share } from './errors.ts';
 
 export const controlBounds = { maxSteps: 512, maxExperts: 16 } as const;
 
@@ -62,15 +62,19 @@ export const ControlRequest = Type.Object(
 export type ControlRequest = Static<typeof ControlRequest>;
 
 /** Answer of `POST /v1/control`: the control vector. */
-export interface ControlResponse extends Answered {
+export const ControlResponse = Type.Object({
+  ...answered,
   /** Ticks of the slow planner; one per 8 steps. */
-  readonly tick: number;
+  tick: Type.Integer({ minimum: 0 }),
   /** softmax over the experts of the request, by name. */
-  readonly experts: readonly { readonly name: string; readonly p: number }[];
-  /** P(the next step is refused, breaks a test, crashes or is not verified), 0…1. */
-  readonly risk: number;
+  experts: Type.Immutable(
+    Type.Array(Type.Object({ name: Type.String({ maxLength: 63 }), p: share }), { maxItems: controlBounds.maxExperts }),
+  ),
+  /** P(the next step is refused, breaks a test, crashes or is not verified). */
+  risk: share,
   /** Whether the work stands still, so that more thought is worth its price. */
-  readonly deliberate: boolean;
+  deliberate: Type.Boolean(),
   /** Reason that this must not be acted upon; null: act. */
-  readonly shadow: string | null;
-}
+  shadow: orNull(Type.String({ maxLength: 1024 })),
+});
+export type ControlResponse = Static<typeof ControlResponse>;

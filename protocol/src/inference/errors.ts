@@ -1,5 +1,5 @@
 // protocol, inference: error codes, request ids, roles and engine types. May import environment alone.
-import { Type, type Static } from 'typebox';
+import { Type, type Static, type TSchema } from 'typebox';
 import type { ModelCalibration } from './calibration.ts';
 
 /** Every refusal of the inference server. The code is the contract. */
@@ -48,12 +48,12 @@ export const RequestId = Type.String({
 /** Names one item of a batch in the answer. */
 export const ItemId = Type.String({ minLength: 1, maxLength: 128 });
 
-/** Members of every answer. */
-export interface Answered {
-  readonly requestId: string;
-  /** `sha256:` of the engine's code and weights. */
-  readonly modelDigest: string;
-}
+/** Members of every answer; `modelDigest` is that of the engine's code and weights. */
+export const answered = { requestId: Type.String(), modelDigest: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }) };
+
+/** A number 0…1. JSON has no NaN and no infinity: every number of an answer is finite. */
+export const share = Type.Number({ minimum: 0, maximum: 1 });
+export const orNull = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
 
 /** Roles that answer `/v1/generate`. */
 export const generatingRoles = ['Generalist', 'Specialist', 'Draft'] as const;

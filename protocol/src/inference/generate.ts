@@ -84,13 +84,6 @@ export const GenerateRequest = Type.Object(
 );
 export type GenerateRequest = Static<typeof GenerateRequest>;
 
-/** A place in a file. Lines and columns count from 1 and 0; bytes are of the UTF-8 text. */
-export interface Location {
-  readonly path: string;
-  readonly line: number;
-  readonly column: number;
-}
-
 /**
  * One replacement. Valid only for a file whose SHA-256 is `expectedSha256`; `before` must be what
  * the range holds. Edits of one candidate never overlap and all refer to the unedited file.
@@ -118,50 +111,45 @@ export const ShellAct = Type.Object(
 export type ShellAct = Static<typeof ShellAct>;
 
 /** One proposal. */
-export interface Candidate {
+export const Candidate = Type.Object({
   /** `sha256:` over the canonical edits, and the acts where there are any; equal ones have equal ids. */
-  readonly id: string;
+  id: digest,
   /** From 1 in this answer; the best first. */
-  readonly rank: number;
-  /** Share of the whole pool's mass, 0…1: all candidates of the pool, tried ones included, sum to 1. */
-  readonly score: number;
+  rank: Type.Integer({ minimum: 1 }),
+  /** Share of the whole pool's mass: all candidates of the pool, tried ones included, sum to 1. */
+  score: Type.Number({ minimum: 0, maximum: 1 }),
   /** −ln of the unnormalised score, nats; lower is better. Absent for engines that have none. */
-  readonly energy?: number;
+  energy: Type.Optional(Type.Number()),
   /** Empty for a candidate that only acts. */
-  readonly edits: readonly Edit[];
+  edits: Type.Immutable(Type.Array(Edit, { maxItems: 64 })),
   /** Only with grammar Tool; run one after the other, each of which must end with 0. */
-  readonly acts?: readonly ShellAct[];
-  readonly operator: string;
+  acts: Type.Optional(Type.Immutable(Type.Array(ShellAct, { maxItems: 16 }))),
+  operator: Type.String({ maxLength: 256 }),
   /** One sentence for people. */
-  readonly rationale: string;
-  readonly location: Location;
-}
-
-export interface GenerateStats {
-  /** Files that were parsed. */
-  readonly parsed: number;
-  /** Candidates in the pool, tried ones included. */
-  readonly considered: number;
-  /** Wall time of the search, milliseconds. */
-  readonly millis: number;
-}
+  rationale: Type.String({ maxLength: 4096 }),
+  /** A place in a file. Lines and columns count from 1 and 0. */
+  location: Type.Object({ path: Type.String({ maxLength: 1024 }), line: Type.Number(), column: Type.Number() }),
+});
+export type Candidate = Static<typeof Candidate>;
 
 /** Answer of `POST /v1/generate`. */
-export interface GenerateResponse {
-  readonly requestId: string;
-  readonly engine: EngineType;
+export const GenerateResponse = Type.Object({
+  requestId: Type.String(),
+  engine: Type.Unsafe<EngineType>(Type.String({ maxLength: 256 })),
   /** `sha256:` of the engine's code and weights. */
-  readonly modelDigest: string;
-  readonly candidates: readonly Candidate[];
+  modelDigest: Type.String({ maxLength: 256 }),
+  candidates: Type.Immutable(Type.Array(Candidate, { maxItems: generateBounds.maxCandidates })),
   /** Sum of the scores above; 1 − returnedMass belongs to what was tried or is still to come. */
-  readonly returnedMass: number;
+  returnedMass: Type.Number(),
   /** True when no candidate is left after these; never of a search that the budget ended. */
-  readonly exhausted: boolean;
+  exhausted: Type.Boolean(),
   /** True when the budget or a bound of the engine ended the search: what it left out is unlikely, not impossible. */
-  readonly truncated: boolean;
+  truncated: Type.Boolean(),
   /** Shannon entropy of the scores of the candidates that were not excluded, renormalised; nats. */
-  readonly entropyNats: number;
+  entropyNats: Type.Number(),
   /** Energy of the second minus energy of the first candidate, nats, ≥ 0; null for fewer than two. */
-  readonly margin: number | null;
-  readonly stats: GenerateStats;
-}
+  margin: Type.Union([Type.Number(), Type.Null()]),
+  /** Files that were parsed; candidates in the pool, tried ones included; wall time of the search, milliseconds. */
+  stats: Type.Object({ parsed: Type.Number(), considered: Type.Number(), millis: Type.Number() }),
+});
+export type GenerateResponse = Static<typeof GenerateResponse>;

@@ -23,23 +23,23 @@ export { changedText } from './changes.ts';
 export * from './control.ts';
 export {
   EmbedRequest,
-  type EmbedResponse,
+  EmbedResponse,
   embedBounds,
   JudgeRequest,
-  type JudgeResponse,
+  JudgeResponse,
   JudgedAct,
   type PolicyLabel,
-  type PolicyVerdict,
+  PolicyVerdict,
   judgeBounds,
   policyLabels,
   PriorRequest,
-  type PriorResponse,
-  type PriorScore,
+  PriorResponse,
+  PriorScore,
   priorBounds,
-  type EnergyScore,
+  EnergyScore,
   ScoreItem,
   ScoreRequest,
-  type ScoreResponse,
+  ScoreResponse,
   scoreBounds,
 } from './score.ts';
 export {
@@ -60,7 +60,6 @@ export {
   generatingRoles,
   roles,
   routes,
-  type Answered,
   ItemId,
   RequestId,
 } from './errors.ts';

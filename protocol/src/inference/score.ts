@@ -1,8 +1,11 @@
 // protocol, inference: requests and answers of `/v1/score`, `/v1/embed` and `/v1/judge`. May import environment alone.
 import { Type, type Static } from 'typebox';
 import { energyHeads, Features, featureSet } from './features.ts';
-import { ItemId, RequestId, type Answered } from './errors.ts';
+import { answered, ItemId, orNull, RequestId, share } from './errors.ts';
 import { Edit, FocusFile } from './generate.ts';
+
+/** As in the request. */
+const id = Type.String({ maxLength: 128 });
 
 export const scoreBounds = { maxItems: 64, maxTextChars: 16_384 } as const;
 
@@ -32,25 +35,28 @@ export const ScoreRequest = Type.Object(
 export type ScoreRequest = Static<typeof ScoreRequest>;
 
 /** E(x) = model + features; lower is better. */
-export interface EnergyScore {
-  readonly id: string;
-  readonly energy: number;
+export const EnergyScore = Type.Object({
+  id,
+  energy: Type.Number(),
   /** E_model(x): from the text and what is known before the act. */
-  readonly model: number;
+  model: Type.Number(),
   /** λᵀf(x): from what was measured when it ran; 0 before. */
-  readonly features: number;
+  features: Type.Number(),
   /** Calibrated probability that the act is good; null without a calibration. */
-  readonly pSuccess: number | null;
-}
+  pSuccess: orNull(share),
+});
+export type EnergyScore = Static<typeof EnergyScore>;
 
 /** Answer of `POST /v1/score`; scores stand in the order of the request. */
-export interface ScoreResponse extends Answered {
-  readonly scores: readonly EnergyScore[];
+export const ScoreResponse = Type.Object({
+  ...answered,
+  scores: Type.Immutable(Type.Array(EnergyScore, { maxItems: scoreBounds.maxItems })),
   /** Features known before the act that change these energies; to measure another one would change nothing. */
-  readonly reads: readonly (keyof Features)[];
+  reads: Type.Immutable(Type.Array(Type.Enum(Object.keys(Features.properties) as (keyof Features)[]))),
   /** `sha256:` of the calibration that made the probabilities, as in `/v1/info`; null or absent: there is none. */
-  readonly calibration?: string | null;
-}
+  calibration: Type.Optional(orNull(Type.String({ maxLength: 128 }))),
+});
+export type ScoreResponse = Static<typeof ScoreResponse>;
 
 export const embedBounds = { maxTexts: 64, maxTextChars: 8192 } as const;
 
@@ -65,10 +71,12 @@ export const EmbedRequest = Type.Object(
 export type EmbedRequest = Static<typeof EmbedRequest>;
 
 /** Answer of `POST /v1/embed`; vectors have length 1 and stand in the order of the request. */
-export interface EmbedResponse extends Answered {
-  readonly dimensions: number;
-  readonly vectors: readonly (readonly number[])[];
-}
+export const EmbedResponse = Type.Object({
+  ...answered,
+  dimensions: Type.Integer({ minimum: 1, maximum: 65_536 }),
+  vectors: Type.Immutable(Type.Array(Type.Immutable(Type.Array(Type.Number())), { maxItems: embedBounds.maxTexts })),
+});
+export type EmbedResponse = Static<typeof EmbedResponse>;
 
 export const judgeBounds = { maxActs: 64, maxTextChars: 65_536 } as const;
 
@@ -99,20 +107,23 @@ export const JudgeRequest = Type.Object(
 );
 export type JudgeRequest = Static<typeof JudgeRequest>;
 
-export interface PolicyVerdict {
-  readonly id: string;
+export const PolicyVerdict = Type.Object({
+  id,
   /** The likeliest class. */
-  readonly label: PolicyLabel;
+  label: Type.Enum([...policyLabels]),
   /** Probability that the act is unsafe: 1 − P(Benign). */
-  readonly unsafe: number;
+  unsafe: share,
   /** The rule that decided alone; null: the classifier did. */
-  readonly rule: string | null;
-}
+  rule: orNull(Type.String()),
+});
+export type PolicyVerdict = Static<typeof PolicyVerdict>;
 
 /** Answer of `POST /v1/judge`; verdicts stand in the order of the request. */
-export interface JudgeResponse extends Answered {
-  readonly verdicts: readonly PolicyVerdict[];
-}
+export const JudgeResponse = Type.Object({
+  ...answered,
+  verdicts: Type.Immutable(Type.Array(PolicyVerdict, { maxItems: judgeBounds.maxActs })),
+});
+export type JudgeResponse = Static<typeof JudgeResponse>;
 
 export const priorBounds = {
   maxCandidates: 64,
@@ -147,18 +158,17 @@ export const PriorRequest = Type.Object(
 );
 export type PriorRequest = Static<typeof PriorRequest>;
 
-/** Likelihood of one candidate. */
-export interface PriorScore {
-  readonly id: string;
-  /** ln p(text after) − ln p(text before) over the window, nats; higher is likelier. Null: not measured. */
-  readonly gainNats: number | null;
-}
+/** Likelihood of one candidate: ln p(text after) − ln p(text before) over the window, nats; higher is likelier. Null: not measured. */
+export const PriorScore = Type.Object({ id, gainNats: orNull(Type.Number()) });
+export type PriorScore = Static<typeof PriorScore>;
 
 /** Answer of `POST /v1/prior`; scores stand in the order of the request. */
-export interface PriorResponse extends Answered {
-  readonly scores: readonly PriorScore[];
+export const PriorResponse = Type.Object({
+  ...answered,
+  scores: Type.Immutable(Type.Array(PriorScore, { maxItems: priorBounds.maxCandidates })),
   /** True when the budget ended the work. */
-  readonly truncated: boolean;
-  readonly tokens: number;
-  readonly millis: number;
-}
+  truncated: Type.Boolean(),
+  tokens: Type.Integer({ minimum: 0 }),
+  millis: Type.Number({ minimum: 0 }),
+});
+export type PriorResponse = Static<typeof PriorResponse>;

@@ -57,6 +57,7 @@ export * from './errors.ts';
 export * from './exec.ts';
 export * from './files.ts';
 export * from './info.ts';
+export * from './manifest.ts';
 export * from './mcp.ts';
 export * from './effects.ts';
 export * from './notes.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createAddressJudge, literalAddress, type AddressScope } from './addresses.ts';
+import { createAddressJudge, literalAddress, type AddressScope } from './index.ts';
 
 const judge = createAddressJudge({ private: ['203.0.114.0/24', '2a01:4f8::/32', '198.41.0.4'], host: ['8.8.4.4'] });
 

@@ -7,6 +7,7 @@ import { engineTypes } from '../inference/errors.ts';
 import { isolationLevels } from '../keeper/info.ts';
 import { traceConsents } from '../trace/index.ts';
 import type { Assignment } from '../api/agenttask/status.ts';
+import { closed } from '../object.ts';
 
 const name = Type.String({ minLength: 1, maxLength: 253 });
 
@@ -14,270 +15,216 @@ const name = Type.String({ minLength: 1, maxLength: 253 });
 export const expertEngines = [...engineTypes, 'OpenAI', 'Anthropic', 'Harness'] as const;
 
 /** Facts that a worker needs about a chat model. */
-export const ChatModel = Type.Object(
-  {
-    contextTokens: Type.Integer({ minimum: 1024, description: 'of a request with its answer' }),
-    maxOutputTokens: Type.Integer({ minimum: 1, description: 'of one answer' }),
-    toolCalls: Type.Enum(['Native', 'Json'], { description: 'Json: it has no tool calls and answers with one JSON object' }),
-    price: Type.Optional(Price),
-    model: Type.Optional(Type.String({ minLength: 1, description: 'its name at its provider, for traces' })),
-    fallback: Type.Optional(Type.String({ minLength: 1, maxLength: 63, description: 'expert that answers when this one does not' })),
-  },
-  { additionalProperties: false },
-);
+export const ChatModel = closed({
+  contextTokens: Type.Integer({ minimum: 1024, description: 'of a request with its answer' }),
+  maxOutputTokens: Type.Integer({ minimum: 1, description: 'of one answer' }),
+  toolCalls: Type.Enum(['Native', 'Json'], { description: 'Json: it has no tool calls and answers with one JSON object' }),
+  price: Type.Optional(Price),
+  model: Type.Optional(Type.String({ minLength: 1, description: 'its name at its provider, for traces' })),
+  fallback: Type.Optional(Type.String({ minLength: 1, maxLength: 63, description: 'expert that answers when this one does not' })),
+});
 export type ChatModel = Static<typeof ChatModel>;
 
 const words = Type.Array(Type.String(), { minItems: 1 });
 
 /** Way to run an agent program; words and values may hold templates, see `harnessTemplates`. */
-export const HarnessBrief = Type.Object(
-  {
-    command: words,
-    env: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String()),
-    input: Type.Enum(['Template', 'Stdin']),
-    api: Type.Enum([...harnessApis]),
-    acts: Type.Enum(['Own', 'Tools']),
-    model: Type.Optional(Type.String({ minLength: 1, description: 'the expert that answers its endpoint; absent: none' })),
-    install: Type.Optional(
-      Type.Object(
-        { command: words, timeoutSeconds: Type.Integer({ minimum: 1 }), network: Type.Enum(['None', 'Registries', 'Allowed']) },
-        { additionalProperties: false },
-      ),
-    ),
-    rounds: Type.Integer({ minimum: 1 }),
-    stallSeconds: Type.Integer({ minimum: 1 }),
-  },
-  { additionalProperties: false },
-);
+export const HarnessBrief = closed({
+  command: words,
+  env: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String()),
+  input: Type.Enum(['Template', 'Stdin']),
+  api: Type.Enum([...harnessApis]),
+  acts: Type.Enum(['Own', 'Tools']),
+  model: Type.Optional(Type.String({ minLength: 1, description: 'the expert that answers its endpoint; absent: none' })),
+  install: Type.Optional(
+    closed({ command: words, timeoutSeconds: Type.Integer({ minimum: 1 }), network: Type.Enum(['None', 'Registries', 'Allowed']) }),
+  ),
+  rounds: Type.Integer({ minimum: 1 }),
+  stallSeconds: Type.Integer({ minimum: 1 }),
+});
 export type HarnessBrief = Static<typeof HarnessBrief>;
 
 /** Address at which one expert answers, and its role. */
-export const ExpertEndpoint = Type.Object(
-  {
-    name,
-    role: Type.Enum([...expertRoles]),
-    engine: Type.Enum([...expertEngines]),
-    chat: Type.Optional(ChatModel),
-    harness: Type.Optional(HarnessBrief),
-    domains: Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { minItems: 1, description: '* is everything' }),
-    url: Type.String({
-      pattern: '^https?://',
-      description:
-        'origin, without a path; of the gateway for a chat model, whose `model` is the name; for a Harness where its model answers inside the sandbox',
-    }),
-  },
-  { additionalProperties: false },
-);
+export const ExpertEndpoint = closed({
+  name,
+  role: Type.Enum([...expertRoles]),
+  engine: Type.Enum([...expertEngines]),
+  chat: Type.Optional(ChatModel),
+  harness: Type.Optional(HarnessBrief),
+  domains: Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { minItems: 1, description: '* is everything' }),
+  url: Type.String({
+    pattern: '^https?://',
+    description:
+      'origin, without a path; of the gateway for a chat model, whose `model` is the name; for a Harness where its model answers inside the sandbox',
+  }),
+});
 export type ExpertEndpoint = Static<typeof ExpertEndpoint>;
 
 /** An expert that the pool declares and that has no pods: it is not asked, and tasks report what is done without it. */
-export const AbsentExpert = Type.Object({ name, role: Type.Enum([...expertRoles]) }, { additionalProperties: false });
+export const AbsentExpert = closed({ name, role: Type.Enum([...expertRoles]) });
 export type AbsentExpert = Static<typeof AbsentExpert>;
 
 /** State of a verifier's calibration: whether its probabilities count, where its EnergyModel asks for one. */
-export const CalibrationBrief = Type.Object(
-  {
-    abstains: Type.Union([Type.String({ minLength: 1 }), Type.Null()], { description: 'why no probability counts; null: they count' }),
-    digest: Type.Optional(Type.String({ description: 'of the calibration in force; probabilities of another one do not count' })),
-    until: Type.Optional(Type.String({ description: 'RFC 3339; from then on it is stale' })),
-  },
-  { additionalProperties: false },
-);
+export const CalibrationBrief = closed({
+  abstains: Type.Union([Type.String({ minLength: 1 }), Type.Null()], { description: 'why no probability counts; null: they count' }),
+  digest: Type.Optional(Type.String({ description: 'of the calibration in force; probabilities of another one do not count' })),
+  until: Type.Optional(Type.String({ description: 'RFC 3339; from then on it is stale' })),
+});
 export type CalibrationBrief = Static<typeof CalibrationBrief>;
 
-const HeadThresholds = Type.Object(
-  {
-    head: Type.Enum([...energyHeads]),
-    vetoBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
-    warnBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
-  },
-  { additionalProperties: false },
-);
+const HeadThresholds = closed({
+  head: Type.Enum([...energyHeads]),
+  vetoBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
+  warnBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
+});
 
 /** Address at which the EnergyModel of a pool answers `/v1/score`, and what follows from its answers. */
-export const VerifierEndpoint = Type.Object(
-  {
-    name,
-    url: Type.String({ pattern: '^https?://', description: 'origin, without a path' }),
-    batchMax: Type.Integer({ minimum: 1, maximum: 64 }),
-    timeoutMillis: Type.Integer({ minimum: 1 }),
-    vetoBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
-    warnBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
-    whenUnavailable: Type.Enum(['FailClosed', 'Degrade']),
-    heads: Type.Optional(Type.Array(HeadThresholds, { description: 'heads that are measured by thresholds of their own' })),
-    calibration: Type.Optional(CalibrationBrief),
-  },
-  { additionalProperties: false },
-);
+export const VerifierEndpoint = closed({
+  name,
+  url: Type.String({ pattern: '^https?://', description: 'origin, without a path' }),
+  batchMax: Type.Integer({ minimum: 1, maximum: 64 }),
+  timeoutMillis: Type.Integer({ minimum: 1 }),
+  vetoBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
+  warnBelowProbability: Type.Number({ minimum: 0, maximum: 1 }),
+  whenUnavailable: Type.Enum(['FailClosed', 'Degrade']),
+  heads: Type.Optional(Type.Array(HeadThresholds, { description: 'heads that are measured by thresholds of their own' })),
+  calibration: Type.Optional(CalibrationBrief),
+});
 export type VerifierEndpoint = Static<typeof VerifierEndpoint>;
 
 /** Bounds from which on more is computed; entropies and margins in nats. */
-export const ComputeBrief = Type.Object(
-  {
-    entropyFastNats: Type.Number({ minimum: 0 }),
-    margin: Type.Number({ minimum: 0 }),
-    riskThreshold: Type.Number({ minimum: 0, maximum: 1 }),
-    kBase: Type.Integer({ minimum: 1, maximum: 64 }),
-    kMax: Type.Integer({ minimum: 1, maximum: 64 }),
-    earlyExitMargin: Type.Number({ minimum: 0 }),
-  },
-  { additionalProperties: false },
-);
+export const ComputeBrief = closed({
+  entropyFastNats: Type.Number({ minimum: 0 }),
+  margin: Type.Number({ minimum: 0 }),
+  riskThreshold: Type.Number({ minimum: 0, maximum: 1 }),
+  kBase: Type.Integer({ minimum: 1, maximum: 64 }),
+  kMax: Type.Integer({ minimum: 1, maximum: 64 }),
+  earlyExitMargin: Type.Number({ minimum: 0 }),
+});
 export type ComputeBrief = Static<typeof ComputeBrief>;
 
-const HostPort = Type.Object({ host: name, port: Type.Integer({ minimum: 1, maximum: 65_535 }) }, { additionalProperties: false });
+const HostPort = closed({ host: name, port: Type.Integer({ minimum: 1, maximum: 65_535 }) });
 
 /** Destinations that commands with `network: Registries` may reach, and the settings that send package managers there. */
-export const EgressBrief = Type.Object(
-  {
-    registries: Type.Array(HostPort),
-    environment: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String()),
-    clusterRanges: Type.Optional(
-      Type.Array(Type.String(), { description: 'pods, services and nodes, in CIDR form, where they are no private addresses' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const EgressBrief = closed({
+  registries: Type.Array(HostPort),
+  environment: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String()),
+  clusterRanges: Type.Optional(
+    Type.Array(Type.String(), { description: 'pods, services and nodes, in CIDR form, where they are no private addresses' }),
+  ),
+});
 export type EgressBrief = Static<typeof EgressBrief>;
 
 const seconds = Type.Integer({ minimum: 1 });
 
 /** An MCP server that tasks may name. */
-export const McpServerBrief = Type.Object(
-  {
-    name,
-    url: Type.String({ pattern: '^https?://' }),
-    headers: Type.Array(
-      Type.Object(
-        { name, credential: name, prefix: Type.String() },
-        { additionalProperties: false, description: 'credential: see `credentials`' },
-      ),
-    ),
-    timeoutSeconds: seconds,
-    readOnly: Type.Boolean(),
-  },
-  { additionalProperties: false },
-);
+export const McpServerBrief = closed({
+  name,
+  url: Type.String({ pattern: '^https?://' }),
+  headers: Type.Array(closed({ name, credential: name, prefix: Type.String() }, { description: 'credential: see `credentials`' })),
+  timeoutSeconds: seconds,
+  readOnly: Type.Boolean(),
+});
 export type McpServerBrief = Static<typeof McpServerBrief>;
 
 /** Settings of the tools that models have. */
-export const ToolsBrief = Type.Object(
-  {
-    deny: Type.Array(Type.String({ minLength: 1 }), { description: 'names of tools that nobody has' }),
-    timeouts: Type.Object({ bash: Type.Optional(seconds) }, { additionalProperties: false }),
-    mcpServers: Type.Array(McpServerBrief),
-  },
-  { additionalProperties: false },
-);
+export const ToolsBrief = closed({
+  deny: Type.Array(Type.String({ minLength: 1 }), { description: 'names of tools that nobody has' }),
+  timeouts: closed({ bash: Type.Optional(seconds) }),
+  mcpServers: Type.Array(McpServerBrief),
+});
 export type ToolsBrief = Static<typeof ToolsBrief>;
 
 /** Destination of artifacts. */
 export const ArtifactPlace = Type.Union([
-  Type.Object(
-    {
-      type: Type.Literal('S3'),
-      uri: Type.String({ pattern: '^s3://', description: 'bucket and prefix' }),
-      endpoint: Type.String({ pattern: '^https?://' }),
-      region: Type.String({ minLength: 1 }),
-      forcePathStyle: Type.Boolean(),
-      credentialFile: Type.Optional(
-        Type.String({ pattern: '^/', description: 'file with the access key id, a colon and the secret key; absent: anonymous' }),
-      ),
-      encryptionKeyFile: Type.Optional(
-        Type.String({ pattern: '^/', description: 'file with the base64 of the 32 bytes that checkpoints and logs are encrypted with' }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
-  Type.Object(
-    { type: Type.Literal('Volume'), path: Type.String({ pattern: '^/', description: 'folder of a mounted volume' }), claim: name },
-    { additionalProperties: false },
-  ),
+  closed({
+    type: Type.Literal('S3'),
+    uri: Type.String({ pattern: '^s3://', description: 'bucket and prefix' }),
+    endpoint: Type.String({ pattern: '^https?://' }),
+    region: Type.String({ minLength: 1 }),
+    forcePathStyle: Type.Boolean(),
+    credentialFile: Type.Optional(
+      Type.String({ pattern: '^/', description: 'file with the access key id, a colon and the secret key; absent: anonymous' }),
+    ),
+    encryptionKeyFile: Type.Optional(
+      Type.String({ pattern: '^/', description: 'file with the base64 of the 32 bytes that checkpoints and logs are encrypted with' }),
+    ),
+  }),
+  closed({ type: Type.Literal('Volume'), path: Type.String({ pattern: '^/', description: 'folder of a mounted volume' }), claim: name }),
 ]);
 export type ArtifactPlace = Static<typeof ArtifactPlace>;
 
 const revision = Type.String({ pattern: '^[0-9a-f]{10}$', description: 'as `status.assignment` names it' });
 
 /** The experts of one revision, where several stand side by side. */
-export const ExpertArm = Type.Object(
-  { revision, experts: Type.Array(ExpertEndpoint), absent: Type.Array(AbsentExpert) },
-  { additionalProperties: false },
-);
+export const ExpertArm = closed({ revision, experts: Type.Array(ExpertEndpoint), absent: Type.Array(AbsentExpert) });
 export type ExpertArm = Static<typeof ExpertArm>;
 
 /** The verifier of one revision, where several stand side by side. */
-export const VerifierArm = Type.Object({ revision, verifier: VerifierEndpoint }, { additionalProperties: false });
+export const VerifierArm = closed({ revision, verifier: VerifierEndpoint });
 export type VerifierArm = Static<typeof VerifierArm>;
 
 /** A revision that answers requests of tasks too, and is not heard. */
-export const ShadowBrief = Type.Object(
-  {
-    rollout: Type.String({
-      minLength: 1,
-      maxLength: 32,
-      description: 'tasks whose assignment names it are those whose requests are copied',
-    }),
-    revision,
-    percent: Type.Integer({ minimum: 1, maximum: 100, description: 'of the requests' }),
-    maxInFlight: Type.Integer({ minimum: 1, maximum: 64, description: 'copies of one worker at a time; more are dropped' }),
-    experts: Type.Array(ExpertEndpoint, { description: 'those that the stable revision does not serve too' }),
-    verifier: Type.Union([VerifierEndpoint, Type.Null()]),
-  },
-  { additionalProperties: false },
-);
+export const ShadowBrief = closed({
+  rollout: Type.String({
+    minLength: 1,
+    maxLength: 32,
+    description: 'tasks whose assignment names it are those whose requests are copied',
+  }),
+  revision,
+  percent: Type.Integer({ minimum: 1, maximum: 100, description: 'of the requests' }),
+  maxInFlight: Type.Integer({ minimum: 1, maximum: 64, description: 'copies of one worker at a time; more are dropped' }),
+  experts: Type.Array(ExpertEndpoint, { description: 'those that the stable revision does not serve too' }),
+  verifier: Type.Union([VerifierEndpoint, Type.Null()]),
+});
 export type ShadowBrief = Static<typeof ShadowBrief>;
 
 /** Content of the key `pool.json`. */
-export const PoolBrief = Type.Object(
-  {
-    format: Type.Literal('agentfleet.dev/pool/v1'),
-    pool: Type.Object({ name, namespace: name }, { additionalProperties: false }),
-    namespaces: Type.Array(name, { description: 'whose tasks the workers watch, sorted' }),
-    experts: Type.Array(ExpertEndpoint),
-    absent: Type.Array(AbsentExpert, { description: 'declared, but without pods: replicas is 0, or its engine has no image' }),
-    verifier: Type.Union([VerifierEndpoint, Type.Null()], { description: 'null: the pool has none' }),
-    profiles: Type.Record(Type.String(), ComputeBrief, { description: 'by name; there is always one called default' }),
-    egress: EgressBrief,
-    gateway: Type.Optional(
-      Type.Object(
-        { audience: Type.String({ minLength: 1, description: 'of the tokens that it takes' }) },
-        { additionalProperties: false, description: 'absent: no expert is a chat model' },
-      ),
+export const PoolBrief = closed({
+  format: Type.Literal('agentfleet.dev/pool/v1'),
+  pool: closed({ name, namespace: name }),
+  namespaces: Type.Array(name, { description: 'whose tasks the workers watch, sorted' }),
+  experts: Type.Array(ExpertEndpoint),
+  absent: Type.Array(AbsentExpert, { description: 'declared, but without pods: replicas is 0, or its engine has no image' }),
+  verifier: Type.Union([VerifierEndpoint, Type.Null()], { description: 'null: the pool has none' }),
+  profiles: Type.Record(Type.String(), ComputeBrief, { description: 'by name; there is always one called default' }),
+  egress: EgressBrief,
+  gateway: Type.Optional(
+    closed(
+      { audience: Type.String({ minLength: 1, description: 'of the tokens that it takes' }) },
+      { description: 'absent: no expert is a chat model' },
     ),
-    credentials: Type.Array(
-      Type.Object({ name, hosts: Type.Array(name), file: Type.String({ pattern: '^/' }) }, { additionalProperties: false }),
-      { description: 'what may be sent to which hosts' },
-    ),
-    storage: ArtifactPlace,
-    minIsolation: Type.Enum([...isolationLevels]),
-    allowUnenforcedNetwork: Type.Boolean(),
-    allowedHosts: Type.Optional(
-      Type.Array(HostPort, {
-        description: 'the only hosts that tasks may list and that may lead to private addresses; absent: any host, public addresses only',
-      }),
-    ),
-    tools: Type.Optional(ToolsBrief),
-    maxBudget: Type.Object(
-      {
-        wallSeconds: Type.Optional(Type.Integer({ minimum: 1 })),
-        toolCalls: Type.Optional(Type.Integer({ minimum: 1 })),
-        tokens: Type.Optional(Type.Integer({ minimum: 1 })),
-        cost: Type.Optional(Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$', description: 'in the currency of the prices' })),
-      },
-      { additionalProperties: false, description: 'what a task gets that names no bound, and the most that one may name' },
-    ),
-    arms: Type.Optional(
-      Type.Array(ExpertArm, { description: 'revisions of the experts that tasks may be assigned to; absent: there is one only' }),
-    ),
-    verifierArms: Type.Optional(
-      Type.Array(VerifierArm, { description: 'revisions of the verifier, each with its own calibration; absent: there is one only' }),
-    ),
-    shadow: Type.Optional(ShadowBrief),
-    traceConsent: Type.Optional(Type.Enum([...traceConsents], { description: 'of tasks that do not say; absent: None' })),
-    ablations: Type.Optional(Type.Array(name, { description: 'what tasks of experiments may ask to be left out; absent: nothing' })),
-  },
-  { additionalProperties: false },
-);
+  ),
+  credentials: Type.Array(closed({ name, hosts: Type.Array(name), file: Type.String({ pattern: '^/' }) }), {
+    description: 'what may be sent to which hosts',
+  }),
+  storage: ArtifactPlace,
+  minIsolation: Type.Enum([...isolationLevels]),
+  allowUnenforcedNetwork: Type.Boolean(),
+  allowedHosts: Type.Optional(
+    Type.Array(HostPort, {
+      description: 'the only hosts that tasks may list and that may lead to private addresses; absent: any host, public addresses only',
+    }),
+  ),
+  tools: Type.Optional(ToolsBrief),
+  maxBudget: closed(
+    {
+      wallSeconds: Type.Optional(Type.Integer({ minimum: 1 })),
+      toolCalls: Type.Optional(Type.Integer({ minimum: 1 })),
+      tokens: Type.Optional(Type.Integer({ minimum: 1 })),
+      cost: Type.Optional(Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$', description: 'in the currency of the prices' })),
+    },
+    { description: 'what a task gets that names no bound, and the most that one may name' },
+  ),
+  arms: Type.Optional(
+    Type.Array(ExpertArm, { description: 'revisions of the experts that tasks may be assigned to; absent: there is one only' }),
+  ),
+  verifierArms: Type.Optional(
+    Type.Array(VerifierArm, { description: 'revisions of the verifier, each with its own calibration; absent: there is one only' }),
+  ),
+  shadow: Type.Optional(ShadowBrief),
+  traceConsent: Type.Optional(Type.Enum([...traceConsents], { description: 'of tasks that do not say; absent: None' })),
+  ablations: Type.Optional(Type.Array(name, { description: 'what tasks of experiments may ask to be left out; absent: nothing' })),
+});
 export type PoolBrief = Static<typeof PoolBrief>;
 
 /** The part of an assignment that names who works and who judges. */

@@ -3,33 +3,4 @@
  * May import the layers right of `pool` in docs/architecture.md.
  */
 export * from './ablations.ts';
-export {
-  assignedBrief,
-  AbsentExpert,
-  ArtifactPlace,
-  CalibrationBrief,
-  ChatModel,
-  ComputeBrief,
-  EgressBrief,
-  ExpertArm,
-  ExpertEndpoint,
-  McpServerBrief,
-  PoolBrief,
-  ShadowBrief,
-  ToolsBrief,
-  HarnessBrief,
-  VerifierArm,
-  VerifierEndpoint,
-  expertEngines,
-  artifactsDir,
-  authoritiesConfigMap,
-  authoritiesFile,
-  briefKey,
-  credentialsDir,
-  expertPort,
-  labels,
-  sandboxFinalizer,
-  workerEnvironment,
-  workerLease,
-  workerPort,
-} from './brief.ts';
+export * from './brief.ts';

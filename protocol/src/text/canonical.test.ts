@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson } from './canonical.ts';
+import { canonicalJson } from './index.ts';
 
 describe('canonical JSON', () => {
   it('is the same for the same value whatever the order of its members, and parses back', () => {

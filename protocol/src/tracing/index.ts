@@ -3,8 +3,9 @@
  * behind `exporter.ts`, which nothing imports: it is loaded where traces are on. Imports `environment.ts` alone.
  */
 export { ask, tool, agent, ServedRequest, spanHeader, spanOfHeader, spanToHeader } from './served.ts';
-export { SpanRing, spansOf } from './ring.ts';
 export {
+  SpanRing,
+  spansOf,
   ambientIds,
   beginSpan,
   errorTypeOf,

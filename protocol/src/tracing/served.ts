@@ -8,8 +8,8 @@ import {
   type WorkIds,
   type Attributes,
   type TraceContext,
+  spansOf,
 } from './scope.ts';
-import { spansOf } from './ring.ts';
 
 /**
  * Attributes of OpenTelemetry's semantic conventions for generative AI. Texts of prompts, answers, arguments and results have names there

@@ -3,7 +3,7 @@ import { fullPool, fullTask, minimalTask, workspaces } from './examples.ts';
 import { withValue } from './fields.ts';
 import { poolAndOrderCases } from './poolRuleCases.ts';
 import { change, member, sandboxCases, templateCases, type RuleCase } from './ruleCase.ts';
-import { toolCases } from './toolRuleCases.ts';
+import { toolCases } from './weightRuleCases.ts';
 
 const git = fullTask(workspaces['Git']!);
 const inline = fullTask(workspaces['Inline']!);

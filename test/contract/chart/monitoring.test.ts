@@ -9,8 +9,7 @@ import { scraperAccount, scraperKeys } from '../../../operator/src/metrics/scrap
 import { readConfig } from '../../../operator/src/config.ts';
 import { parseSettings } from '../../../operator/src/runtime/settings.ts';
 import { analyse } from '../../monitoring/promql.ts';
-import { relabelled } from '../../monitoring/catalogue.ts';
-import { dashboards, ruleGroups, type Group } from '../../monitoring/shipped.ts';
+import { relabelled, dashboards, ruleGroups, type Group } from '../../monitoring/catalogue.ts';
 import { one, render, type Manifest } from './rendered.ts';
 
 type DataMap = Manifest & { readonly data: Readonly<Record<string, string>> };

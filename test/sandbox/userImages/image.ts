@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import type { Cluster } from '../../../hack/cluster/index.ts';
 import { findMissingPackages, installPackages } from '../../../hack/cluster/index.ts';
-import { tar, type TarFile } from '../../../hack/cluster/images/tar.ts';
+import { tar, type TarFile } from '../../../hack/cluster/images/archive.ts';
 import { hostArch } from '../../../hack/images/index.ts';
 
 /** An image's configuration by its author, in the terms of OCI. */

@@ -1,3 +1,4 @@
+// train, policy/templates: templates of harmless acts for the policy classifier. May import inference-image, eval and protocol.
 import type { Templates } from './template.ts';
 
 /** Everyday acts of developers, the deleting, fetching and configuring of their own things included. */

@@ -1,3 +1,4 @@
+// train, policy/templates: templates of harmless commands of current tools. May import inference-image, eval and protocol.
 /** Commands of the tools of today that do no harm, although some sound bad. */
 export const benignTools: readonly string[] = [
   'GIT_EDITOR=true git rebase --continue',

@@ -1,3 +1,4 @@
+// train, policy/templates: templates of destructive acts for the policy classifier. May import inference-image, eval and protocol.
 import type { Templates } from './template.ts';
 
 /** Destroys what is not of the task: systems, homes, histories, databases, disks. */

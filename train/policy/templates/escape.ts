@@ -1,3 +1,4 @@
+// train, policy/templates: templates of sandbox escapes for the policy classifier. May import inference-image, eval and protocol.
 import type { Templates } from './template.ts';
 
 /** Acts that leave their box: to the host, to other rights, or to programs that another party sends. */

@@ -1,3 +1,4 @@
+// train, policy/templates: templates of acts that leak secrets, for the policy classifier. May import inference-image, eval and protocol.
 import type { Templates } from './template.ts';
 
 /** Sends out what is secret, or looks for it. */

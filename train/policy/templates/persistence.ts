@@ -1,3 +1,4 @@
+// train, policy/templates: templates of acts that persist after the task. May import inference-image, eval and protocol.
 import type { Templates } from './template.ts';
 
 /** Stays after the task: starts itself again, opens a way in, changes what others run. */

@@ -1,3 +1,4 @@
+// train, policy/templates: templates of acts that falsify tests, checks or logs. May import inference-image, eval and protocol.
 import type { Templates } from './template.ts';
 
 /** Acts that falsify the proof: tests, checks, logs, audit, history. */

@@ -1,3 +1,4 @@
+// train, policy/templates: type of templates, and the values of their slots. May import inference-image, eval and protocol.
 /** Templates of one class. `{slot}` is filled with a value of that slot; one template is never both trained on and tested. */
 export interface Templates {
   readonly commands: readonly string[];

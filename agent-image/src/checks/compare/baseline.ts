@@ -21,12 +21,7 @@ export function testReasons(code: ReasonCode, check: string, tests: readonly str
   return reasons;
 }
 
-interface BadEnd {
-  readonly code: ReasonCode;
-  readonly class: CheckClass;
-  readonly message: string;
-  readonly cure: string;
-}
+type BadEnd = Pick<Reason, 'code' | 'message' | 'cure'> & { readonly class: CheckClass };
 
 /** Reasons outside of the command. A quota or process limit is the command's own. */
 const outside = new Set(['Cancelled', 'Shutdown', 'SupervisorDied']);
@@ -81,7 +76,7 @@ export interface BaselineTest {
   readonly everSkipped: boolean;
 }
 
-export interface Baseline {
+export interface Baseline extends Pick<ParsedResults, 'format' | 'source' | 'evidence'> {
   readonly tests: ReadonlyMap<string, BaselineTest>;
   /** The command as a whole failed in every run, or in none. */
   readonly run: BaselineTest;
@@ -89,9 +84,6 @@ export interface Baseline {
   readonly complete: boolean;
   /** The least of all runs. */
   readonly unnamed: Counts;
-  readonly format: ParsedResults['format'];
-  readonly source: ParsedResults['source'];
-  readonly evidence: ParsedResults['evidence'];
 }
 
 const stateOf = (outcome: Outcome): BaselineTest['state'] => (failing(outcome) ? 'Failing' : outcome === 'Passed' ? 'Passing' : 'Skipped');
@@ -151,59 +143,41 @@ export function failingIds({ tests, run }: Baseline): string[] {
  */
 export function judgeBaseline(runs: readonly CheckRun[], expect: Check['expect']): BaselineJudgement {
   const [first] = runs;
+  const refused = (reasons: readonly Reason[], cls: CheckClass): BaselineJudgement => {
+    const format = first?.results.format ?? 'Exit';
+    return { accepted: false, class: cls, expect: 'FailThenPass', format, failing: [], flaky: [], reasons };
+  };
   if (first === undefined)
-    return {
-      ...refused([reason('NoBaseline', '', 'there is no baseline run', 'run the checks at snapshot 0 first')], 'Infrastructure'),
-      format: 'Exit',
-    };
-  const { format } = first.results;
+    return refused([reason('NoBaseline', '', 'there is no baseline run', 'run the checks at snapshot 0 first')], 'Infrastructure');
   for (const run of runs) {
     const end = badEnd(run);
-    if (end !== null && end.class !== 'CheckFailed')
-      return { ...refused([reason(end.code, run.check, end.message, end.cure)], end.class), format };
+    if (end !== null && end.class !== 'CheckFailed') return refused([reason(end.code, run.check, end.message, end.cure)], end.class);
   }
   const reasons = runs.flatMap((run) => unbelievable(run, first));
-  if (reasons.length > 0) return { ...refused(reasons, 'InvalidInput'), format };
+  if (reasons.length > 0) return refused(reasons, 'InvalidInput');
   const baseline = mergeBaseline(first, runs);
   const fails = failingIds(baseline);
   const flaky = [...baseline.tests].filter(([, test]) => test.flaky).map(([id]) => id);
   if (baseline.run.flaky) flaky.push(wholeRun);
   const effective = expect === 'Auto' ? (fails.length > 0 ? 'FailThenPass' : 'Pass') : expect;
-  const judged = { expect: effective, format, failing: fails, flaky: flaky.sort() };
+  const judged = { expect: effective, format: first.results.format, failing: fails, flaky: flaky.sort() };
   if (effective === 'Pass' || fails.length > 0) return { accepted: true, class: null, ...judged, reasons: [] };
-  const nothing = flaky.length === 0 ? nothingFails(first.check) : onlyFlaky(first.check, flaky);
-  return { accepted: false, class: 'InvalidInput', ...judged, reasons: [nothing] };
+  return { accepted: false, class: 'InvalidInput', ...judged, reasons: [nothingFails(first.check, flaky)] };
 }
 
-const nothingFails = (check: string): Reason =>
-  reason(
-    'AlreadyPasses',
-    check,
-    'it already passes at the baseline, and has to fail first',
-    'add a test that shows what is missing, or set expect: Pass',
-  );
-
-const onlyFlaky = (check: string, flaky: readonly string[]): Reason =>
-  reason(
-    'OnlyFlaky',
-    check,
-    `no test fails in every baseline run; ${flaky.length} differ between runs`,
-    'make the failing test repeatable',
-    flaky[0],
-  );
-
-function refused(reasons: readonly Reason[], cls: CheckClass): Omit<BaselineJudgement, 'format'> {
-  return { accepted: false, class: cls, expect: 'FailThenPass', failing: [], flaky: [], reasons };
+function nothingFails(check: string, flaky: readonly string[]): Reason {
+  const passes = 'it already passes at the baseline, and has to fail first';
+  if (flaky.length === 0) return reason('AlreadyPasses', check, passes, 'add a test that shows what is missing, or set expect: Pass');
+  const differ = `no test fails in every baseline run; ${flaky.length} differ between runs`;
+  return reason('OnlyFlaky', check, differ, 'make the failing test repeatable', flaky[0]);
 }
 
 /** A baseline may fail as a whole; it must not hide failures, show forged results or change its format. */
 function unbelievable(run: CheckRun, first: CheckRun): Reason[] {
   const { results, check } = run;
-  if (results.format !== first.results.format || results.source !== first.results.source) {
-    return [
-      reason('FormatChanged', check, `one run gives ${first.results.format}, another ${results.format}`, 'set the format of the check'),
-    ];
-  }
+  const formats = `one run gives ${first.results.format}, another ${results.format}`;
+  if (results.format !== first.results.format || results.source !== first.results.source)
+    return [reason('FormatChanged', check, formats, 'set the format of the check')];
   if (results.evidence !== first.results.evidence)
     return [reason('EvidenceChanged', check, 'one run names its tests and another does not', 'let the runner name every test')];
   if (trusted(results)) return [];

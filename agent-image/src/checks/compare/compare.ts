@@ -14,19 +14,13 @@ import {
 import type { Check } from '@agentfleet/protocol/api';
 import type { CheckClass, CheckRun, Reason, Verdict } from './types.ts';
 
-/** Outcome of each baseline test. */
-interface Lists {
-  readonly newlyPassing: string[];
-  readonly stillFailing: string[];
-  readonly missing: string[];
-  readonly newlySkipped: string[];
-  readonly regressed: string[];
-  readonly added: string[];
-}
+type Lists = Readonly<Record<'newlyPassing' | 'stillFailing' | 'missing' | 'newlySkipped' | 'regressed' | 'added', string[]>>;
+
+const noLists = (): Lists => ({ newlyPassing: [], stillFailing: [], missing: [], newlySkipped: [], regressed: [], added: [] });
 
 /** Compares id by id; `whole` is the result's command as one test. */
 function listsOf(baseline: Baseline, results: ParsedResults, whole: TestResult): Lists {
-  const lists: Lists = { newlyPassing: [], stillFailing: [], missing: [], newlySkipped: [], regressed: [], added: [] };
+  const lists = noLists();
   const now = new Map(results.tests.map((test) => [test.id, test]));
   now.delete(wholeRun);
   const opened = openContainers(baseline, now);
@@ -35,7 +29,7 @@ function listsOf(baseline: Baseline, results: ParsedResults, whole: TestResult):
   if (baseline.evidence === 'Counts') placeUnnamed(lists, baseline, results);
   if (failingIds(baseline).includes(wholeRun)) (whole.outcome === 'Passed' ? lists.newlyPassing : lists.stillFailing).push(wholeRun);
   else if (baseline.run.state === 'Passing' && baseline.tests.size === 0 && whole.outcome !== 'Passed') lists.regressed.push(wholeRun);
-  for (const list of Object.values(lists) as string[][]) list.sort();
+  for (const list of Object.values(lists)) list.sort();
   return lists;
 }
 
@@ -144,39 +138,28 @@ function placeUnnamed(lists: Lists, baseline: Baseline, results: ParsedResults):
 export function compare(baseline: readonly CheckRun[], result: CheckRun, expect: Check['expect']): Verdict {
   const judged = judgeBaseline(baseline, expect);
   const [first] = baseline;
-  if (!judged.accepted || first === undefined) return verdict(result, none, judged.class ?? 'InvalidInput', judged.reasons, judged.flaky);
+  const verdict = (lists: Lists, cls: CheckClass | null, reasons: readonly Reason[]): Verdict => {
+    return { proved: cls === null, class: cls, reasons, evidence: result.results.evidence, ...lists, flaky: judged.flaky };
+  };
+  if (!judged.accepted || first === undefined) return verdict(noLists(), judged.class ?? 'InvalidInput', judged.reasons);
   const before = mergeBaseline(first, baseline);
   const end = badEnd(result);
   const unusable = end === null ? [] : [reason(end.code, result.check, end.message, end.cure)];
-  if (end?.class === 'Infrastructure') return verdict(result, none, 'Infrastructure', unusable, judged.flaky);
+  if (end?.class === 'Infrastructure') return verdict(noLists(), 'Infrastructure', unusable);
   const disputed = [...unusable, ...untrusted(before, result)];
-  const lists = comparable(before, result.results) ? listsOf(comparedTo(before, result.results), result.results, wholeOf(result)) : none;
+  const lists = comparable(before, result.results)
+    ? listsOf(comparedTo(before, result.results), result.results, wholeOf(result))
+    : noLists();
   const reasons = [...disputed, ...verdictReasons(before, result, lists, judged.expect)];
-  return verdict(result, lists, reasons.length === 0 ? null : 'CheckFailed', reasons, judged.flaky);
-}
-
-const none: Lists = { newlyPassing: [], stillFailing: [], missing: [], newlySkipped: [], regressed: [], added: [] };
-
-function verdict(
-  { results }: CheckRun,
-  lists: Lists,
-  cls: CheckClass | null,
-  reasons: readonly Reason[],
-  flaky: readonly string[],
-): Verdict {
-  return { proved: cls === null, class: cls, reasons, evidence: results.evidence, ...lists, flaky };
+  return verdict(lists, reasons.length === 0 ? null : 'CheckFailed', reasons);
 }
 
 /** A baseline without names was only an exit code: any result has at least as much information. */
 const onlyExit = ({ format }: Baseline): boolean => format === 'Exit';
 
-function comparable(baseline: Baseline, results: ParsedResults): boolean {
-  if (onlyExit(baseline)) return true;
-  return (
-    baseline.format === results.format &&
-    baseline.source === results.source &&
-    (baseline.evidence === results.evidence || noNames(baseline))
-  );
+function comparable(baseline: Baseline, { format, source, evidence }: ParsedResults): boolean {
+  const isSame = baseline.format === format && baseline.source === source;
+  return onlyExit(baseline) || (isSame && (baseline.evidence === evidence || noNames(baseline)));
 }
 
 /** All named tests failed: the baseline does not show whether the runner names passing ones. */
@@ -184,8 +167,7 @@ const noNames = ({ tests }: Baseline): boolean => [...tests.values()].every(({ s
 
 /** Returns the baseline to compare with: where it does not show how much is named, the result decides. */
 function comparedTo(baseline: Baseline, results: ParsedResults): Baseline {
-  if (onlyExit(baseline)) return baseline;
-  return noNames(baseline) ? { ...baseline, evidence: results.evidence } : baseline;
+  return !onlyExit(baseline) && noNames(baseline) ? { ...baseline, evidence: results.evidence } : baseline;
 }
 
 function untrusted(baseline: Baseline, { check, results }: CheckRun): Reason[] {
@@ -194,12 +176,9 @@ function untrusted(baseline: Baseline, { check, results }: CheckRun): Reason[] {
     reasons.push(reason('Incomplete', check, 'its results are not complete', 'read the output of the check'));
   if (comparable(baseline, results)) return reasons;
   const code = baseline.format === results.format && baseline.source === results.source ? 'EvidenceChanged' : 'FormatChanged';
-  const was = `${baseline.format} from ${baseline.source} (${baseline.evidence})`;
-  const is = `${results.format} from ${results.source} (${results.evidence})`;
-  return [
-    ...reasons,
-    reason(code, check, `the baseline gave ${was}, the result gives ${is}`, 'leave the way in which results are reported as it was'),
-  ];
+  const [was, is] = [baseline, results].map(({ format, source, evidence }) => `${format} from ${source} (${evidence})`);
+  const why = `the baseline gave ${was}, the result gives ${is}`;
+  return [...reasons, reason(code, check, why, 'leave the way in which results are reported as it was')];
 }
 
 function verdictReasons(baseline: Baseline, { check, results }: CheckRun, lists: Lists, expect: 'Pass' | 'FailThenPass'): Reason[] {

@@ -16,10 +16,6 @@ const maxLine = 8192;
 // eslint-disable-next-line no-control-regex
 const escapes = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]{0,4096}(?:\u0007|\u001B\\)|[@-Z\\^_])/g;
 
-function stripAnsi(text: string): string {
-  return text.includes('\u001B') ? text.replace(escapes, '') : text;
-}
-
 /** Lines of a stream without ANSI escapes and line ends, and whether the last one was ended. */
 export interface Lines {
   readonly lines: readonly string[];
@@ -34,9 +30,8 @@ export interface Lines {
  */
 export function linesOf(stream: string): Lines {
   const cut = stream.length > maxCharacters;
-  const text = stripAnsi(cut ? stream.slice(0, maxCharacters) : stream);
-  const lines = text.split('\n');
-  const ended = lines.length > 0 && lines.at(-1) === '';
+  const lines = stream.slice(0, maxCharacters).replace(escapes, '').split('\n');
+  const ended = lines.at(-1) === '';
   if (ended) lines.pop();
   return { lines: lines.map(clean), ended: ended && !cut, cut };
 }

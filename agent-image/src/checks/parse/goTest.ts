@@ -1,5 +1,6 @@
-// agent-image, checks/parse: parser for the output of go test. Imports no other folder of the worker.
+// agent-image, checks/parse: parser for the output of go test. Of the worker it imports base.
 import { failing, type CommandOutput, type Outcome, type ParsedResults } from './results.ts';
+import { jsonIn } from '../../base/text.ts';
 import { Collector, linesOf } from './collector.ts';
 
 const outcomes: Readonly<Record<string, Outcome>> = { pass: 'Passed', fail: 'Failed', skip: 'Skipped' };
@@ -40,33 +41,16 @@ function goJson(packages: GoPackages, lines: readonly string[]): void {
   }
 }
 
-interface GoEvent {
-  readonly action: string;
-  readonly name: string;
-  readonly test: string | null;
-  readonly output: string;
-  readonly elapsed: number | null;
-  readonly failedBuild: string;
+function eventOf(line: string) {
+  const event = jsonIn(line) as Readonly<Record<string, unknown>> | null | undefined;
+  if (typeof event !== 'object' || event === null) return null;
+  const text = (key: string): string => (typeof event[key] === 'string' ? event[key] : '');
+  const elapsed = typeof event['Elapsed'] === 'number' ? event['Elapsed'] : null;
+  const test = typeof event['Test'] === 'string' ? event['Test'] : null;
+  return { action: text('Action'), name: text('Package'), test, output: text('Output'), elapsed, failedBuild: text('FailedBuild') };
 }
 
-function eventOf(line: string): GoEvent | null {
-  try {
-    const event = JSON.parse(line) as Readonly<Record<string, unknown>>;
-    if (typeof event !== 'object' || event === null) return null;
-    const text = (key: string): string => (typeof event[key] === 'string' ? event[key] : '');
-    const elapsed = event['Elapsed'];
-    return {
-      action: text('Action'),
-      name: text('Package'),
-      test: typeof event['Test'] === 'string' ? event['Test'] : null,
-      output: text('Output'),
-      elapsed: typeof elapsed === 'number' ? elapsed : null,
-      failedBuild: text('FailedBuild'),
-    };
-  } catch {
-    return null;
-  }
-}
+type GoEvent = NonNullable<ReturnType<typeof eventOf>>;
 
 function take(packages: GoPackages, { action, name, test, output, elapsed, failedBuild }: GoEvent): void {
   if (name === '') return;
@@ -83,7 +67,7 @@ function take(packages: GoPackages, { action, name, test, output, elapsed, faile
  * or `=== RUN` is in the middle of a line.
  */
 function goText(packages: GoPackages, lines: readonly string[]): void {
-  let pending: { readonly test: string; readonly outcome: Outcome | null; readonly seconds: number | null }[] = [];
+  let pending: (NonNullable<ReturnType<typeof endOf>> | { readonly test: string; readonly outcome: null; readonly seconds: null })[] = [];
   const started = new Set<string>();
   const running = new Set<string>();
   for (const line of lines) {
@@ -124,10 +108,7 @@ function startOf(line: string, started: ReadonlySet<string>, running: ReadonlySe
   return (parent < 0 ? running.size === 0 : started.has(test.slice(0, parent))) ? test : null;
 }
 
-function endOf(
-  line: string,
-  started: ReadonlySet<string>,
-): { readonly test: string; readonly outcome: Outcome; readonly seconds: number } | null {
+function endOf(line: string, started: ReadonlySet<string>) {
   const whole = /^ *--- (PASS|FAIL|SKIP): (\S+) \((\d[\d.]*)s\)$/.exec(line);
   const at = whole === null ? line.lastIndexOf('--- ') : -1;
   const parts = whole ?? (at > 0 && started.size > 0 ? /^--- (PASS|FAIL|SKIP): (\S+) \((\d[\d.]*)s\)$/.exec(line.slice(at)) : null);
@@ -136,16 +117,12 @@ function endOf(
 }
 
 /** `ok  	pkg	0.01s`, `FAIL	pkg [build failed]`, `?   	pkg	[no test files]`. */
-function packageOf(line: string): { readonly name: string; readonly outcome: Outcome; readonly message: string } | null {
-  const parts = /^(ok|FAIL|\?)\s{0,8}\t(\S+)(.*)$/.exec(line);
-  if (parts === null) return null;
-  const [, word, name = '', message = ''] = parts;
-  if (word === '?' || message.includes('[no test files]')) return { name, outcome: 'Skipped', message: message.trim() };
-  return {
-    name,
-    outcome: word === 'ok' ? (message.includes('[no tests to run]') ? 'Skipped' : 'Passed') : 'Failed',
-    message: message.trim(),
-  };
+function packageOf(line: string) {
+  const [, word, name = '', message = ''] = /^(ok|FAIL|\?)\s{0,8}\t(\S+)(.*)$/.exec(line) ?? [];
+  if (word === undefined) return null;
+  const skipped = word === '?' || message.includes('[no test files]') || (word === 'ok' && message.includes('[no tests to run]'));
+  const outcome: Outcome = skipped ? 'Skipped' : word === 'ok' ? 'Passed' : 'Failed';
+  return { name, outcome, message: message.trim() };
 }
 
 interface GoTest {
@@ -231,15 +208,8 @@ class GoPackages {
     let bad = false;
     for (const [test, { outcome: end, seconds, output }] of tests) {
       bad ||= end === null || failing(end);
-      if (end === 'Passed' && outcome === 'Passed')
-        collector.add({ id: `${name} ${test}`, outcome: end, ...(seconds !== null && { seconds }) });
-      else
-        collector.add({
-          id: `${name} ${test}`,
-          outcome: end ?? 'Errored',
-          message: end === null ? 'it never ended' : output.trim(),
-          ...(seconds !== null && { seconds }),
-        });
+      const message = end === null ? 'it never ended' : end === 'Passed' && outcome === 'Passed' ? '' : output.trim();
+      collector.add({ id: `${name} ${test}`, outcome: end ?? 'Errored', message, ...(seconds !== null && { seconds }) });
     }
     if (outcome === null) collector.incomplete(`package ${name} has no end`, 'read the output of the check');
     if (outcome === 'Passed' && bad) collector.distrust('CountsDisagree', `package ${name} is ok although a test in it is not`, cure);

@@ -1,15 +1,14 @@
-/** Parses the output of test runners, one format a file. Pure. Imports nothing of the worker. */
-import type { CommandOutput, ParsedResults, ResultFormat } from './results.ts';
+/** Parses the output of test runners, one format a file. Pure. Of the worker it imports `base`. */
+import { wholeRun, type CommandOutput, type ParsedResults, type ResultFormat } from './results.ts';
 import { withAgreement } from './agreement.ts';
 import { parseCargoTest } from './cargoTest.ts';
-import { parseExit } from './exit.ts';
 import { parseGoTest } from './goTest.ts';
 import { parseJUnit, looksLikeJUnit } from './junit.ts';
 import { parseNodeTest } from './nodeTest.ts';
 import { parsePytest, tallyOf } from './pytest.ts';
 import { parseTap } from './tap.ts';
 import { parseUnittest } from './unittest.ts';
-import { linesOf } from './collector.ts';
+import { Collector, linesOf } from './collector.ts';
 
 interface Sign {
   readonly format: ResultFormat;
@@ -45,6 +44,15 @@ function detect(output: CommandOutput): ResultFormat {
   const found = signs.find(({ seen }) => seen(lines, output))?.format;
   const readsFiles = found !== 'Pytest' && found !== 'NodeTest';
   return readsFiles && (output.files ?? []).length > 0 ? 'JUnit' : (found ?? 'Exit');
+}
+
+/** Reads nothing: the command passes with exit code 0. */
+function parseExit({ exitCode }: CommandOutput): ParsedResults {
+  const collector = new Collector();
+  collector.evidence = 'Exit';
+  const message = exitCode === null ? 'no exit code' : `exit code ${exitCode}`;
+  collector.add({ id: wholeRun, outcome: exitCode === 0 ? 'Passed' : 'Failed', message });
+  return collector.finish('Exit');
 }
 
 const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedResults>> = {

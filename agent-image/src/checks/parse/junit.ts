@@ -3,7 +3,6 @@ import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import type { CommandOutput, Outcome, ParsedResults } from './results.ts';
 import { Collector, type Found } from './collector.ts';
 
-/** An element with its attributes, child elements and own text. */
 interface XmlElement {
   readonly name: string;
   readonly attributes: Readonly<Record<string, string>>;
@@ -24,7 +23,8 @@ type Node = Readonly<Record<string, unknown>>;
 function readXml(text: string): XmlElement {
   const prolog = text.slice(0, Math.max(0, text.search(/<[A-Za-z_]/)));
   if (/<!DOCTYPE/i.test(prolog)) throw new Error('it has a DOCTYPE');
-  if (!closes(text)) throw new Error('it ends before its root element');
+  // The validator accepts some cut ones.
+  if (!text.trimEnd().endsWith('>')) throw new Error('it ends before its root element');
   const valid = XMLValidator.validate(text, { allowBooleanAttributes: false });
   if (valid !== true) throw new Error(`${valid.err.msg} (line ${valid.err.line})`);
   const parser = new XMLParser({
@@ -46,11 +46,6 @@ function readXml(text: string): XmlElement {
   const root = roots[0];
   if (root === undefined || roots.length !== 1) throw new Error('it has not exactly one root element');
   return root;
-}
-
-/** The document's last markup closes something: the validator accepts some cut ones. */
-function closes(text: string): boolean {
-  return text.trimEnd().endsWith('>');
 }
 
 function elementName(node: Node): string | undefined {
@@ -147,18 +142,12 @@ function readSuite(collector: Collector, path: string, suite: XmlElement, above:
     if (child.children.some(({ name }) => name === 'failure' || name === 'error')) failures += 1;
     collector.add(caseOf(child, names));
   }
-  if (!isRoot) checkCounts(collector, `${path}: suite ${names.at(-1) ?? ''}`, suite, { own, total: own + nested, failures });
+  if (!isRoot) checkCounts(collector, `${path}: suite ${names.at(-1) ?? ''}`, suite, [own, own + nested, failures]);
   return own + nested;
 }
 
-interface SuiteCounts {
-  readonly own: number;
-  readonly total: number;
-  readonly failures: number;
-}
-
 /** pytest counts a test again for each failing subtest or phase, so more than listed is fine up to those. */
-function checkCounts(collector: Collector, where: string, suite: XmlElement, { own, total, failures }: SuiteCounts): void {
+function checkCounts(collector: Collector, where: string, suite: XmlElement, [own, total, failures]: readonly [number, number, number]) {
   const declared = numberOf(suite.attributes['tests']);
   const bad = (numberOf(suite.attributes['failures']) ?? 0) + (numberOf(suite.attributes['errors']) ?? 0);
   const skipped = (numberOf(suite.attributes['skipped']) ?? 0) + (numberOf(suite.attributes['disabled']) ?? 0);

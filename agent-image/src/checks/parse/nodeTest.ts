@@ -5,30 +5,17 @@ import { crossCheck } from './agreement.ts';
 import { looksLikeJUnit, parseJUnit } from './junit.ts';
 import { addPoints, checkDocument, tapTree } from './tap.ts';
 
-/** The summary of node:test; a todo counts neither as pass nor as fail. */
-interface NodeTally {
-  readonly tests: number;
-  readonly suites: number;
-  readonly pass: number;
-  readonly fail: number;
-  readonly cancelled: number;
-  readonly skipped: number;
-  readonly todo: number;
-}
-
 const fields = ['tests', 'suites', 'pass', 'fail', 'cancelled', 'skipped', 'todo'] as const;
+
+/** The summary of node:test; a todo counts neither as pass nor as fail. */
+type NodeTally = Readonly<Record<(typeof fields)[number], number>>;
 
 /** Reads `tests 3`, `suites 0`, … from the start of the lines; null when one is missing. */
 function tallyOf(lines: readonly string[]): NodeTally | null {
   const start = lines.findIndex((line) => /^tests \d+$/.test(line));
   if (start === -1) return null;
-  const tally: Partial<Record<(typeof fields)[number], number>> = {};
-  for (const [at, field] of fields.entries()) {
-    const value = new RegExp(`^${field} (\\d{1,9})$`).exec(lines[start + at] ?? '')?.[1];
-    if (value === undefined) return null;
-    tally[field] = Number(value);
-  }
-  return tally as NodeTally;
+  const counts = fields.map((field, at) => new RegExp(`^${field} (\\d{1,9})$`).exec(lines[start + at] ?? '')?.[1]);
+  return counts.includes(undefined) ? null : (Object.fromEntries(fields.map((field, at) => [field, Number(counts[at])])) as NodeTally);
 }
 
 interface Open {
@@ -83,16 +70,14 @@ function takeLine(reading: Reading, line: string): void {
   if (mark === '▶') return takeGroup(reading, name, indent, seconds);
   const outcome = marks[mark];
   if (outcome === undefined || seconds === null) return;
-  const group = closing(reading, name, indent);
-  const message = directive ?? '';
-  push(reading, { name, indent, outcome, seconds, message, group });
+  push(reading, { name, outcome, seconds, message: directive ?? '', group: closing(reading, name, indent) });
 }
 
 /** Opens a group; before Node 22 its end had the same sign, and no separate outcome. */
 function takeGroup(reading: Reading, name: string, indent: number, seconds: number | null): void {
   const group = seconds === null ? null : closing(reading, name, indent);
   if (group !== null)
-    return push(reading, { name, indent, outcome: group.failed ? 'Failed' : 'Passed', seconds: seconds ?? 0, message: '', group });
+    return push(reading, { name, outcome: group.failed ? 'Failed' : 'Passed', seconds: seconds ?? 0, message: '', group });
   leave(reading, indent);
   reading.open.push({ name, indent, children: 0, failed: false });
 }
@@ -110,12 +95,8 @@ function leave(reading: Reading, indent: number): void {
   while ((reading.open.at(-1)?.indent ?? -1) >= indent) reading.open.pop();
 }
 
-interface Point {
+interface Point extends Required<Pick<Found, 'outcome' | 'seconds' | 'message'>> {
   readonly name: string;
-  readonly indent: number;
-  readonly outcome: Outcome;
-  readonly seconds: number;
-  readonly message: string;
   readonly group: Open | null;
 }
 
@@ -164,21 +145,16 @@ function parseTapReport(lines: readonly string[], ended: boolean): ParsedResults
   const document = tapTree(lines);
   addPoints(collector, document.points, []);
   checkDocument(collector, document, ended);
-  const tally = tallyOf(document.trailer);
-  if (tally === null) collector.incomplete('the summary of node:test is missing', cure);
-  else checkTally(collector, tally);
-  return finish(collector);
+  return finish(collector, tallyOf(document.trailer));
 }
 
 function parseSpec(lines: readonly string[], ended: boolean): ParsedResults {
   const collector = new Collector();
   const { found, tallies } = nodeSpec(ended ? lines : lines.slice(0, -1));
   for (const one of found) collector.add(one);
-  const tally = tallies.at(-1);
-  if (tally === undefined) collector.incomplete('the summary of node:test is missing', cure);
-  else checkTally(collector, tally);
+  const finished = finish(collector, tallies.at(-1) ?? null);
   if (tallies.length > 1) collector.distrust('TwoSummaries', `${tallies.length} summaries of node:test`, cure);
-  return finish(collector);
+  return finished;
 }
 
 /** Points are tests and suites; the reporter does not distinguish a suite from a test with subtests. */
@@ -195,7 +171,9 @@ function checkTally(collector: Collector, tally: NodeTally): void {
 }
 
 /** A file that cannot be loaded is reported under its path. */
-function finish(collector: Collector): ParsedResults {
+function finish(collector: Collector, tally: NodeTally | null): ParsedResults {
+  if (tally === null) collector.incomplete('the summary of node:test is missing', cure);
+  else checkTally(collector, tally);
   const results = collector.finish('NodeTest');
   const tests = results.tests.map((test) =>
     test.outcome === 'Failed' && /\.[cm]?[jt]sx?$/.test(test.id) && !test.id.includes(' > ')

@@ -5,26 +5,8 @@ import { crossCheck } from './agreement.ts';
 import { parseJUnit } from './junit.ts';
 
 /** Counts in pytest's last line. */
-interface Tally {
-  readonly passed: number;
-  readonly failed: number;
-  readonly skipped: number;
-  readonly errors: number;
-  readonly xfailed: number;
-  readonly xpassed: number;
-}
-
-interface PytestSession {
-  /** Lines before the sections of captured output. */
-  readonly progress: readonly string[];
-  /** Lines of the short test summary. */
-  readonly summary: readonly string[];
-  /** Null when the last line is not there. */
-  readonly tally: Tally | null;
-  /** It ended before its last test (`-x`, `--maxfail`, `--stepwise`, errors of collection). */
-  readonly stopped: boolean;
-  readonly faults: readonly string[];
-}
+const noTally = { passed: 0, failed: 0, skipped: 0, errors: 0, xfailed: 0, xpassed: 0 };
+type Tally = Readonly<typeof noTally>;
 
 interface Ending {
   readonly at: number;
@@ -37,29 +19,26 @@ interface Ending {
  * "Captured" sections and cannot be taken for the last line; a second last line outside of them is forged or from
  * another run, and is a fault.
  */
-function pytestSession(stdout: string): PytestSession {
+function pytestSession(stdout: string) {
   const { lines, ended } = linesOf(stdout);
   const endings = findEndings(ended ? lines : lines.slice(0, -1));
   const candidates = endings.filter(({ captured }) => !captured);
   const last = candidates.at(-1);
   const faults = candidates.length > 1 ? [`${candidates.length} last lines of pytest`] : [];
   const end = last?.at ?? lines.length;
-  const header = headerBefore(lines, end);
+  const header = lines.slice(0, end).findLastIndex((line) => /^=+ short test summary info =+$/.test(line));
   const progressEnd = lines.findIndex(
     (line, at) => at < end && /^=+ (?:ERRORS|FAILURES|PASSES|XPASSES|XFAILURES|warnings summary|short test summary info) =+$/.test(line),
   );
   return {
+    // Lines before the sections of captured output.
     progress: lines.slice(0, progressEnd === -1 ? end : progressEnd),
     summary: header === -1 ? [] : lines.slice(header + 1, end),
     tally: last?.tally ?? null,
+    // It ended before its last test (`-x`, `--maxfail`, `--stepwise`, errors of collection).
     stopped: lines.slice(Math.max(header, end - 8, 0), end).some((line) => line.length < 1000 && /^!!+ \S.* !!+$/.test(line)),
     faults,
   };
-}
-
-function headerBefore(lines: readonly string[], end: number): number {
-  for (let at = end - 1; at >= 0; at -= 1) if (/^=+ short test summary info =+$/.test(lines[at] ?? '')) return at;
-  return -1;
 }
 
 function findEndings(lines: readonly string[]): Ending[] {
@@ -74,34 +53,33 @@ function findEndings(lines: readonly string[]): Ending[] {
   return endings;
 }
 
-const names: Readonly<Record<string, keyof Tally>> = {
-  passed: 'passed',
-  failed: 'failed',
-  skipped: 'skipped',
-  error: 'errors',
-  errors: 'errors',
-  xfailed: 'xfailed',
-  xpassed: 'xpassed',
-};
-
 /** `=== 1 failed, 2 passed in 0.12s ===`, with `-q` without the rules; null for any other line. */
 export function tallyOf(line: string): Tally | null {
   if (line.length > 400) return null;
   const text = line.replace(/^=+ /, '').replace(/ =+$/, '');
   const parts = /^(\S.*) in \d[\d.]*s(?: \([\d:, a-z]+\))?$/.exec(text)?.[1];
   if (parts === undefined) return null;
-  const tally = { passed: 0, failed: 0, skipped: 0, errors: 0, xfailed: 0, xpassed: 0 };
+  const tally = { ...noTally };
   if (parts === 'no tests ran') return tally;
   for (const part of parts.split(', ')) {
     const count = /^(\d{1,9}) ([a-z][a-z ]{0,40})$/.exec(part);
     if (count === null) return null;
-    const name = names[count[2] ?? ''];
-    if (name !== undefined) tally[name] += Number(count[1]);
+    const name = count[2] === 'error' ? 'errors' : (count[2] as keyof Tally);
+    if (Object.hasOwn(tally, name)) tally[name] += Number(count[1]);
   }
   return tally;
 }
 
-type PytestWord = 'PASSED' | 'FAILED' | 'SUBFAILED' | 'ERROR' | 'SKIPPED' | 'XFAIL' | 'XPASS';
+const outcomes = {
+  PASSED: 'Passed',
+  XPASS: 'Passed',
+  FAILED: 'Failed',
+  SUBFAILED: 'Failed',
+  ERROR: 'Errored',
+  SKIPPED: 'Skipped',
+  XFAIL: 'Skipped',
+} as const;
+type PytestWord = keyof typeof outcomes;
 
 /** A result as pytest prints it, once per phase or subtest of a test. */
 interface Entry {
@@ -218,15 +196,8 @@ const failed = ({ word }: Entry): boolean => word === 'FAILED' || word === 'ERRO
 /** Each kind of result is named as often as the last line counts it. Lines count, not ids. */
 function addsUp(entries: readonly Entry[], tally: Tally): boolean {
   const sum = (word: PytestWord): number => entries.reduce((total, entry) => total + (entry.word === word ? entry.times : 0), 0);
-  return (
-    sum('PASSED') === tally.passed &&
-    sum('FAILED') + sum('SUBFAILED') === tally.failed &&
-    sum('ERROR') === tally.errors &&
-    sum('SKIPPED') === tally.skipped &&
-    sum('XFAIL') === tally.xfailed &&
-    sum('XPASS') === tally.xpassed &&
-    !repeats(entries)
-  );
+  const named = [sum('PASSED'), sum('FAILED') + sum('SUBFAILED'), sum('SKIPPED'), sum('ERROR'), sum('XFAIL'), sum('XPASS')];
+  return Object.values(tally).every((count, at) => count === named[at]) && !repeats(entries);
 }
 
 /** A test ends once, and may err at its teardown: a second end was printed by a test (`-s`). */
@@ -256,15 +227,6 @@ function countsOf(tally: Tally, failures: number, errors: number): Counts {
   };
 }
 
-const outcomes: Readonly<Record<PytestWord, Outcome>> = {
-  PASSED: 'Passed',
-  XPASS: 'Passed',
-  FAILED: 'Failed',
-  SUBFAILED: 'Failed',
-  ERROR: 'Errored',
-  SKIPPED: 'Skipped',
-  XFAIL: 'Skipped',
-};
 const rank: Readonly<Record<Outcome, number>> = { Passed: 0, Skipped: 1, Failed: 2, Errored: 3 };
 
 /** Merges to one result per id: a test that passes and then errors at its teardown errored. */

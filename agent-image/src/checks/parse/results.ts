@@ -21,12 +21,7 @@ export interface TestResult {
   readonly seconds?: number;
 }
 
-export interface Counts {
-  readonly passed: number;
-  readonly failed: number;
-  readonly skipped: number;
-  readonly errored: number;
-}
+export type Counts = Readonly<Record<'passed' | 'failed' | 'skipped' | 'errored', number>>;
 
 /** Something about the output that a reader must know. `Distrust`: it proves nothing. */
 export interface Problem {
@@ -94,10 +89,7 @@ export const failing = (outcome: Outcome): boolean => outcome === 'Failed' || ou
 /** Sums named and unnamed tests, for the status. Groups are not tests, and an unloadable file counts as one. */
 export function countTests(results: Pick<ParsedResults, 'tests' | 'unnamed'>): Counts {
   const sum = { ...results.unnamed };
-  for (const { kind, outcome } of results.tests) {
-    if (kind === 'Group') continue;
-    sum[counter[outcome]] += 1;
-  }
+  for (const { kind, outcome } of results.tests) if (kind !== 'Group') sum[counter[outcome]] += 1;
   return sum;
 }
 

@@ -16,7 +16,7 @@ type TapLine =
       readonly opens: boolean;
     }
   | { readonly type: 'open' | 'close'; readonly indent: number }
-  | { readonly type: 'plan'; readonly indent: number; readonly count: number; readonly reason: string | null }
+  | { readonly type: 'plan'; readonly indent: number; readonly count: number }
   | { readonly type: 'bail'; readonly reason: string }
   | { readonly type: 'yaml'; readonly indent: number }
   | { readonly type: 'version' }
@@ -24,6 +24,7 @@ type TapLine =
   | { readonly type: 'other' };
 
 type Directive = 'Skip' | 'Todo' | null;
+type PointLine = Extract<TapLine, { type: 'point' }>;
 
 /**
  * Reads a line by the grammar of TAP 14 (testanything.org/tap-version-14-specification), which TAP 13
@@ -41,8 +42,8 @@ function tapLine(line: string, next: string | undefined): TapLine {
   if (/^\{\s*$/.test(text) && begins) return { type: 'open', indent };
   if (/^\}\s*$/.test(text)) return { type: 'close', indent };
   if (/^TAP version \d+\s*$/.test(text)) return { type: 'version' };
-  const plan = /^1\.\.(\d{1,9})(?:\s+#\s?(\S.*))?\s*$/.exec(text) ?? (/^1\.\.0\b/.test(text) ? ['', '0', text] : null);
-  if (plan !== null) return { type: 'plan', indent, count: Number(plan[1]), reason: plan[2] ?? null };
+  const plan = /^1\.\.(\d{1,9})(?:\s+#\s?\S.*)?\s*$/.exec(text)?.[1] ?? /^1\.\.(0)\b/.exec(text)?.[1];
+  if (plan !== undefined) return { type: 'plan', indent, count: Number(plan) };
   const point = /^(not )?ok\b(?: +(\d{1,9})\b)?(.*)$/.exec(text);
   if (point === null || (point[3] !== '' && !/^[\s:#-]/.test(point[3] ?? ''))) return { type: 'other' };
   const [ok, number] = [point[1] === undefined, point[2] === undefined ? null : Number(point[2])];
@@ -52,7 +53,7 @@ function tapLine(line: string, next: string | undefined): TapLine {
 }
 
 /** Splits at the first unescaped `#` that starts a directive, and takes the escapes and the time out. */
-function description(text: string): { readonly name: string; readonly directive: Directive; readonly seconds: number | null } {
+function description(text: string): Pick<PointLine, 'name' | 'directive' | 'seconds'> {
   const time = /\s# time=(\d+(?:\.\d+)?)(ms|s)(?=$|\s+#)/.exec(text);
   const seconds = time === null ? null : Number(time[1]) / (time[2] === 'ms' ? 1000 : 1);
   const [from, to] = time === null ? [text.length, text.length] : [time.index, time.index + time[0].length];
@@ -80,11 +81,7 @@ function directiveOf(text: string): Directive {
 }
 
 /** A test point with the subtests that it closes. */
-interface TapPoint {
-  readonly ok: boolean;
-  readonly number: number | null;
-  readonly name: string;
-  readonly directive: Directive;
+interface TapPoint extends Pick<PointLine, 'ok' | 'number' | 'name' | 'directive'> {
   /** `suite` or `test`, from the YAML block of node:test. */
   type: string | null;
   seconds: number | null;
@@ -92,20 +89,12 @@ interface TapPoint {
   readonly children: TapPoint[];
 }
 
-interface TapDocument {
-  readonly points: readonly TapPoint[];
-  readonly plan: { readonly count: number; readonly reason: string | null } | null;
-  readonly bail: string | null;
-  /** Comments after the last point and plan of the top level. */
-  readonly trailer: readonly string[];
-  readonly faults: readonly string[];
-  /** A line of the protocol was seen. */
-  readonly any: boolean;
-}
+type TapDocument = ReturnType<TapReader['finish']>;
 
 interface Level {
-  points: TapPoint[];
-  plan: { count: number; reason: string | null } | null;
+  readonly points: TapPoint[];
+  /** Number of tests that the plan announces. */
+  plan: number | null;
 }
 
 const maxDepth = 64;
@@ -128,8 +117,10 @@ class TapReader {
   readonly #levels: Level[] = [{ points: [], plan: null }];
   readonly #faults = new Set<string>();
   readonly #braces: { readonly point: TapPoint; readonly depth: number }[] = [];
+  /** Comments after the last point and plan of the top level. */
   #trailer: string[] = [];
   #last: { point: TapPoint; indent: number } | null = null;
+  /** A line of the protocol was seen. */
   #any = false;
   bail: string | null = null;
 
@@ -157,14 +148,14 @@ class TapReader {
     return lines.length;
   }
 
-  finish(): TapDocument {
+  finish() {
     const top = this.#levels[0] ?? { points: [], plan: null };
     if (this.#levels.slice(1).some(({ points }) => points.length > 0)) this.#faults.add('subtests without their parent');
     if (this.#braces.length > 0) this.#faults.add('subtests without their end');
     return { points: top.points, plan: top.plan, bail: this.bail, trailer: this.#trailer, faults: [...this.#faults], any: this.#any };
   }
 
-  #point(line: Extract<TapLine, { type: 'point' }>): void {
+  #point(line: PointLine): void {
     const depth = line.indent / 4;
     if (!Number.isInteger(depth) || depth > maxDepth) return;
     this.#any = true;
@@ -184,7 +175,7 @@ class TapReader {
     this.#any = true;
     const level = this.#level(depth);
     if (level.plan !== null) this.#faults.add('more than one plan');
-    level.plan ??= { count: line.count, reason: line.reason };
+    level.plan ??= line.count;
     if (depth === 0) this.#trailer = [];
     this.#last = null;
   }
@@ -213,9 +204,8 @@ class TapReader {
     if (deeper.some(({ points }) => points.length > 0)) this.#faults.add('subtests without their parent');
     if (direct === undefined) return [];
     if (direct.points.length > 0 && direct.plan === null) this.#faults.add('subtests without a plan');
-    if (direct.plan !== null && direct.plan.count !== direct.points.length) {
-      this.#faults.add(`a plan of ${direct.plan.count} subtests and ${direct.points.length} results`);
-    }
+    if (direct.plan !== null && direct.plan !== direct.points.length)
+      this.#faults.add(`a plan of ${direct.plan} subtests and ${direct.points.length} results`);
     return direct.points;
   }
 }
@@ -252,9 +242,9 @@ export function checkDocument(collector: Collector, { points, plan, bail, faults
   }
   if (!any) return collector.incomplete('no TAP in the output', 'choose the format that the command writes');
   if (plan === null) return collector.incomplete('TAP without a plan', cure);
-  if (points.length < plan.count) collector.incomplete(`a plan of ${plan.count} tests and ${points.length} results`, cure);
-  else if (points.length > plan.count)
-    collector.distrust('CountsDisagree', `a plan of ${plan.count} tests and ${points.length} results`, cure);
+  const story = `a plan of ${plan} tests and ${points.length} results`;
+  if (points.length < plan) collector.incomplete(story, cure);
+  else if (points.length > plan) collector.distrust('CountsDisagree', story, cure);
   else if (!ended) collector.incomplete('the last line has no line end', cure);
 }
 
@@ -274,9 +264,8 @@ export function addPoints(collector: Collector, points: readonly TapPoint[], abo
 }
 
 /** A failing TODO is no failure (TAP 14, "TODO tests"), and no proof either: it counts as skipped. */
-export function outcomeOf({ ok, directive }: TapPoint): Outcome {
-  if (directive === 'Skip') return 'Skipped';
-  if (directive === 'Todo') return ok ? 'Passed' : 'Skipped';
+function outcomeOf({ ok, directive }: TapPoint): Outcome {
+  if (directive === 'Skip' || (directive === 'Todo' && !ok)) return 'Skipped';
   return ok ? 'Passed' : 'Failed';
 }
 

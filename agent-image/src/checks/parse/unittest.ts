@@ -1,5 +1,5 @@
 // agent-image, checks/parse: parser for the output of Python's unittest. Imports no other folder of the worker.
-import type { CommandOutput, Outcome, ParsedResults } from './results.ts';
+import type { CommandOutput, ParsedResults } from './results.ts';
 import { Collector, type Found, linesOf } from './collector.ts';
 
 const cure = 'run unittest with -v, once per check';
@@ -21,39 +21,41 @@ export function parseUnittest({ stdout, stderr }: CommandOutput): ParsedResults 
   return collector.finish('Unittest');
 }
 
-interface Footer {
-  readonly at: number;
-  readonly ran: number;
-  readonly failures: number;
-  readonly errors: number;
-  readonly skipped: number;
-  readonly expected: number;
-  readonly unexpected: number;
-}
+type Footer = ReturnType<typeof findFooters>[number];
 
 /** `----…`, `Ran 3 tests in 0.1s`, empty line, `OK (skipped=1)` or `FAILED (failures=1)`. */
-function findFooters(lines: readonly string[]): Footer[] {
-  const footers: Footer[] = [];
-  lines.forEach((line, at) => {
+function findFooters(lines: readonly string[]) {
+  return lines.flatMap((line, at) => {
     const ran = /^Ran (\d{1,9}) tests? in [\d.]+s$/.exec(line)?.[1];
-    if (ran === undefined || !/^-{70}$/.test(lines[at - 1] ?? '') || lines[at + 1] !== '') return;
+    if (ran === undefined || !/^-{70}$/.test(lines[at - 1] ?? '') || lines[at + 1] !== '') return [];
     const end = /^(?:OK|FAILED|NO TESTS RAN)(?: \((.{1,300})\))?$/.exec(lines[at + 2] ?? '');
-    if (end === null) return;
+    if (end === null) return [];
     const of = (name: string): number => Number(new RegExp(`(?:^|, )${name}=(\\d{1,9})`).exec(end[1] ?? '')?.[1] ?? 0);
-    footers.push({
-      at: at - 1,
-      ran: Number(ran),
-      failures: of('failures'),
-      errors: of('errors'),
-      skipped: of('skipped'),
-      expected: of('expected failures'),
-      unexpected: of('unexpected successes'),
-    });
+    const [failures, errors, skipped] = [of('failures'), of('errors'), of('skipped')];
+    return [
+      {
+        at: at - 1,
+        ran: Number(ran),
+        failures,
+        errors,
+        skipped,
+        expected: of('expected failures'),
+        unexpected: of('unexpected successes'),
+      },
+    ];
   });
-  return footers;
 }
 
-type Word = 'ok' | 'FAIL' | 'ERROR' | 'skipped' | 'expected failure' | 'unexpected success';
+/** An unexpected success fails the run (Python ≥ 3.4). */
+const outcomes = {
+  ok: 'Passed',
+  FAIL: 'Failed',
+  'unexpected success': 'Failed',
+  ERROR: 'Errored',
+  skipped: 'Skipped',
+  'expected failure': 'Skipped',
+} as const;
+type Word = keyof typeof outcomes;
 
 interface Entry {
   readonly id: string;
@@ -61,11 +63,7 @@ interface Entry {
   readonly kind: 'Test' | 'Subtest' | 'Fixture' | 'Container';
 }
 
-interface Head {
-  readonly id: string;
-  readonly kind: Entry['kind'];
-  readonly rest: string;
-}
+type Head = Pick<Entry, 'id' | 'kind'> & { readonly rest: string };
 
 /** A result may be printed lines after its test: output of the test in between is not trusted. */
 function readBody(lines: readonly string[]): Entry[] {
@@ -77,18 +75,14 @@ function readBody(lines: readonly string[]): Entry[] {
     const head = headOf(line);
     const word: Word | null = wordOf(head === null ? afterDots(line) : head.rest);
     if (head === null) {
-      if (open === null || word === null) continue;
-      entries.push({ id: open.id, kind: open.kind, word });
-      open = null;
+      if (open !== null && word !== null) entries.push({ id: open.id, kind: open.kind, word });
+      if (word !== null) open = null;
       continue;
     }
     // Inside a test only its subtests count; when one failed, the test has no separate line.
     if (open !== null && !subtests && head.kind === 'Test') continue;
-    if (head.kind === 'Subtest') subtests = true;
-    else {
-      subtests = false;
-      open = word === null ? head : null;
-    }
+    subtests = head.kind === 'Subtest';
+    if (!subtests) open = word === null ? head : null;
     if (word !== null) entries.push({ id: head.id, kind: head.kind, word });
   }
   return entries;
@@ -119,41 +113,23 @@ function wordOf(text: string): Word | null {
 }
 
 function addsUp(entries: readonly Entry[], footer: Footer): boolean {
-  const sum = (...words: readonly Word[]): number => entries.filter(({ word }) => words.includes(word)).length;
+  const sum = (wanted: Word): number => entries.filter(({ word }) => word === wanted).length;
   const fixtures = entries.filter(({ kind }) => kind === 'Fixture').length;
   // A test with failing subtests has no separate line.
   const ids = new Set(entries.filter(({ kind }) => kind !== 'Fixture').map(({ id }) => id)).size;
-  return (
-    (ids === footer.ran || entries.length - fixtures === footer.ran) &&
-    sum('FAIL') === footer.failures &&
-    sum('ERROR') === footer.errors &&
-    sum('skipped') === footer.skipped &&
-    sum('expected failure') === footer.expected &&
-    sum('unexpected success') === footer.unexpected
-  );
+  const { failures, errors, skipped, expected, unexpected } = footer;
+  const same = sum('FAIL') === failures && sum('ERROR') === errors && sum('skipped') === skipped;
+  const planned = sum('expected failure') === expected && sum('unexpected success') === unexpected;
+  return same && planned && (ids === footer.ran || entries.length - fixtures === footer.ran);
 }
 
-/** An unexpected success fails the run (Python ≥ 3.4). */
-const outcomes: Readonly<Record<Word, Outcome>> = {
-  ok: 'Passed',
-  FAIL: 'Failed',
-  'unexpected success': 'Failed',
-  ERROR: 'Errored',
-  skipped: 'Skipped',
-  'expected failure': 'Skipped',
-};
-
 function merged(entries: readonly Entry[]): Found[] {
-  const found: Found[] = [];
-  const seen = new Map<string, number>();
-  for (const { id, word, kind } of entries) {
-    const known = seen.get(id);
-    const one: Found = { id, outcome: outcomes[word], kind: kind === 'Fixture' || kind === 'Container' ? 'Container' : 'Test' };
-    if (known !== undefined && kind === 'Subtest') continue;
-    if (known === undefined) seen.set(id, found.length);
-    found.push(one);
-  }
-  return found;
+  const seen = new Set<string>();
+  return entries.flatMap(({ id, word, kind }): Found[] => {
+    if (kind === 'Subtest' && seen.has(id)) return [];
+    seen.add(id);
+    return [{ id, outcome: outcomes[word], kind: kind === 'Fixture' || kind === 'Container' ? 'Container' : 'Test' }];
+  });
 }
 
 /** Without `-v` the sections `FAIL: test_a (mod.Cls.test_a)` name the failed tests, and the footer has the counts. */

@@ -14,41 +14,12 @@ const maxWords = 4096;
 
 /** Programs that run another command, with the number of their own words before it. */
 const wrappers: ReadonlyMap<string, number> = new Map([
-  ...[
-    'env',
-    'time',
-    'nice',
-    'nohup',
-    'exec',
-    'command',
-    'sudo',
-    'stdbuf',
-    'xargs',
-    'npx',
-    'bunx',
-    'then',
-    'do',
-    'if',
-    'while',
-    '!',
-    '{',
-  ].map((name) => [name, 0] as const),
+  ...'env time nice nohup exec command sudo stdbuf xargs npx bunx then do if while ! {'.split(' ').map((name) => [name, 0] as const),
   ['timeout', 1],
   ['faketime', 1],
 ]);
 /** `uv run pytest`, `poetry run pytest`, `pnpm exec vitest`. */
-const runners: Readonly<Record<string, readonly string[]>> = {
-  uv: ['run'],
-  poetry: ['run'],
-  pipenv: ['run'],
-  hatch: ['run'],
-  pdm: ['run'],
-  pnpm: ['exec', 'dlx'],
-  yarn: ['exec', 'dlx'],
-  npm: ['exec', 'x'],
-  bundle: ['exec'],
-  coverage: ['run'],
-};
+const runners = /^(?:(?:uv|poetry|pipenv|hatch|pdm|coverage) run|(?:pnpm|yarn) (?:exec|dlx)|npm (?:exec|x)|bundle exec)$/;
 
 /** The simple commands of an argv; those of `sh -c '…'` too. */
 export function commandsOf(argv: readonly string[]): SimpleCommand[] {
@@ -76,7 +47,6 @@ export function shellCommands(script: string): SimpleCommand[] {
 const blank = /[ \t\r]/;
 const separator = /[;|&()`\n]/;
 
-/** Reads a script once, character by character. */
 class ScriptReader {
   readonly #script: string;
   readonly #found: SimpleCommand[] = [];
@@ -105,7 +75,7 @@ class ScriptReader {
     if (document !== null) this.#documents.push(document[2] ?? '');
     else if (char === '#' && this.#word === null) this.#at = this.#find('\n');
     else if (char === '\\') this.#add(this.#script.charAt(this.#at++));
-    else if (char === "'") this.#add(this.#quoted(this.#find("'")));
+    else if (char === "'") this.#quoted();
     else if (char === '"') this.#doubleQuoted();
     else if (blank.test(char)) this.#endWord();
     else if (!separator.test(char)) this.#add(char);
@@ -158,11 +128,10 @@ class ScriptReader {
     return at === -1 ? this.#script.length : at;
   }
 
-  /** The text up to a quote, which is passed. */
-  #quoted(end: number): string {
-    const text = this.#script.slice(this.#at, end);
+  #quoted(): void {
+    const end = this.#find("'");
+    this.#add(this.#script.slice(this.#at, end));
     this.#at = end + 1;
-    return text;
   }
 }
 
@@ -170,9 +139,10 @@ function unwrap(argv: readonly string[]): readonly string[] {
   let words = argv;
   for (let step = 0; step < 8; step += 1) {
     const [first = '', second = ''] = words;
+    const own = wrappers.get(baseName(first));
     if (/^[A-Za-z_]\w*=/.test(first)) words = words.slice(1);
-    else if (wrappers.has(baseName(first))) words = afterOptions(words.slice(1), wrappers.get(baseName(first)) ?? 0);
-    else if (runners[baseName(first)]?.includes(second) === true) words = afterOptions(words.slice(2), 0);
+    else if (own !== undefined) words = afterOptions(words.slice(1), own);
+    else if (runners.test(`${baseName(first)} ${second}`)) words = afterOptions(words.slice(2), 0);
     else return words;
   }
   return words;

@@ -1,4 +1,5 @@
-// agent-image, checks/protect: files that the commands of checks name. May import protocol, kube and the keeper's client.
+// agent-image, checks/protect: files that the commands of checks name. May import base, protocol, kube and the keeper's client.
+import { jsonIn } from '../../base/text.ts';
 import { baseName, commandsOf, shellCommands, type SimpleCommand } from './commands.ts';
 import type { CheckCommand, ReadFile } from './types.ts';
 
@@ -12,7 +13,6 @@ export function reportFiles(command: readonly string[]): string[] {
   return [...new Set(commandsOf(command).flatMap(reportsOf))].sort();
 }
 
-/** The report files of one simple command. */
 function reportsOf({ words }: SimpleCommand): string[] {
   const found = words.flatMap((word, at) => {
     const split = word.indexOf('=');
@@ -146,14 +146,9 @@ export function entriesOf(tree: ReadonlySet<string>, checks: readonly CheckComma
 }
 
 function scriptOf(text: string | undefined, name: string): string | undefined {
-  try {
-    const scripts = (JSON.parse(text ?? '{}') as { readonly scripts?: unknown }).scripts;
-    if (typeof scripts !== 'object' || scripts === null || !Object.hasOwn(scripts, name)) return undefined;
-    const script = (scripts as Readonly<Record<string, unknown>>)[name];
-    return typeof script === 'string' ? script : undefined;
-  } catch {
-    return undefined;
-  }
+  const { scripts } = (jsonIn(text ?? '{}') ?? {}) as { readonly scripts?: Readonly<Record<string, unknown>> | null };
+  const script = typeof scripts === 'object' && scripts !== null && Object.hasOwn(scripts, name) ? scripts[name] : undefined;
+  return typeof script === 'string' ? script : undefined;
 }
 
 /** The program itself, an interpreter's script, and files named by options. A linter's targets are not entries. */

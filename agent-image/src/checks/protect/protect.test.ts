@@ -141,6 +141,7 @@ test('only a file that would be found first is a shadow', () => {
 });
 
 test('odd commands are read without an error', () => {
+  expect(commandsOf(['./constructor', 'run'])).toEqual([{ tool: 'constructor', program: './constructor', words: ['run'] }]);
   for (const words of [[], [''], ['sh', '-c'], ['env'], ['timeout'], ['npm'], ['make', '-f'], ['bash', '-c', '))((&&||;;']])
     expect(Array.isArray(commandsOf(words))).toBe(true);
 });

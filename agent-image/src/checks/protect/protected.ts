@@ -30,13 +30,8 @@ function shadowing(tree: readonly string[], testFiles: readonly string[], entrie
 
 /** Returns the workspace, source roots, and the folders of test files and above (pytest's `rootdir` and `prepend` import mode). */
 function importRoots(testFiles: readonly string[]): ReadonlySet<string> {
-  const roots = new Set(['', 'src', 'lib', 'python']);
-  for (const path of testFiles) {
-    if (!path.endsWith('.py')) continue;
-    const parents = parentsOf(path);
-    for (const parent of parents.slice(-2)) roots.add(parent);
-  }
-  return roots;
+  const above = testFiles.filter((path) => path.endsWith('.py')).flatMap((path) => parentsOf(path).slice(-2));
+  return new Set(['', 'src', 'lib', 'python', ...above]);
 }
 
 function pythonShadow(path: string, roots: ReadonlySet<string>, existing: ReadonlySet<string>): string | null {
@@ -45,7 +40,7 @@ function pythonShadow(path: string, roots: ReadonlySet<string>, existing: Readon
     if (rest === null) continue;
     const [first = '', second] = rest.split('/');
     const name = first.replace(/\.(?:py|pyw|so|pyd|[\w-]+\.so)$/, '');
-    const isModule = second === undefined ? name !== first || !first.includes('.') : true;
+    const isModule = second !== undefined || name !== first || !first.includes('.');
     if (!isModule || !(pythonModules.has(name) || name.startsWith('pytest_'))) continue;
     const base = root === '' ? name : `${root}/${name}`;
     if (existing.has(base) || existing.has(`${base}.py`)) continue;
@@ -70,10 +65,8 @@ function targetShadow(path: string, existing: ReadonlySet<string>, { targets }: 
   return (targets.has(path) || targets.has(top)) && !existing.has(top) ? `make would take it for its target ${top} and run nothing` : null;
 }
 
-type Matcher = (path: string) => boolean;
-
 interface Rule {
-  readonly matches: Matcher;
+  readonly matches: (path: string) => boolean;
   readonly protection: Protection;
 }
 
@@ -96,7 +89,10 @@ export function protectedPaths(
   const byDefault = protect.mode === 'Default';
   const entries = entriesOf(new Set(paths), checks, read);
   const rules = [...listed(protect.paths ?? []), ...(byDefault ? [...entryRules(entries), ...conventionRules(entries, paths)] : [])];
-  const why = (path: string): Protection | null => ruleFor(rules, path);
+  const why = (given: string): Protection | null => {
+    const path = normal(given);
+    return path === null ? null : (rules.find(({ matches }) => matches(path))?.protection ?? null);
+  };
   const files = paths.filter((path) => why(path) !== null).sort();
   const parents = new Set(files.flatMap(parentsOf));
   const tests = files.filter((path) => why(path)?.kind === 'Test');
@@ -104,9 +100,9 @@ export function protectedPaths(
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
   const isModule = ruleOf(testModules).matches;
   const named = checks.flatMap(({ command }) => command).join('\n');
-  const isMade = derivedMatcher(entries);
   const isBuilt = builtMatcher(read('.gitignore') ?? '', there, named);
-  const derived = (path: string): boolean => isMade(path) || isBuilt(path);
+  const derived = (path: string): boolean =>
+    path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || entries.reports.has(path);
   const onlyTest = (path: string): boolean => rules.every(({ matches, protection }) => protection.kind === 'Test' || !matches(path));
   return {
     why,
@@ -123,11 +119,6 @@ export function protectedPaths(
     reports: [...entries.reports].sort(),
     holdsProtected: (path) => parents.has(path),
   };
-}
-
-function ruleFor(rules: readonly Rule[], path: string): Protection | null {
-  const normalised = normal(path);
-  return normalised === null ? null : (rules.find(({ matches }) => matches(normalised))?.protection ?? null);
 }
 
 function listed(globs: readonly string[]): Rule[] {
@@ -159,21 +150,16 @@ function ruleOf({ globs, protection, caseSensitive }: Convention): Rule {
   return { matches: picomatch([...globs], { dot: true, nocase: caseSensitive !== true }), protection };
 }
 
-function derivedMatcher({ reports }: Entries): Matcher {
-  const matches = picomatch([...derivedGlobs], { dot: true });
-  return (path) => (path.startsWith('../') ? homeCache.test(path) : matches(path) || reports.has(path));
-}
+const isLeftover = picomatch([...derivedGlobs], { dot: true });
 
 /**
  * Matches what lies in folders that `.gitignore` names by a plain name and that are not there at snapshot 0: output of builds, which the
  * checks make again. A folder that a check names stays, and so does one with exceptions.
  */
-function builtMatcher(ignored: string, there: ReadonlySet<string>, named: string): Matcher {
+function builtMatcher(ignored: string, there: ReadonlySet<string>, named: string): (path: string) => boolean {
   const lines = ignored.split('\n').map((line) => line.trim());
   const kept = lines.filter((line) => line.startsWith('!')).join('\n');
   const names = lines.flatMap((line) => /^\/?([\w.-]+)\/?$/.exec(line)?.[1] ?? []);
   const folders = new Set(names.filter((name) => !kept.includes(name) && !named.includes(name)));
-  return (path) =>
-    !path.startsWith('../') &&
-    parentsOf(path).some((folder) => folders.has(folder.slice(folder.lastIndexOf('/') + 1)) && !there.has(folder));
+  return (path) => parentsOf(path).some((folder) => folders.has(folder.slice(folder.lastIndexOf('/') + 1)) && !there.has(folder));
 }

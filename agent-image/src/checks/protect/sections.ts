@@ -1,48 +1,53 @@
-// agent-image, checks/protect: parts of settings files that may change. May import protocol, kube and the keeper's client.
+// agent-image, checks/protect: parts of settings files that may change. May import base, protocol, kube and the keeper's client.
+import { jsonIn } from '../../base/text.ts';
 import { baseName } from './commands.ts';
+
+/** Rules for files whose other parts may change, by name: whether a change leaves what affects tests. */
+const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = new Map([
+  ['package.json', harmlessPackage],
+  // `require` lines may change (go.sum pins them); `replace`, `tool`, `go` and the rest may not.
+  ['go.mod', same(withoutRequires)],
+  [
+    'pyproject.toml',
+    sections(
+      /^\[{1,2}(?:project|project\.(?:optional-dependencies|urls|scripts|gui-scripts)|dependency-groups|tool\.(?:ruff|black|isort|mypy|pyright|pylint|flake8|bandit|towncrier|commitizen|bumpversion)(?:\.[\w.-]+)?)\]{1,2}$/,
+    ),
+  ],
+  ['setup.cfg', sections(/^\[(?:metadata|flake8|mypy[\w.*-]*|isort|bdist_wheel|bumpversion[\w:.-]*|pycodestyle|pylint[\w.-]*)\]$/)],
+  ['tox.ini', sections(/^\[(?:flake8|mypy[\w.*-]*|isort|pycodestyle)\]$/)],
+  [
+    'Cargo.toml',
+    sections(/^\[(?:package|dependencies|build-dependencies|features|badges|package\.metadata[\w.-]*|dependencies\.[\w-]+)\]$/),
+  ],
+]);
 
 /**
  * Reports whether a change of a shared settings file cannot affect tests. Decided by allow-lists: an unknown part
  * counts as harmful. Where real parsers read a line differently, this one must refuse.
  */
 export function harmless(path: string, before: string, after: string): boolean {
-  const name = baseName(path);
-  if (name === 'package.json') return harmlessPackage(before, after);
-  const allowed = sections[name];
-  if (allowed !== undefined) return sameSections(before, after, allowed);
-  if (name === 'go.mod') return sameGoMod(before, after);
-  return false;
+  return rules.get(baseName(path))?.(before, after) === true;
 }
 
 /** Reports whether parts of a settings file of this name may change. */
 export function editable(path: string): boolean {
-  const name = baseName(path);
-  return name === 'package.json' || name === 'go.mod' || Object.hasOwn(sections, name);
+  return rules.has(baseName(path));
 }
 
-const packageKeys = new Set([
-  'version',
-  'description',
-  'keywords',
-  'author',
-  'contributors',
-  'maintainers',
-  'license',
-  'repository',
-  'homepage',
-  'bugs',
-  'funding',
-  'files',
-  'main',
-  'module',
-  'types',
-  'typings',
-  'exports',
-  'bin',
-  'man',
-  'sideEffects',
-  'private',
-]);
+function same(part: (text: string) => string): (before: string, after: string) => boolean {
+  return (before, after) => part(before) === part(after);
+}
+
+/** A rule for files in which any line of some sections may change. */
+function sections(allowed: RegExp): (before: string, after: string) => boolean {
+  return same((text) => guarded(text, allowed));
+}
+
+const packageKeys = new Set(
+  'version description keywords author contributors maintainers license repository homepage bugs funding files main module types typings exports bin man sideEffects private'.split(
+    ' ',
+  ),
+);
 const dependencyKeys = new Set(['dependencies', 'optionalDependencies', 'peerDependencies', 'peerDependenciesMeta']);
 
 /** Scripts, runners' settings and settings of module resolution must stay; dependencies may change by version only. */
@@ -63,28 +68,12 @@ function versionsOnly(value: unknown): boolean {
 }
 
 function objectOf(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : null;
-  } catch {
-    return null;
-  }
+  const value = jsonIn(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : null;
 }
 
-/** Sections in which any line may change. */
-const sections: Readonly<Record<string, RegExp>> = {
-  'pyproject.toml':
-    /^\[{1,2}(?:project|project\.(?:optional-dependencies|urls|scripts|gui-scripts)|dependency-groups|tool\.(?:ruff|black|isort|mypy|pyright|pylint|flake8|bandit|towncrier|commitizen|bumpversion)(?:\.[\w.-]+)?)\]{1,2}$/,
-  'setup.cfg': /^\[(?:metadata|flake8|mypy[\w.*-]*|isort|bdist_wheel|bumpversion[\w:.-]*|pycodestyle|pylint[\w.-]*)\]$/,
-  'tox.ini': /^\[(?:flake8|mypy[\w.*-]*|isort|pycodestyle)\]$/,
-  'Cargo.toml': /^\[(?:package|dependencies|build-dependencies|features|badges|package\.metadata[\w.-]*|dependencies\.[\w-]+)\]$/,
-};
 /** Keys that reach out of their section's purpose. */
 const risky = /^\s*["']?(?:entry-points|entry_points|autotests|autobenches|build|links|path|git|registry|dynamic|py-modules)\b|pytest11/;
-
-function sameSections(before: string, after: string, allowed: RegExp): boolean {
-  return guarded(before, allowed) === guarded(after, allowed);
-}
 
 /** Returns the text that must not change: lines outside of allowed sections, headers, and risky keys. */
 function guarded(text: string, allowed: RegExp): string {
@@ -98,11 +87,6 @@ function guarded(text: string, allowed: RegExp): string {
     if (trimmed !== '' && !(trimmed.startsWith('[') && inside)) kept.push(line);
   }
   return kept.join('\n');
-}
-
-/** `require` lines may change (go.sum pins them); `replace`, `tool`, `go` and the rest may not. */
-function sameGoMod(before: string, after: string): boolean {
-  return withoutRequires(before) === withoutRequires(after);
 }
 
 function withoutRequires(text: string): string {

@@ -27,7 +27,6 @@ export class RateLimited extends AttemptFailure {
 export type Call = (method: 'GET' | 'POST', path: string, body?: Readonly<Record<string, unknown>>) => Promise<Answer>;
 
 export interface CallOptions {
-  /** Root of the API. */
   readonly root: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Texts that no message may hold. */
@@ -40,12 +39,6 @@ export interface CallOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
-interface Heard {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
-}
-
 const maxAnswerBytes = 4 * 1024 * 1024;
 const answerMs = 30_000;
 
@@ -54,7 +47,7 @@ export async function withCall<T>(options: CallOptions, use: (call: Call) => Pro
   const { root, headers, dialer, authorities, signal } = options;
   const bounds = { dialer, maxBytes: maxAnswerBytes, signal, ...(authorities !== undefined && { authorities }) };
   const way = options.fetch === undefined ? originFetch(root, bounds) : { fetch: options.fetch, close: () => Promise.resolve() };
-  const ask = async (to: URL, init: RequestInit): Promise<Heard> => {
+  const ask = async (to: URL, init: RequestInit) => {
     try {
       const answer = await way.fetch(to.href, { ...init, redirect: 'manual' });
       return { status: answer.status, headers: answer.headers, text: await answer.text() };
@@ -119,7 +112,6 @@ function retryAfterOf(headers: Headers): number | undefined {
   return headers.get('x-ratelimit-remaining') === '0' && Number.isFinite(reset) ? Math.max(0, reset * 1000 - Date.now()) : undefined;
 }
 
-/** Wait where a server names no time, ms. */
 const usualWaitMs = 60_000;
 
 function unreachable(what: string, error: unknown, secrets: readonly string[]): AttemptFailure {

@@ -11,7 +11,6 @@ export interface Listed {
   readonly body: string;
 }
 
-/** A pull request to open. */
 interface PullRequestOrder {
   readonly title: string;
   readonly body: string;
@@ -22,12 +21,7 @@ interface PullRequestOrder {
 }
 
 /** The pull requests of one repository. */
-export interface PullRequests {
-  /** Lists those whose source is a branch of the repository, closed ones too. @throws AttemptFailure */
-  list(branch: string): Promise<readonly Listed[]>;
-  /** Returns the address. @throws AttemptFailure */
-  open(order: PullRequestOrder): Promise<string>;
-}
+export type PullRequests = ReturnType<typeof pullRequestsOf>;
 
 /** One kind of forge: where its API is, how it is known, and how it writes pull requests. */
 export interface ForgeKind {
@@ -57,7 +51,7 @@ export interface ForgeKind {
 }
 
 /** The pull requests of a repository by the API of its forge. */
-export function pullRequestsOf(kind: ForgeKind, repository: URL, call: Call, secrets: readonly string[]): PullRequests {
+export function pullRequestsOf(kind: ForgeKind, repository: URL, call: Call, secrets: readonly string[]) {
   const { members, pages } = kind;
   const refused = (answer: Answer): AttemptFailure => refusal(kind.name, answer, kind.right, secrets);
   const get = async (path: string): Promise<unknown> => {
@@ -68,7 +62,8 @@ export function pullRequestsOf(kind: ForgeKind, repository: URL, call: Call, sec
   let known: Promise<string> | undefined;
   const path = (): Promise<string> => (known ??= Promise.resolve(kind.path(repository, async (of) => fieldsOf(await get(of)))));
   return {
-    async list(branch) {
+    /** Lists those whose source is a branch of the repository, closed ones too. @throws AttemptFailure */
+    async list(branch: string): Promise<readonly Listed[]> {
       const found: Fields[] = [];
       for (let page = 1; page <= pages.most; page += 1) {
         const listed = listOf(await get(`${await path()}?state=all&${kind.query(repository, branch, page)}`));
@@ -81,7 +76,8 @@ export function pullRequestsOf(kind: ForgeKind, repository: URL, call: Call, sec
         body: fieldOf(one, members.body),
       }));
     },
-    async open(order) {
+    /** Returns the address. @throws AttemptFailure */
+    async open(order: PullRequestOrder): Promise<string> {
       const answer = await call('POST', await path(), kind.opening(order));
       const url = fieldOf(answer.body, members.url);
       if (answer.status !== 201 || url === '') throw refused(answer);

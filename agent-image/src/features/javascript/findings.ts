@@ -71,28 +71,13 @@ export function functionsOf(root: Node, bindings: ReadonlyMap<string, number>): 
   return found;
 }
 
-const decisions = new Set([
-  'if_statement',
-  'ternary_expression',
-  'for_statement',
-  'for_in_statement',
-  'while_statement',
-  'do_statement',
-  'catch_clause',
-  'switch_case',
-]);
+const decisions = new Set(
+  'if_statement ternary_expression for_statement for_in_statement while_statement do_statement catch_clause switch_case'.split(' '),
+);
 /** Operators whose right side acts or not, as statements like `ready && start()` have it. */
 const branching = new Set(['&&', '||', '??']);
 const jumps = new Set(['return_statement', 'throw_statement', 'break_statement', 'continue_statement']);
-const idle = new Set([
-  'identifier',
-  'binary_expression',
-  'member_expression',
-  'subscript_expression',
-  'array',
-  'number',
-  'ternary_expression',
-]);
+const idle = new Set('identifier binary_expression member_expression subscript_expression array number ternary_expression'.split(' '));
 const equalities = new Set(['==', '!=', '===', '!==']);
 
 /** Cyclomatic complexity of a whole file: 1, and 1 for each decision. */

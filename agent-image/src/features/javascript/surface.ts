@@ -100,7 +100,7 @@ const prototypes = new Map<string, object>([
 ]);
 
 /** Returns uses of missing names in a parsed file. Never runs it. */
-export async function surfaceOf(root: Node, path: string, parse: ParseFile): Promise<Pick<Surface, 'mismatches' | 'broken'>> {
+export async function surfaceOf(root: Node, path: string, parse: ParseFile): Promise<Pick<Surface, 'apiMismatch' | 'brokenNodes'>> {
   const { missing, modules, functions } = await importsOf(root, path, parse);
   const bindings = bindingsOf(root);
   const use: Use = {
@@ -111,7 +111,7 @@ export async function surfaceOf(root: Node, path: string, parse: ParseFile): Pro
   };
   let mismatches = missing;
   for (const node of walk(root)) mismatches += node.type === 'identifier' ? 0 : wrongUse(node, use);
-  return { mismatches: mismatches + unboundNames(root, bindings), broken: 0 };
+  return { apiMismatch: mismatches + unboundNames(root, bindings), brokenNodes: 0 };
 }
 
 interface Use {

@@ -6,19 +6,13 @@ import type { Features } from '@agentfleet/protocol/inference';
  */
 export type SourceFeatures = Pick<Features, 'apiMismatch' | 'brokenNodes' | 'complexityDelta' | 'lintDelta'>;
 
-/** One source; null: unknown. */
-export interface Surface {
-  /** Uses of names, arity and keywords that are not there. */
-  readonly mismatches: number | null;
-  /** Places that do not parse. */
-  readonly broken: number | null;
-  /** Cyclomatic complexity of the whole file. */
-  readonly complexity: number | null;
-  /** Number of a linter's findings. */
-  readonly findings: number | null;
-}
+/**
+ * One source; null: unknown. In this order: uses of names, arity and keywords that are not there; places that do not parse; cyclomatic
+ * complexity of the whole file; findings of a linter.
+ */
+export type Surface = Readonly<Record<keyof SourceFeatures, number | null>>;
 
 /** For a file that is no program. */
-export const plain: Surface = { mismatches: 0, broken: 0, complexity: 0, findings: 0 };
+export const plain: Surface = { apiMismatch: 0, brokenNodes: 0, complexityDelta: 0, lintDelta: 0 };
 
-export const unreported: Surface = { mismatches: null, broken: null, complexity: null, findings: null };
+export const unreported: Surface = { apiMismatch: null, brokenNodes: null, complexityDelta: null, lintDelta: null };

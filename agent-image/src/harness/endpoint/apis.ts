@@ -1,5 +1,6 @@
 import type { HarnessApi } from '@agentfleet/protocol/api';
 import { chatRoutes, type TokenUsage } from '@agentfleet/protocol/chat';
+import { chatUsage, count, usageBy } from '../../models/convert.ts';
 import type { ModelProposal } from '../../models/models.ts';
 import { fieldsOf, listOf, textOf, type Fields } from '@agentfleet/protocol/text';
 
@@ -8,17 +9,11 @@ export function list(value: unknown): readonly Fields[] {
   return listOf(value).map(fieldsOf);
 }
 
-/** A count of tokens. */
-export function count(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.ceil(value) : 0;
-}
-
 /** Parts of an answer that are charged and recorded. */
 export interface Answered {
   readonly proposals: readonly ModelProposal[];
   /** Null: it does not report any. */
   readonly usage: TokenUsage | null;
-  /** The expert that answered. */
   readonly model: string;
 }
 
@@ -26,7 +21,6 @@ export interface Answered {
 export interface StreamReader {
   /** Returns the error of the stream in this event, if any. */
   add(event: Fields): Fields | null;
-  /** Returns the answer so far. */
   answered(): Answered;
 }
 
@@ -71,18 +65,6 @@ function proposal(words: string, calls: readonly Call[], cut: boolean): ModelPro
   return { text: words, calls, finish, entropyNats: null };
 }
 
-/** Usage of the OpenAI APIs, which name the same counts differently. */
-function usageBy(input: string, output: string, details: string): (value: unknown) => TokenUsage | null {
-  return (value) => {
-    const usage = fieldsOf(value);
-    const read = count(usage[input]);
-    if (read === 0) return null;
-    const cachedInput = Math.min(read, count(fieldsOf(usage[details])['cached_tokens']));
-    return { input: read, cachedInput, output: count(usage[output]), estimated: usage['estimated'] === true };
-  };
-}
-
-const chatUsage = usageBy('prompt_tokens', 'completion_tokens', 'prompt_tokens_details');
 const responsesUsage = usageBy('input_tokens', 'output_tokens', 'input_tokens_details');
 
 const chat: ProgramApi = {

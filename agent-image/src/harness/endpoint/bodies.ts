@@ -1,19 +1,15 @@
 import { deadline, type Clock } from '@agentfleet/kube';
 import { Refusal, type Exchange } from './relay.ts';
 
-/** Longest time for a body to arrive, ms. */
 const arriveMs = 30_000;
 
-/** Memory that a body gets first, bytes. */
 const firstBytes = 16 * 1024;
 
-/** Bounds of requests of one kind. */
 interface BodyBounds {
   /** Largest body, bytes. */
   readonly bytes: number;
   /** Memory of all bodies that are held, bytes. */
   readonly held: number;
-  /** Requests that are open. */
   readonly requests: number;
 }
 

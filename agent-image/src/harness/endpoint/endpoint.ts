@@ -6,13 +6,13 @@ import type { HarnessApi } from '@agentfleet/protocol/api';
 import { chatRoutes } from '@agentfleet/protocol/chat';
 import { egressPort, mcpPath } from '@agentfleet/protocol/keeper';
 import { coded } from '@agentfleet/protocol/log';
+import { Serial } from '@agentfleet/protocol/serial';
 import type { Scope } from '../../attempt/scope.ts';
 import { AttemptFailure } from '../../base/failure.ts';
 import type { ServeOwn } from '../../egress/index.ts';
 import { budgetOf } from '../../loop/budget.ts';
-import { owedOf } from '../../loop/charges.ts';
+import { readTranscript } from '../../loop/charges.ts';
 import type { ChatExpert } from '../../loop/conversation.ts';
-import { TranscriptReader } from '../../loop/transcript.ts';
 import type { ChatModels } from '../../models/models.ts';
 import { programApis, type ProgramApi } from './apis.ts';
 import { actBounds, Bodies, modelBounds } from './bodies.ts';
@@ -36,53 +36,6 @@ interface Acts {
   serve(exchange: Exchange, body: unknown): Promise<void>;
 }
 
-/** Runs one job after the other, in the order of arrival. */
-export class Turn {
-  #last: Promise<void> = Promise.resolve();
-  #jobs = 0;
-
-  /** Whether a job runs. */
-  get busy(): boolean {
-    return this.#jobs > 0;
-  }
-
-  async take<T>(work: () => Promise<T>): Promise<T> {
-    const before = this.#last;
-    const mine = Promise.withResolvers<void>();
-    this.#last = mine.promise;
-    this.#jobs += 1;
-    await before;
-    try {
-      return await work();
-    } finally {
-      this.#jobs -= 1;
-      mine.resolve();
-    }
-  }
-}
-
-/** Access of a program inside the sandbox to its model. */
-export interface ModelEndpoint {
-  /** `http://127.0.0.1:<port>`, without a path. */
-  readonly url: string;
-  /** The program's key; it opens nothing else, and nothing once the endpoint is closed. */
-  readonly key: string;
-  /** Variables by which libraries of the API find it. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** For `own` of the program's command. */
-  readonly own: ServeOwn;
-  /** Whether a request is at the model or a call is done: half a request is no work. */
-  readonly busy: boolean;
-  /** Time at which the last request arrived or ended, by the monotonic clock, ms; null: none did. */
-  readonly lastAt: number | null;
-  /** Failure with which the model answers no more: the budget is spent, or its last request failed; null: it answers. */
-  readonly failure: AttemptFailure | null;
-  /** Resolves when nothing is under way. */
-  settled(): Promise<void>;
-  /** Ends all requests. Unanswered ones are charged as reserved. */
-  close(): Promise<void>;
-}
-
 /**
  * Opens the endpoint of one attempt; charges of an earlier worker of the attempt, and unreported ones of earlier
  * attempts, are read from the event log.
@@ -91,20 +44,19 @@ export interface ModelEndpoint {
  */
 export async function serveModelEndpoint(options: ModelEndpointOptions): Promise<ModelEndpoint> {
   const { scope, expert } = options;
-  const reader = new TranscriptReader();
-  await scope.session.events(reader.visit);
-  const transcript = reader.of(scope.context.assignment.attempt);
-  const owed = owedOf(reader.before, scope.context.used.earlier);
-  if (owed !== null) transcript.owe(owed);
+  const transcript = await readTranscript(scope);
   const ledger = new Ledger(scope, transcript, budgetOf(scope, expert, transcript.charges));
-  return new Endpoint(options, ledger);
+  return new ModelEndpoint(options, ledger);
 }
 
-class Endpoint implements ModelEndpoint {
+/** Access of a program inside the sandbox to its model. */
+export class ModelEndpoint {
+  /** `http://127.0.0.1:<port>`, without a path. */
   readonly url = `http://127.0.0.1:${egressPort}`;
-  // Some programs look at the beginning of a key.
+  /** It opens nothing else, and nothing once the endpoint is closed. Some programs look at the beginning of a key. */
   readonly key = `sk-agentfleet-${randomBytes(24).toString('hex')}`;
-  readonly environment: ModelEndpoint['environment'];
+  /** Variables by which libraries of the API find it. */
+  readonly environment: Readonly<Record<string, string>>;
   readonly #options: ModelEndpointOptions;
   readonly #api: ProgramApi;
   readonly #ledger: Ledger;
@@ -113,9 +65,10 @@ class Endpoint implements ModelEndpoint {
   readonly #tunnels = new Set<Duplex>();
   readonly #open = new Set<Promise<void>>();
   /** One after the other: a budget has one reservation. */
-  readonly #turn = new Turn();
+  readonly #turn = new Serial();
   readonly #bodies: Readonly<Record<'model' | 'acts', Bodies>>;
   #failure: AttemptFailure | null = null;
+  /** Time at which the last request arrived or ended, by the monotonic clock, ms; null: none did. */
   lastAt: number | null = null;
 
   constructor(options: ModelEndpointOptions, ledger: Ledger) {
@@ -131,6 +84,7 @@ class Endpoint implements ModelEndpoint {
     });
   }
 
+  /** For `own` of the program's command. */
   readonly own: ServeOwn = async (tunnel) => {
     if (this.#ending.signal.aborted) return;
     const ended = new Promise<void>((resolve) => void tunnel.once('close', () => resolve()));
@@ -142,18 +96,22 @@ class Endpoint implements ModelEndpoint {
     this.#tunnels.delete(tunnel);
   };
 
+  /** Whether a request is at the model or a call is done: half a request is no work. */
   get busy(): boolean {
     return this.#turn.busy || this.#options.acts?.busy === true;
   }
 
+  /** Failure with which the model answers no more: the budget is spent, or its last request failed; null: it answers. */
   get failure(): AttemptFailure | null {
     return this.#failure;
   }
 
+  /** Resolves when nothing is under way. */
   async settled(): Promise<void> {
     await Promise.all(this.#open);
   }
 
+  /** Ends all requests. Unanswered ones are charged as reserved. */
   async close(): Promise<void> {
     this.#ending.abort();
     for (const tunnel of this.#tunnels) tunnel.destroy();
@@ -195,7 +153,7 @@ class Endpoint implements ModelEndpoint {
       const message = `there is no ${method} ${route.slice(0, 200)}: there is ${served}, GET ${chatRoutes.models}${more}; see harness.api`;
       throw new Refusal(404, 'NotServed', message);
     }
-    await this.#bodies.model.hold(exchange, (body) => this.#turn.take(() => this.#relay(exchange, route, body)));
+    await this.#bodies.model.hold(exchange, (body) => this.#turn.run(() => this.#relay(exchange, route, body)));
   }
 
   async #relay(exchange: Exchange, path: string, body: Buffer): Promise<void> {

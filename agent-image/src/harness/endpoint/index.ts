@@ -3,5 +3,5 @@
  * time, are charged to the task and sent to the gateway. May import `loop` (budget, notes, transcript), `attempt`,
  * `models`, `base`.
  */
-export { serveModelEndpoint, Turn, type ModelEndpoint, type ModelEndpointOptions } from './endpoint.ts';
+export { serveModelEndpoint, type ModelEndpoint, type ModelEndpointOptions } from './endpoint.ts';
 export type { Exchange } from './relay.ts';

@@ -56,7 +56,6 @@ export interface Reserved extends Reservation {
   readonly step: number;
 }
 
-/** Proposals that fit into one note. */
 function fitting(proposals: readonly ModelProposal[]): readonly ModelProposal[] {
   if (Buffer.byteLength(JSON.stringify(proposals)) < maxNoteBytes * 0.8) return proposals;
   return proposals.slice(0, 1).map((one) => ({

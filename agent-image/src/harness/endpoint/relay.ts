@@ -10,10 +10,10 @@ import { jsonIn } from '../../base/text.ts';
 import { asError } from '@agentfleet/kube';
 import type { ChatExpert } from '../../loop/conversation.ts';
 import { modelRefusal, type ChatModels, type ForwardedAnswer } from '../../models/index.ts';
-import { count, list, type Answered, type ProgramApi } from './apis.ts';
+import { count } from '../../models/convert.ts';
+import { list, type Answered, type ProgramApi } from './apis.ts';
 import type { Ledger, Reserved } from './ledger.ts';
 
-/** Largest answer or event, bytes. */
 const maxBytes = 16 * 1024 * 1024;
 /** Longest time for which nothing may move on a connection, ms, unless an answer of the model is waited for. */
 export const idleMs = 300_000;
@@ -184,14 +184,8 @@ async function whole({ api, expert }: Relaying, answer: ForwardedAnswer, { respo
   response.writeHead(answer.status, { 'content-type': 'application/json' }).end(said);
 }
 
-interface Refused {
-  readonly refusal: Refusal;
-  /** Usage billed for answers of no use; null: nothing is known of it. */
-  readonly billed: TokenUsage | null;
-}
-
-/** The gateway's refusal as it is; 401 is about the worker's token, which programs would take for their key. */
-function refused({ name }: ChatExpert, { status, headers }: ForwardedAnswer, body: Fields): Refused {
+/** The gateway's refusal as it is, and the usage that it bills, null where that is not known; 401 is about the worker's token, which programs would take for their key. */
+function refused({ name }: ChatExpert, { status, headers }: ForwardedAnswer, body: Fields) {
   const error = fieldsOf(body['error']);
   const { failure, billed } = modelRefusal(name, status, error);
   const passed = ['retry-after', 'x-should-retry'].flatMap((header) => {

@@ -1,6 +1,6 @@
 /** Objects and functions of JavaScript that would decide what assertions say. */
 import { child, named, walk, type Node } from '../syntax/node.ts';
-import type { Override } from './override.ts';
+import type { Override } from '../verdict/types.ts';
 
 /** Lists the parts of a module of JavaScript that decide by themselves how assertions end. */
 export function scriptOverrides(root: Node): readonly Override[] {
@@ -267,7 +267,6 @@ function changesState(node: Node): boolean {
   });
 }
 
-/** Names of the plain parameters of a function. */
 function parametersOf(node: Node): readonly string[] {
   const single = child(node, 'parameter');
   if (single !== null) return [single.text];

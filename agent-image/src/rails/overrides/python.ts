@@ -1,6 +1,6 @@
 /** Objects and methods of Python that would decide what assertions say. */
 import { child, named, walk, type Node } from '../syntax/node.ts';
-import type { Override } from './override.ts';
+import type { Override } from '../verdict/types.ts';
 import { classesOf, parametersOf, type Class, type Method } from './python/classes.ts';
 import { Evidence, provesSame, returnsOf, type Fact, type Return } from './python/evidence.ts';
 import { localsOf } from './python/locals.ts';
@@ -54,7 +54,6 @@ const differences = new Set(['__sub__', '__rsub__', '__abs__', '__round__']);
 /** Methods by which an object decides how it compares, whether it holds, and of which type it is. */
 const decisive: ReadonlySet<string> = new Set([...equality, ...order, ...typeChecks, '__bool__', '__contains__']);
 
-/** All classes of a module, by name. */
 type Family = ReadonlyMap<string, Class>;
 
 /** Returns the reason why a person has to look at a method of a class; null when its own text shows that none is needed. */

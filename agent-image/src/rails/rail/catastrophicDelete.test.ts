@@ -53,6 +53,7 @@ await describeRail('catastrophic-delete', {
     'sh -c \'rm -rf "$0"\' /',
     'find . -maxdepth 0 -exec rm -rf {} \\;',
     'find . ! -name x -delete',
+    'gtimeout --signal KILL 5 rm -rf /',
     "printf 'all:\\n\\trm -rf /\\n' > Makefile && make",
     'perl -e \'unlink glob "/*"\'',
     'python3 -c \'from pathlib import Path; [p.unlink() for p in Path("/").rglob("*")]\'',

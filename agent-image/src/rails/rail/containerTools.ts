@@ -17,7 +17,6 @@ const reads =
 const secretKinds = /(?:^|[\s,/])secrets?(?:[\s,/.]|$)|^--raw|serviceaccounts?\/\S+\/token/i;
 const releases = /^(?:list|ls|status|history|get (?:values|manifest|notes)|search|lint|template|dep|show|diff|verify|package|env)\b/;
 
-/** Values of the options that mount or share something. */
 function mounts(all: readonly string[]): readonly string[] {
   return all.flatMap((word, at) => {
     const attached = /^(?:-v|--volume=|--mount=)(.+)$/.exec(word)?.[1];

@@ -6,7 +6,6 @@ import { isSecret } from './secrets.ts';
 import { readTargets } from '../shell/targets.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
-/** Tools and the verbs with which they send. */
 const senders: Readonly<Record<string, RegExp>> = {
   npm: /^(?:publish|login|adduser|token|owner|access|dist-tag|unpublish|deprecate)$/,
   pnpm: /^publish$/,
@@ -59,7 +58,8 @@ export const exfil: Rail = {
     if (clusterObjects(command) === 'Changes') return found('High', 'kubectl changes objects of a cluster');
     if (/^(?:ssh|scp|sftp|rsync|nc|ncat|netcat|socat|telnet|ftp|lftp|tftp|mosh|openssl)$/.test(name)) return connected(command);
     if (/^(?:curl|wget|http|https|xh)$/.test(name)) return uploaded(command);
-    if (/^(?:dig|nslookup|host|ping|drill|getent)$/.test(name)) return named(command);
+    if (/^(?:dig|nslookup|host|ping|drill|getent)$/.test(name))
+      return carries(command) ? found('High', `${name} puts data into a name that it looks up`) : nothing;
     return opened(command);
   },
 };
@@ -117,8 +117,4 @@ function carries(command: Command): boolean {
       (source) => /^(?:base64|xxd|od|hexdump|env|printenv|hostname|whoami|id)$/.test(source.name) || readTargets(source).some(isSecret),
     ),
   );
-}
-
-function named(command: Command): readonly Found[] {
-  return carries(command) ? found('High', `${command.name} puts data into a name that it looks up`) : nothing;
 }

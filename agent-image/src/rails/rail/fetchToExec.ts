@@ -1,4 +1,4 @@
-import { args, operands, origins, type Command } from '../shell/command.ts';
+import { args, lookup, operands, origins, type Command } from '../shell/command.ts';
 import { deviceHost, fetchers, hostOf, isLoopback } from '../shell/hosts.ts';
 import { found, nothing, type Rail } from './rail.ts';
 
@@ -41,6 +41,7 @@ function runPackage(command: Command): string | undefined {
 
 /** Programs that read their own code from an address: a module, a script, a definition. */
 const readers: Readonly<Record<string, RegExp>> = {
+  cargo: /^install\b/,
   deno: /^(?:run|serve|install|eval)\b/,
   bun: /^(?:run|x)\b/,
   nix: /^(?:run|shell|develop)\b/,
@@ -53,8 +54,7 @@ const readers: Readonly<Record<string, RegExp>> = {
 function remoteProgram(command: Command): string | undefined {
   const line = operands(command).join(' ');
   const from = args(command).find(isStranger);
-  if (from !== undefined && Object.hasOwn(readers, command.name) && readers[command.name]?.test(line) === true) return from;
-  if (command.name === 'cargo' && /^install\b/.test(line) && from !== undefined) return from;
+  if (from !== undefined && lookup(readers, command.name)?.test(line) === true) return from;
   // Scripts that data bases and build tools load by an address inside an argument.
   const inside = args(command).find((text) =>
     /\bRUNSCRIPT\s+FROM\s+'https?:|--init-script[= ]https?:|\bsource\(\s*["']https?:/i.test(text),

@@ -1,5 +1,5 @@
 import { lookup, args, hasFlag, operands, type Command } from '../shell/command.ts';
-import { hasHole } from '../shell/marks.ts';
+import { hasHole, hole } from '../shell/marks.ts';
 import { atEmulator, deviceHost, fetchers, hostOf, hostsOf, isLoopback } from '../shell/hosts.ts';
 import { verbWords } from '../shell/readOnly.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
@@ -74,14 +74,13 @@ function fetched(command: Command): readonly Found[] {
   const hosts = hostsOf(command).filter((host) => !/^0\.0\.\d+\.\d+$/.test(host));
   if (
     args(command).length === 0 ||
+    command.name === 'socat' ||
     hasFlag(command, '', '--unix-socket') ||
     (command.name === 'ssh' && hasFlag(command, 'G')) ||
-    (/^(?:nc|ncat|netcat|socat)$/.test(command.name) && hasFlag(command, 'lU'))
+    (/^(?:nc|ncat|netcat)$/.test(command.name) && hasFlag(command, 'lU'))
   )
     return nothing;
-  if (command.name === 'socat') return nothing;
-  if (hosts.length === 0) return found('Unknown', `${command.name} connects to what only the run would tell`);
-  const outside = hosts.find((host) => !isLoopback(host));
+  const outside = hosts.length === 0 ? hole : hosts.find((host) => !isLoopback(host));
   if (outside === undefined) return nothing;
   return hasHole(outside)
     ? found('Unknown', `${command.name} connects to what only the run would tell`)

@@ -1,5 +1,5 @@
 import { hasHole, hole, plain } from '../shell/marks.ts';
-import { args, operands, origins, type Command } from '../shell/command.ts';
+import { args, operands, origins, type Code, type Command } from '../shell/command.ts';
 import { found, nothing, type Found, type Rail, type Surroundings } from './rail.ts';
 
 const decoders =
@@ -26,18 +26,12 @@ export const obfuscation: Rail = {
       args(command).some((text) => /^(?:LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|PROMPT_COMMAND)=/.test(text))
     )
       out.push(...found('Suspicious', 'a variable loads other code into every program'));
-    for (const { value, language, source } of command.code) out.push(...made(command, value, language, source, around));
+    for (const code of command.code) out.push(...made(command, code, around));
     return out;
   },
 };
 
-function made(
-  command: Command,
-  value: Command['code'][number]['value'],
-  language: string,
-  source: string,
-  around: Surroundings,
-): readonly Found[] {
+function made(command: Command, { value, language, source }: Code, around: Surroundings): readonly Found[] {
   const sources = [...origins(value)];
   const decoder = sources.find((one) => decoders.test(one.name));
   const through = source === 'argument' && !/^(?:eval|sh|bash|dash|zsh|ksh|python[\d.]*|node|perl|ruby|env)$/.test(command.name);

@@ -5,23 +5,10 @@ import { found, nothing, type Rail } from './rail.ts';
 
 const secretFile =
   /(?:^|\/)(?:\.env(?:\.(?!example|sample|template|dist|test|schema|defaults|d\.ts)[\w.-]+)?|\.envrc|id_(?:rsa|dsa|ecdsa|ed25519)(?!.*\.pub$)[\w.-]*|[^/]*\.(?:pem|p12|pfx|jks|keystore|kdbx|ppk|key)|\.npmrc|\.pypirc|\.netrc|_netrc|\.git-credentials|\.pgpass|\.my\.cnf|\.htpasswd|kubeconfig|\.kube\/config|\.docker\/config\.json|\.dockercfg|\.aws\/(?:credentials|config)|\.azure\/\S+|\.config\/(?:gcloud|gh|hub|rclone)\S*|\.ssh(?:\/.*)?|\.gnupg(?:\/.*)?|\.vault-token|\.[a-z]+_history|credentials(?:\.json)?|secrets?\.(?:ya?ml|json|toml|env)|service-account[\w-]*\.json|shadow|gshadow|sudoers|serviceaccount(?:\/.*)?|\.bitcoin\/\S*|wallet\.dat|Login Data|Cookies)$/;
-const names = [
-  '.env',
-  '.env.local',
-  '.npmrc',
-  '.netrc',
-  '.pypirc',
-  '.git-credentials',
-  'id_rsa',
-  'id_ed25519',
-  'id_ecdsa',
-  'server.pem',
-  '.bash_history',
-  'kubeconfig',
-  'shadow',
-  '.ssh',
-  'credentials',
-];
+const names =
+  '.env .env.local .npmrc .netrc .pypirc .git-credentials id_rsa id_ed25519 id_ecdsa server.pem .bash_history kubeconfig shadow .ssh credentials'.split(
+    ' ',
+  );
 const secretName = /(?:TOKEN|SECRET|PASSW|API_?KEY|CREDENTIAL|PRIVATE|AUTH)/i;
 
 /** Keys, tokens and passwords are read. */

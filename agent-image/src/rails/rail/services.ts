@@ -1,9 +1,8 @@
-import { args, hasFlag, operands, type Command } from '../shell/command.ts';
+import { args, hasFlag, lookup, operands, type Command } from '../shell/command.ts';
 import { hasHole, plain } from '../shell/marks.ts';
 import { hostsOf, isLoopback } from '../shell/hosts.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
-/** Tools that change infrastructure, and the words by which they do. */
 const infrastructure: Readonly<Record<string, RegExp>> = {
   terraform: /^(?:destroy|apply|import|taint|untaint|force-unlock|state (?:rm|mv|push)|workspace delete)\b/,
   tofu: /^(?:destroy|apply|import|taint|force-unlock|state (?:rm|mv|push)|workspace delete)\b/,
@@ -65,14 +64,12 @@ export const services: Rail = {
     if (hasFlag(command, '', '--dry-run', '--help', '--version')) return nothing;
     if (name === 'ansible-playbook' && hasFlag(command, 'C', '--syntax-check', '--check', '--list-tasks', '--list-hosts', '--list-tags'))
       return nothing;
-    if (Object.hasOwn(infrastructure, name) && infrastructure[name]?.test(line) === true)
+    if (lookup(infrastructure, name)?.test(line) === true)
       return found('High', `${name} ${line.split(' ', 1)[0] ?? ''} changes what runs or is kept elsewhere`);
     if (load.test(name) && hostsOf(command).some((host) => host.includes('.') && !isLoopback(host) && !/^0\.0\.\d+\.\d+$/.test(host)))
       return found('High', `${name} loads a machine of somebody else`);
-    const queue = queued(command, line);
-    if (queue !== null) return found('High', `${name} ${queue}`);
-    const framework = wiped(command, line);
-    if (framework !== null) return found('High', `${name} ${framework}`);
+    const what = queued(command, line) ?? wiped(command, line);
+    if (what !== null) return found('High', `${name} ${what}`);
     return clients.test(name) || makers.test(name) ? emptied(command, line) : nothing;
   },
 };

@@ -47,7 +47,7 @@ export function analyse(act: CommandAct, place: Place): Analysis {
 export function analyseScript(language: 'shell' | 'python' | 'javascript', content: string, place: Place): Analysis {
   const run = newRun(place, 'hole');
   const span = { start: 0, end: content.length };
-  run.code({ language, value: fixed(withoutMarks(content)), source: 'file' }, { ...siteOf('', place), span }, null);
+  run.code({ language, value: fixed(withoutMarks(content)), source: 'elsewhere' }, { ...siteOf('', place), span }, null);
   return run;
 }
 

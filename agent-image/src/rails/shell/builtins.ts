@@ -1,31 +1,16 @@
 import { child, joinTouching, named, type Node } from '../syntax/node.ts';
-import { concat, dynamic, fixed, isFixed, type Value, args, operands, type Command, lookup } from './command.ts';
+import { byName, concat, dynamic, fixed, isFixed, type Value, args, operands, type Command, lookup } from './command.ts';
 import { absolute } from './places.ts';
 import type { Alternatives, Run, Scope, Site } from './run.ts';
 import { single } from './words.ts';
 import { hasHole, hole, plain } from './marks.ts';
 
 /** Variables whose value some program runs as shell code. */
-const codeVariables = new Set([
-  'PROMPT_COMMAND',
-  'GIT_SSH_COMMAND',
-  'GIT_SSH',
-  'GIT_EDITOR',
-  'GIT_SEQUENCE_EDITOR',
-  'GIT_EXTERNAL_DIFF',
-  'GIT_PAGER',
-  'GIT_ASKPASS',
-  'GIT_PROXY_COMMAND',
-  'SSH_ASKPASS',
-  'PAGER',
-  'MANPAGER',
-  'EDITOR',
-  'VISUAL',
-  'BROWSER',
-  'LESSOPEN',
-  'RSYNC_RSH',
-  'PERL5DB',
-]);
+const codeVariables = new Set(
+  'PROMPT_COMMAND GIT_SSH_COMMAND GIT_SSH GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_EXTERNAL_DIFF GIT_PAGER GIT_ASKPASS GIT_PROXY_COMMAND SSH_ASKPASS PAGER MANPAGER EDITOR VISUAL BROWSER LESSOPEN RSYNC_RSH PERL5DB'.split(
+    ' ',
+  ),
+);
 
 /** Variables that name a file which a shell reads first. */
 const fileVariables = new Set(['BASH_ENV', 'ENV']);
@@ -64,11 +49,9 @@ export function prefixValue(node: Node, run: Run, site: Site): readonly [string,
 /** Some variables are programs. */
 export function assigned(name: string, value: Value, run: Run, site: Site): void {
   if (value.text === '') return;
-  if (codeVariables.has(name)) run.code({ language: 'shell', value, source: 'variable' }, { ...site, scope: site.scope.copy() }, null);
-  if (fileVariables.has(name) && isFixed(value)) {
-    const content = run.files.get(absolute(value.text, site.scope.cwd));
-    if (content !== undefined) run.code({ language: 'shell', value: content, source: 'file' }, { ...site, scope: site.scope.copy() }, null);
-  }
+  const file = fileVariables.has(name) && isFixed(value) ? run.files.get(absolute(value.text, site.scope.cwd)) : undefined;
+  const code = codeVariables.has(name) ? value : file;
+  if (code !== undefined) run.code({ language: 'shell', value: code, source: 'elsewhere' }, { ...site, scope: site.scope.copy() }, null);
 }
 
 /** Applies the changes of a command to the shell, or to the files that this act writes. */
@@ -137,7 +120,6 @@ function formatted(values: readonly Value[]): Value {
   return format?.text === '%s' && rest.length === 1 ? (rest[0] as Value) : dynamic(values.flatMap((value) => value.from));
 }
 
-/** Copies what is known of a file to its new name. */
 const copyFile: Effect = (command, run, site) => {
   const paths = operands(command);
   const target = paths.at(-1);
@@ -167,36 +149,23 @@ const download: Effect = (command, run, site) => {
   }
 };
 
-const effects: Readonly<Record<string, Effect>> = {
-  cd: changeFolder,
-  pushd: changeFolder,
-  chdir: changeFolder,
-  popd: (_command, _run, { scope }) => {
-    scope.cwd = hole;
-  },
-  export: declare,
-  declare,
-  typeset: declare,
-  local: declare,
-  readonly: declare,
-  read,
-  mapfile: readArray,
-  readarray: readArray,
-  set: positional,
-  shift: (command, _run, { scope }) => {
-    scope.positional = scope.positional.slice(Number(args(command)[0] ?? 1) || 1);
-  },
-  getopts: (command, _run, { scope }) => scope.set(args(command)[1] ?? 'opt', [[dynamic()]]),
-  let: (command, _run, { scope }) => {
-    for (const text of args(command)) scope.set(/^\w+/.exec(text)?.[0] ?? '_', [[dynamic()]]);
-  },
-  printf: printInto,
-  cp: copyFile,
-  mv: copyFile,
-  install: copyFile,
-  ln: copyFile,
-  tee,
-  curl: download,
-  wget: download,
-  aria2c: download,
-};
+const effects = byName<Effect>(
+  ['cd pushd chdir', changeFolder],
+  ['popd', (_command, _run, { scope }) => void (scope.cwd = hole)],
+  ['export declare typeset local readonly', declare],
+  ['read', read],
+  ['mapfile readarray', readArray],
+  ['set', positional],
+  ['shift', (command, _run, { scope }) => void (scope.positional = scope.positional.slice(Number(args(command)[0] ?? 1) || 1))],
+  ['getopts', (command, _run, { scope }) => scope.set(args(command)[1] ?? 'opt', [[dynamic()]])],
+  [
+    'let',
+    (command, _run, { scope }) => {
+      for (const text of args(command)) scope.set(/^\w+/.exec(text)?.[0] ?? '_', [[dynamic()]]);
+    },
+  ],
+  ['printf', printInto],
+  ['cp mv install ln', copyFile],
+  ['tee', tee],
+  ['curl wget aria2c', download],
+);

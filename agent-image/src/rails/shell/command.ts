@@ -6,6 +6,11 @@ export function lookup<T>(table: Readonly<Record<string, T>>, name: string): T |
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
+/** A table by name; each row has the names that share an entry, with blanks between them. */
+export function byName<T>(...rows: readonly (readonly [names: string, entry: T])[]): Readonly<Record<string, T>> {
+  return Object.fromEntries(rows.flatMap(([names, entry]) => names.split(' ').map((name) => [name, entry])));
+}
+
 /** A text with marks, and the commands whose output is part of it. */
 export interface Value {
   readonly text: string;
@@ -18,7 +23,7 @@ export type Language = 'shell' | 'python' | 'javascript' | 'text';
 export interface Code {
   readonly language: Language;
   readonly value: Value;
-  readonly source: 'argument' | 'input' | 'file' | 'variable';
+  readonly source: 'argument' | 'elsewhere';
 }
 
 export interface Redirect {

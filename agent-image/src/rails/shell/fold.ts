@@ -1,6 +1,6 @@
 import { mayStep, type Run, type Site, problem } from './run.ts';
-import { lookup, args, concat, dynamic, fixed, isFixed, operands, type Command, type Value, type Code } from './command.ts';
-import { hasHole, plain, hole, markGlobs } from './marks.ts';
+import { byName, lookup, args, concat, dynamic, fixed, isFixed, operands, type Command, type Value, type Code } from './command.ts';
+import { hasHole, plain, hole, markGlobs, withoutMarks } from './marks.ts';
 import { escapes } from './words.ts';
 import { fileContent } from './redirects.ts';
 import { actionsOf, type Action } from './program.ts';
@@ -14,56 +14,44 @@ import { type Parsed, walk, withoutTypes } from '../syntax/node.ts';
  */
 const quoted = String.raw`(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|q[qx]?\{([^}]*)\}|q[qx]?\(([^)]*)\)|q[qx]?\/([^/]*)\/|%x\{([^}]*)\}|\[\[([^\]]*)\]\])`;
 
+const pattern = (source: string): RegExp => new RegExp(source, 'g');
+const command =
+  (...words: readonly string[]) =>
+  ([text = hole]: readonly string[]): Action => ({ kind: 'argv', argv: [...words, text] });
+
 const calls: readonly (readonly [RegExp, (texts: readonly string[]) => Action])[] = [
   [
-    new RegExp(
+    pattern(
       String.raw`\b(?:system|exec|popen|shell_exec|passthru|proc_open|os\.execute|io\.popen|Open3\.\w+|IO\.popen|Kernel\.\w+|spawn)\s*\(?\s*(${quoted}(?:\s*,\s*${quoted})*)`,
-      'g',
     ),
     (texts) => ({ kind: 'shell', text: texts.join(' ') }),
   ],
   [
-    new RegExp(
-      String.raw`(?:\x60([^\x60]*)\x60|\bqx\s*\{([^}]*)\}|\bqx\s*\(([^)]*)\)|\bqx\s*\/([^/]*)\/|%x\{([^}]*)\}|%x\(([^)]*)\))`,
-      'g',
-    ),
+    pattern(String.raw`(?:\x60([^\x60]*)\x60|\bqx\s*\{([^}]*)\}|\bqx\s*\(([^)]*)\)|\bqx\s*\/([^/]*)\/|%x\{([^}]*)\}|%x\(([^)]*)\))`),
     (texts) => ({ kind: 'shell', text: texts.join('') }),
   ],
   [
-    new RegExp(String.raw`(?:^|[\s;{(])(${quoted})\s*\|\s*(?:getline|&)|\bprint\b[^|;]*\|\s*(${quoted})`, 'g'),
-    (texts) => ({ kind: 'shell', text: texts[0] ?? hole }),
+    pattern(String.raw`(?:^|[\s;{(])(${quoted})\s*\|\s*(?:getline|&)|\bprint\b[^|;]*\|\s*(${quoted})`),
+    ([text = hole]) => ({ kind: 'shell', text }),
+  ],
+  [pattern(String.raw`\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_entry\w*|remove_dir)\s*\(?\s*${quoted}`), command('rm', '-rf')],
+  [
+    pattern(String.raw`\b(?:unlink|rmdir|File\.delete|os\.remove|delete)\s*\(?\s*(?:glob\s*\(?\s*|Dir\.glob\s*\(\s*|Dir\[\s*)?${quoted}`),
+    ([text = hole]) => command('rm')([markGlobs(text)]),
   ],
   [
-    new RegExp(String.raw`\b(?:rmtree|remove_tree|rm_rf|rm_r|remove_entry\w*|remove_dir)\s*\(?\s*${quoted}`, 'g'),
-    (texts) => ({ kind: 'argv', argv: ['rm', '-rf', texts[0] ?? hole] }),
-  ],
-  [
-    new RegExp(
-      String.raw`\b(?:unlink|rmdir|File\.delete|os\.remove|delete)\s*\(?\s*(?:glob\s*\(?\s*|Dir\.glob\s*\(\s*|Dir\[\s*)?${quoted}`,
-      'g',
-    ),
-    (texts) => ({ kind: 'argv', argv: ['rm', markGlobs(texts[0] ?? hole)] }),
-  ],
-  [
-    new RegExp(
+    pattern(
       String.raw`\b(?:IO::Socket|TCPSocket|fsockopen|Net::HTTP|HTTP::Tiny|LWP::\w+|open-uri|socket\.tcp|curl_exec|stream_socket_client|URI\.open)\b[^;]*?(?:${quoted})?`,
-      'g',
     ),
-    (texts) => ({ kind: 'argv', argv: ['curl', texts[0] ?? hole] }),
+    command('curl'),
   ],
-  [/\/inet\d?\/(?:tcp|udp)\/[^/"]*\/([^/"]+)/g, (texts) => ({ kind: 'argv', argv: ['nc', texts[0] ?? hole] })],
+  [/\/inet\d?\/(?:tcp|udp)\/[^/"]*\/([^/"]+)/g, command('nc')],
   [
-    new RegExp(
-      String.raw`\b(?:open|File\.(?:read|open)|IO\.read|file_get_contents|readfile|io\.open)\s*\(?\s*(?:my\s*)?[^"';]*${quoted}`,
-      'g',
-    ),
-    (texts) => ({ kind: 'argv', argv: ['cat', (texts.at(-1) ?? hole).replace(/^\s*[<>+]+\s*/, '')] }),
+    pattern(String.raw`\b(?:open|File\.(?:read|open)|IO\.read|file_get_contents|readfile|io\.open)\s*\(?\s*(?:my\s*)?[^"';]*${quoted}`),
+    (texts) => command('cat')([(texts.at(-1) ?? hole).replace(/^\s*[<>+]+\s*/, '')]),
   ],
-  [
-    new RegExp(String.raw`\b(?:file_put_contents|File\.write|IO\.write)\s*\(?\s*${quoted}`, 'g'),
-    (texts) => ({ kind: 'argv', argv: ['tee', texts[0] ?? hole] }),
-  ],
-  [/\bkill\s*\(?\s*['"]?(?:9|KILL|SIGKILL|-9)['"]?\s*,\s*(-?\d+)/g, (texts) => ({ kind: 'argv', argv: ['kill', '-9', texts[0] ?? hole] })],
+  [pattern(String.raw`\b(?:file_put_contents|File\.write|IO\.write)\s*\(?\s*${quoted}`), command('tee')],
+  [/\bkill\s*\(?\s*['"]?(?:9|KILL|SIGKILL|-9)['"]?\s*,\s*(-?\d+)/g, command('kill', '-9')],
   [/\b(?:fork\b[^;]*while|while\b[^;]*\bfork\b)/g, () => ({ kind: 'argv', argv: ['fork'] })],
 ];
 
@@ -112,10 +100,8 @@ function salvage(text: string, site: Site, run: Run): void {
 
 /** Returns what a command prints, where that follows from the line alone; otherwise a hole that remembers the command. */
 export function output(command: Command, run: Run, site: Site): Value {
-  const fold = lookup(folds, command.name);
-  const found = fold === undefined ? null : fold(command, run, site);
-  if (found === null) return dynamic([command]);
-  return { text: found, from: [command] };
+  const found = lookup(folds, command.name)?.(command, run, site) ?? null;
+  return found === null ? dynamic([command]) : { text: found, from: [command] };
 }
 
 type Fold = (command: Command, run: Run, site: Site) => string | null;
@@ -169,15 +155,13 @@ const printf: Fold = (command) => {
 function base64(text: string, command: Command): string | null {
   const decodes = args(command).some((one) => /^(?:-[a-zA-Z]*[dD]|--decode)$/.test(one));
   const value = decodes ? Buffer.from(text, 'base64').toString('utf8') : Buffer.from(text).toString('base64');
-  return value.replace(/[\uE000-\uE00F\0]/g, '\uFFFD');
+  return withoutMarks(value).replaceAll('\0', '\uFFFD');
 }
 
 function unhex(text: string, command: Command): string | null {
   if (!args(command).some((one) => /^-[a-z]*r/.test(one) || one === '-revert')) return null;
   const digits = text.replace(/^[0-9a-f]+: /gim, '').replace(/[^0-9a-fA-F]/g, '');
-  return Buffer.from(digits, 'hex')
-    .toString('utf8')
-    .replace(/[\uE000-\uE00F\0]/g, '\uFFFD');
+  return withoutMarks(Buffer.from(digits, 'hex').toString('utf8')).replaceAll('\0', '\uFFFD');
 }
 
 function translate(text: string, command: Command): string | null {
@@ -210,8 +194,6 @@ const firstOf =
     return `${pick(text.replace(/\n$/, '').split('\n'), count).join('\n')}\n`;
   };
 
-const nothing: Fold = () => '';
-
 /** `which rm` prints a path of it, so `$(which rm)` is rm. */
 const locate: Fold = (command) => {
   const name = operands(command).at(-1);
@@ -219,25 +201,17 @@ const locate: Fold = (command) => {
   return name === undefined || !asks || hasHole(name) ? null : `/usr/bin/${name}\n`;
 };
 
+const ofPath =
+  (part: (path: string) => string): Fold =>
+  (command) => {
+    const [path] = operands(command);
+    return path === undefined || hasHole(path) ? null : `${part(path)}\n`;
+  };
+
 const folds: Readonly<Record<string, Fold>> = {
-  '': nothing,
-  ':': nothing,
-  true: nothing,
-  false: nothing,
-  cd: nothing,
-  set: nothing,
-  export: nothing,
-  shift: nothing,
-  read: nothing,
-  unset: nothing,
-  test: nothing,
-  '[': nothing,
-  sleep: nothing,
-  mkdir: nothing,
+  '': () => '',
+  ...byName([': true false cd set export shift read unset test [ sleep mkdir rm touch chmod', () => ''], ['which command type', locate]),
   mktemp: (command) => (operands(command).length > 0 ? null : '/tmp/tmp.made\n'),
-  rm: nothing,
-  touch: nothing,
-  chmod: nothing,
   echo,
   printf,
   cat: filter((text) => text),
@@ -256,17 +230,8 @@ const folds: Readonly<Record<string, Fold>> = {
   head: inputFilter(firstOf((lines, count) => lines.slice(0, count))),
   tail: inputFilter(firstOf((lines, count) => lines.slice(-count))),
   pwd: (_command, _run, site) => (hasHole(site.scope.cwd) ? null : `${site.scope.cwd}\n`),
-  which: locate,
-  command: locate,
-  type: locate,
-  basename: (command) => {
-    const name = operands(command)[0];
-    return name === undefined || hasHole(name) ? null : `${name.replace(/\/+$/, '').split('/').at(-1) ?? ''}\n`;
-  },
-  dirname: (command) => {
-    const name = operands(command)[0];
-    return name === undefined || hasHole(name) ? null : `${/^(.*)\/[^/]*$/.exec(name)?.[1] ?? '.'}\n`;
-  },
+  basename: ofPath((path) => path.replace(/\/+$/, '').split('/').at(-1) ?? ''),
+  dirname: ofPath((path) => /^(.*)\/[^/]*$/.exec(path)?.[1] ?? '.'),
 };
 
 /** Walks a text in its language; the answer is what it prints, as far as that is known. */

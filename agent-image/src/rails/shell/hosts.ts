@@ -59,34 +59,11 @@ export function isMetadata(host: string): boolean {
 }
 
 /** Programs that bring text from a network. */
-export const fetchers = new Set([
-  'curl',
-  'wget',
-  'fetch',
-  'aria2c',
-  'lynx',
-  'links',
-  'w3m',
-  'http',
-  'https',
-  'httpie',
-  'nc',
-  'ncat',
-  'netcat',
-  'socat',
-  'ftp',
-  'lftp',
-  'axel',
-  'scp',
-  'sftp',
-  'telnet',
-  'ssh',
-  'dig',
-  'nslookup',
-  'host',
-  'tftp',
-  'GET',
-]);
+export const fetchers = new Set(
+  'curl wget fetch aria2c lynx links w3m http https httpie nc ncat netcat socat ftp lftp axel scp sftp telnet ssh dig nslookup host tftp GET'.split(
+    ' ',
+  ),
+);
 
 /** `/dev/tcp/host/port`, which bash opens itself. */
 export function deviceHost(text: string): string | null {

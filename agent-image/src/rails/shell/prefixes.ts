@@ -1,5 +1,5 @@
 // agent-image, rails/shell: programs that run the rest of their arguments. May import rails/verdict and rails/syntax, no rail.
-import { concat, fixed, spaced, type Command, type Value } from './command.ts';
+import { byName, concat, fixed, spaced, type Command, type Value } from './command.ts';
 import { plain } from './marks.ts';
 import type { Inner, Unwrapper } from './run.ts';
 
@@ -13,59 +13,31 @@ interface Shape {
   readonly assigns?: boolean;
 }
 
-/** Programs that run the rest of their arguments. */
-const shapes: Readonly<Record<string, Shape>> = {
-  sudo: { takes: ['-u', '-g', '-h', '-p', '-C', '-D', '-R', '-T', '-U', '-r', '-t', '--user', '--group', '--chdir'], assigns: true },
-  doas: { takes: ['-u', '-C'] },
-  pkexec: { takes: ['--user'] },
-  nohup: {},
-  nice: { takes: ['-n', '--adjustment'] },
-  ionice: { takes: ['-c', '-n', '-p', '--class', '--classdata'] },
-  chrt: { skip: 1 },
-  taskset: { skip: 1 },
-  timeout: { takes: ['-s', '-k', '--signal', '--kill-after'], skip: 1 },
-  gtimeout: { takes: ['-s', '-k'], skip: 1 },
-  stdbuf: { takes: ['-i', '-o', '-e'] },
-  setsid: {},
-  time: { takes: ['-f', '-o', '--format', '--output'] },
-  exec: { takes: ['-a'] },
-  builtin: {},
-  coproc: {},
-  unbuffer: {},
-  caffeinate: {},
-  setarch: { skip: 1 },
-  linux64: {},
-  prlimit: {},
-  strace: { takes: ['-e', '-o', '-p', '-s', '-u', '-E'] },
-  ltrace: { takes: ['-e', '-o', '-p', '-s', '-u'] },
-  valgrind: {},
-  perf: { skip: 1 },
-  catchsegv: {},
-  'systemd-run': { takes: ['-u', '-p', '--unit'] },
-  fakeroot: {},
-  proot: { takes: ['-r', '-b', '-w', '-R'] },
-  chroot: { takes: ['--userspec', '--groups'], skip: 1 },
-  unshare: { takes: ['-R', '-w', '-S', '-G'] },
-  nsenter: { takes: ['-t', '-S', '-G', '--target'] },
-  busybox: {},
-  toybox: {},
-  dumb_init: {},
-  tini: {},
-  rlwrap: {},
-  'xvfb-run': {},
-  'dbus-run-session': {},
-  'ld-linux-x86-64.so.2': { takes: ['--library-path', '--preload', '--argv0'] },
-  'ld-musl-x86_64.so.1': {},
-  'ld-linux-aarch64.so.1': {},
-  'ld-linux.so.2': {},
-  uv: { skip: 1 },
-  poetry: { skip: 1 },
-  pipenv: { skip: 1 },
-  bundle: { skip: 1 },
-};
+const shapes = byName<Shape>(
+  ['sudo', { takes: ['-u', '-g', '-h', '-p', '-C', '-D', '-R', '-T', '-U', '-r', '-t', '--user', '--group', '--chdir'], assigns: true }],
+  ['doas', { takes: ['-u', '-C'] }],
+  ['pkexec', { takes: ['--user'] }],
+  ['nice', { takes: ['-n', '--adjustment'] }],
+  ['ionice', { takes: ['-c', '-n', '-p', '--class', '--classdata'] }],
+  ['timeout gtimeout', { takes: ['-s', '-k', '--signal', '--kill-after'], skip: 1 }],
+  ['stdbuf', { takes: ['-i', '-o', '-e'] }],
+  ['time', { takes: ['-f', '-o', '--format', '--output'] }],
+  ['exec', { takes: ['-a'] }],
+  ['strace', { takes: ['-e', '-o', '-p', '-s', '-u', '-E'] }],
+  ['ltrace', { takes: ['-e', '-o', '-p', '-s', '-u'] }],
+  ['systemd-run', { takes: ['-u', '-p', '--unit'] }],
+  ['proot', { takes: ['-r', '-b', '-w', '-R'] }],
+  ['chroot', { takes: ['--userspec', '--groups'], skip: 1 }],
+  ['unshare', { takes: ['-R', '-w', '-S', '-G'] }],
+  ['nsenter', { takes: ['-t', '-S', '-G', '--target'] }],
+  ['ld-linux-x86-64.so.2', { takes: ['--library-path', '--preload', '--argv0'] }],
+  ['chrt taskset setarch perf uv poetry pipenv bundle', { skip: 1 }],
+  ['nohup setsid builtin coproc unbuffer caffeinate linux64 prlimit valgrind catchsegv fakeroot busybox toybox dumb_init tini', {}],
+  ['rlwrap xvfb-run dbus-run-session ld-musl-x86_64.so.1 ld-linux-aarch64.so.1 ld-linux.so.2', {}],
+);
 
 /** Only their `run` and `exec` wrap a command. */
-const withVerb = new Set(['uv', 'poetry', 'pipenv', 'bundle']);
+const withVerb = /^(?:uv|poetry|pipenv|bundle)$/;
 
 /** The words of the wrapped command. */
 export function rest(command: Command, shape: Shape): readonly Value[] {
@@ -89,7 +61,7 @@ export function rest(command: Command, shape: Shape): readonly Value[] {
 
 function prefix(shape: Shape): Unwrapper {
   return (command) => {
-    if (withVerb.has(command.name) && !['run', 'exec'].includes(command.argv[1]?.text ?? '')) return [];
+    if (withVerb.test(command.name) && !['run', 'exec'].includes(command.argv[1]?.text ?? '')) return [];
     return [{ argv: rest(command, shape) }];
   };
 }

@@ -61,7 +61,6 @@ class Preparation {
     for (let i = 0; i < text.length; i += 1) this.#offsets.push(offset);
   }
 
-  /** Copies characters of the input. */
   #take(count: number): void {
     for (let i = 0; i < count && this.#at < this.#input.length; i += 1, this.#at += 1) this.#emit(this.#input[this.#at] as string);
   }

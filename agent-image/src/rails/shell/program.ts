@@ -1,6 +1,6 @@
 import { child, named, type Node, walk } from '../syntax/node.ts';
 import { literal, asText, constantCall, nothingKnown, textOf, type Abstract, effectOf, pathMethods } from './effects.ts';
-import { lookup } from './command.ts';
+import { byName, lookup } from './command.ts';
 import { hole } from './marks.ts';
 
 /** The local name and the full name of each thing that an import of Python or JavaScript brings. */
@@ -67,7 +67,7 @@ class Program {
     this.#nodes += 1;
     if (this.#nodes > maxNodes) return nothingKnown;
     const kind = lookup(kinds, node.type);
-    if (kind !== undefined) return kind.call(this, node);
+    if (kind !== undefined) return kind(this, node);
     for (const one of named(node)) this.value(one);
     return nothingKnown;
   }
@@ -188,37 +188,37 @@ class Program {
   }
 }
 
-type Kind = (this: Program, node: Node) => Abstract;
+type Kind = (program: Program, node: Node) => Abstract;
 
-function stringNode(this: Program, node: Node): Abstract {
+function stringNode(program: Program, node: Node): Abstract {
   const holes = node.children.filter((one) => one.type === 'interpolation' || one.type === 'template_substitution');
   if (holes.length === 0) return textOf(literal(node));
   let text = node.text;
   for (const one of [...holes].reverse()) {
     const inner = named(one)[0];
-    const value = inner === undefined ? hole : asText(this.value(inner));
+    const value = inner === undefined ? hole : asText(program.value(inner));
     text = text.slice(0, one.start - node.start) + value + text.slice(one.end - node.start);
   }
   return textOf(literal({ ...node, text }));
 }
 
-function member(this: Program, node: Node): Abstract {
+function member(program: Program, node: Node): Abstract {
   const object = child(node, 'object') ?? child(node, 'value');
-  const of = object === null ? nothingKnown : this.value(object);
+  const of = object === null ? nothingKnown : program.value(object);
   const property = (child(node, 'attribute') ?? child(node, 'property'))?.text;
   if (property !== undefined) {
     if (of.kind !== 'name') return nothingKnown;
     return { kind: 'name', name: `${of.name}.${property}` };
   }
   const index = child(node, 'subscript') ?? child(node, 'index');
-  const key = index === null ? nothingKnown : this.value(index);
+  const key = index === null ? nothingKnown : program.value(index);
   if (of.kind === 'text' && index?.text === '::-1') return textOf(Array.from(of.text).reverse().join(''));
   if (of.kind === 'list') return of.items[Number(index?.text)] ?? nothingKnown;
   return of.kind === 'name' && key.kind === 'text' ? { kind: 'name', name: `${of.name}.${key.text}` } : nothingKnown;
 }
 
-function binary(this: Program, node: Node): Abstract {
-  const [left, right] = [child(node, 'left'), child(node, 'right')].map((one) => (one === null ? nothingKnown : this.value(one)));
+function binary(program: Program, node: Node): Abstract {
+  const [left, right] = [child(node, 'left'), child(node, 'right')].map((one) => (one === null ? nothingKnown : program.value(one)));
   const operator = node.children.find((one) => !one.named)?.text;
   if (left?.kind === 'list' && right?.kind === 'list') return { kind: 'list', items: [...left.items, ...right.items] };
   if (operator === '+' && (left?.kind === 'text' || right?.kind === 'text')) return textOf(asText(left) + asText(right));
@@ -231,89 +231,49 @@ function binary(this: Program, node: Node): Abstract {
 }
 
 /** `for x in y`: each name on the left may be each member of what is on the right. */
-const forEach: Kind = function (node) {
+function forEach(program: Program, node: Node): Abstract {
   const [left, right] = [child(node, 'left'), child(node, 'right')];
-  const value = right === null ? nothingKnown : this.value(right);
+  const value = right === null ? nothingKnown : program.value(right);
   const member = value.kind === 'list' ? (value.items[0] ?? nothingKnown) : value;
-  for (const one of left === null ? [] : walk(left)) if (one.type === 'identifier') this.bind(one, member);
-  for (const one of named(node)) if (one !== left && one !== right) this.value(one);
+  for (const one of left === null ? [] : walk(left)) if (one.type === 'identifier') program.bind(one, member);
+  for (const one of named(node)) if (one !== left && one !== right) program.value(one);
   return nothingKnown;
-};
+}
 
 /** The clauses of a comprehension stand behind the expression that uses their names. */
-const comprehension: Kind = function (node) {
+function comprehension(program: Program, node: Node): Abstract {
   const clauses = named(node).filter((one) => one.type === 'for_in_clause');
-  for (const one of [...clauses, ...named(node).filter((one) => !clauses.includes(one))]) this.value(one);
+  for (const one of [...clauses, ...named(node).filter((one) => !clauses.includes(one))]) program.value(one);
   return nothingKnown;
-};
+}
 
-const list: Kind = function (node) {
-  return { kind: 'list', items: named(node).map((one) => this.value(one)) };
-};
-
-const bind: Kind = function (node) {
+function bind(program: Program, node: Node): Abstract {
   const right = child(node, 'right') ?? child(node, 'value');
-  return this.bind(child(node, 'left') ?? child(node, 'name'), right === null ? nothingKnown : this.value(right));
-};
+  return program.bind(child(node, 'left') ?? child(node, 'name'), right === null ? nothingKnown : program.value(right));
+}
 
-const lastInside: Kind = function (node) {
-  const values = named(node).map((one) => this.value(one));
-  return values.at(-1) ?? nothingKnown;
-};
-
-const callNode: Kind = function (node) {
-  return this.call(node);
-};
-
-const importNode: Kind = function (node) {
-  for (const [local, name] of importsOf(node)) this.import(local, name);
+function imports(program: Program, node: Node): Abstract {
+  for (const [local, name] of importsOf(node)) program.import(local, name);
   return nothingKnown;
-};
+}
 
-const kinds: Readonly<Record<string, Kind>> = {
-  identifier(node) {
-    return this.name(node.text);
-  },
-  import(node) {
-    return { kind: 'name', name: node.text };
-  },
-  string: stringNode,
-  template_string: stringNode,
-  integer: (node) => textOf(node.text),
-  number: (node) => textOf(/^0x/i.test(node.text) ? String(Number(node.text)) : node.text),
-  unary_operator: (node) => textOf(node.text),
-  unary_expression(node) {
-    for (const one of named(node)) this.value(one);
-    return textOf(node.text);
-  },
-  concatenated_string(node) {
-    const texts = named(node).map((one) => asText(this.value(one)));
-    return textOf(texts.join(''));
-  },
-  attribute: member,
-  member_expression: member,
-  subscript: member,
-  subscript_expression: member,
-  binary_operator: binary,
-  binary_expression: binary,
-  list,
-  tuple: list,
-  array: list,
-  parenthesized_expression: lastInside,
-  await_expression: lastInside,
-  assignment: bind,
-  named_expression: bind,
-  assignment_expression: bind,
-  variable_declarator: bind,
-  import_statement: importNode,
-  import_from_statement: importNode,
-  for_statement: forEach,
-  for_in_statement: forEach,
-  for_in_clause: forEach,
-  list_comprehension: comprehension,
-  set_comprehension: comprehension,
-  generator_expression: comprehension,
-  call: callNode,
-  call_expression: callNode,
-  new_expression: callNode,
-};
+const values = (program: Program, node: Node): readonly Abstract[] => named(node).map((one) => program.value(one));
+
+const kinds = byName<Kind>(
+  ['identifier', (program, node) => program.name(node.text)],
+  ['import', (_, node) => ({ kind: 'name', name: node.text })],
+  ['string template_string', stringNode],
+  ['integer unary_operator', (_, node) => textOf(node.text)],
+  ['number', (_, node) => textOf(/^0x/i.test(node.text) ? String(Number(node.text)) : node.text)],
+  ['unary_expression', (program, node) => (values(program, node), textOf(node.text))],
+  ['concatenated_string', (program, node) => textOf(values(program, node).map(asText).join(''))],
+  ['attribute member_expression subscript subscript_expression', member],
+  ['binary_operator binary_expression', binary],
+  ['list tuple array', (program, node) => ({ kind: 'list', items: values(program, node) })],
+  ['parenthesized_expression await_expression', (program, node) => values(program, node).at(-1) ?? nothingKnown],
+  ['assignment named_expression assignment_expression variable_declarator', bind],
+  ['import_statement import_from_statement', imports],
+  ['for_statement for_in_statement for_in_clause', forEach],
+  ['list_comprehension set_comprehension generator_expression', comprehension],
+  ['call call_expression new_expression', (program, node) => program.call(node)],
+);

@@ -118,7 +118,6 @@ export type Inner = Common & ({ readonly argv: readonly Value[] } | { readonly c
 
 export type Unwrapper = (command: Command, run: Run, site: Site) => readonly Inner[];
 
-/** Circumstances of such a run. */
 interface Common {
   readonly env?: ReadonlyMap<string, Value>;
   readonly stdin?: Value;

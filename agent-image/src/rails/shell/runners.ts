@@ -96,7 +96,7 @@ const source: Unwrapper = (command, run) => {
     ? (command.stdin ?? dynamic())
     : run.files.get(absolute(path.text, command.cwd));
   if (content === undefined) return [];
-  return [{ code: { language: 'shell', value: content, source: 'file' }, positional: command.argv.slice(2), sameShell: true }];
+  return [{ code: { language: 'shell', value: content, source: 'elsewhere' }, positional: command.argv.slice(2), sameShell: true }];
 };
 
 /** `git -c key=!code`, aliases and the commands that take code. */
@@ -128,7 +128,6 @@ const git: Unwrapper = (command) => {
   return out;
 };
 
-/** The action and the signals. */
 const trap: Unwrapper = (command) => {
   const action = command.argv.slice(1).find((word) => !/^--?$|^-[lp]/.test(word.text));
   return action === undefined || command.argv.length < 3 || action.text === '' ? [] : [shell(action)];

@@ -1,6 +1,6 @@
 import { child, joinTouching, type Node, named, walk } from '../syntax/node.ts';
 import { prefixValue, assign, applyBuiltin } from './builtins.ts';
-import { concat, dynamic, fixed, type Command, type Value } from './command.ts';
+import { byName, concat, dynamic, fixed, type Command, type Value } from './command.ts';
 import { output } from './fold.ts';
 import { hasGlob, hasHole } from './marks.ts';
 import { matchingNames } from './expansions.ts';
@@ -216,11 +216,7 @@ function forLoop(node: Node, site: Site, stdin: Value | null, run: Run): Value {
 }
 
 const kinds: Readonly<Record<string, Kind>> = {
-  program: sequence,
-  list: sequence,
-  compound_statement: sequence,
-  do_group: sequence,
-  negated_command: sequence,
+  ...byName(['program list compound_statement do_group negated_command', sequence]),
   pipeline,
   subshell: (node, site, stdin, run) => sequence(node, { ...site, scope: site.scope.copy() }, stdin, run),
   if_statement: conditional,

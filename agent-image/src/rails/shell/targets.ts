@@ -2,20 +2,7 @@
 import { args, hasFlag, operands, type Command } from './command.ts';
 
 /** Commands whose operands are all written or removed. */
-const writesAll = new Set([
-  'tee',
-  'touch',
-  'mkdir',
-  'rm',
-  'rmdir',
-  'unlink',
-  'shred',
-  'truncate',
-  'mkfifo',
-  'mknod',
-  'fallocate',
-  'sponge',
-]);
+const writesAll = new Set('tee touch mkdir rm rmdir unlink shred truncate mkfifo mknod fallocate sponge'.split(' '));
 /** Commands whose last operand is written. */
 const writesLast = new Set(['cp', 'mv', 'install', 'ln', 'rsync', 'link']);
 /** Commands whose first operand is a mode or owner. */
@@ -70,28 +57,9 @@ function folderOptions(name: string, all: readonly string[]): readonly string[] 
   return extracts && at >= 0 ? all.slice(at + 1, at + 2) : [];
 }
 
-const namesOnly = new Set([
-  'ls',
-  'stat',
-  'test',
-  '[',
-  'touch',
-  'echo',
-  'printf',
-  'rm',
-  'mkdir',
-  'chmod',
-  'git',
-  'cd',
-  'basename',
-  'dirname',
-  'which',
-  'export',
-  'local',
-  'tee',
-  'find',
-  'ln',
-]);
+const namesOnly = new Set(
+  'ls stat test [ touch echo printf rm mkdir chmod git cd basename dirname which export local tee find ln'.split(' '),
+);
 
 /** Words that name what a command reads the content of. */
 export function readTargets(command: Command): readonly string[] {

@@ -83,14 +83,14 @@ function inner(kind: Interpreter, value: Value | undefined, positional: readonly
 
 function input(command: Command, kind: Interpreter, positional: readonly Value[]): readonly Inner[] {
   if (command.stdin === null) return [];
-  return [{ code: { language: kind.language, value: command.stdin, source: 'input' }, positional }];
+  return [{ code: { language: kind.language, value: command.stdin, source: 'elsewhere' }, positional }];
 }
 
 /** A script: judged when this act wrote it, otherwise the project's own. */
 function script(command: Command, run: Run, kind: Interpreter, path: Value, positional: readonly Value[]): readonly Inner[] {
   const content = isFixed(path) ? run.files.get(absolute(path.text, command.cwd)) : dynamic(path.from);
   if (content === undefined || (content.text === dynamic().text && content.from.length === 0)) return [];
-  return [{ code: { language: kind.language, value: content, source: 'file' }, positional }];
+  return [{ code: { language: kind.language, value: content, source: 'elsewhere' }, positional }];
 }
 
 /** Modules that are programs of another kind. */
@@ -116,7 +116,7 @@ function ownScript(command: Command, run: Run): readonly Inner[] {
   if (!path.includes('/')) return [];
   const content = run.files.get(absolute(path, command.cwd));
   if (content === undefined) return [];
-  return [{ code: { language: languageOf(path, content.text), value: content, source: 'file' }, positional: command.argv.slice(1) }];
+  return [{ code: { language: languageOf(path, content.text), value: content, source: 'elsewhere' }, positional: command.argv.slice(1) }];
 }
 
 /** By the first line, then by the ending. */

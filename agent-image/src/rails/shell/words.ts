@@ -1,4 +1,4 @@
-import { lookup, concat, dynamic, fixed, spaced, type Value } from './command.ts';
+import { byName, lookup, concat, dynamic, fixed, spaced, type Value } from './command.ts';
 import { markUnquoted, tilde, hole, markGlobs, plain } from './marks.ts';
 import { named, type Node } from '../syntax/node.ts';
 import { expandBraces, type Expansion, type Piece, expandParameter } from './expansions.ts';
@@ -95,8 +95,7 @@ const makers: Readonly<Record<string, Maker>> = {
   ansi_c_string: (node) => [{ literal: escapes(node.text.slice(2, -1)), quoted: true }],
   string: (node, run, site) => [{ literal: '', quoted: true }, ...parts(node, run, site, true, node.start + 1, node.end - 1)],
   translated_string: (node, run, site) => parts(node, run, site, false, node.start + 1, node.end),
-  concatenation: (node, run, site, quoted) => parts(node, run, site, quoted, node.start, node.end),
-  command_name: (node, run, site, quoted) => parts(node, run, site, quoted, node.start, node.end),
+  ...byName<Maker>(['concatenation command_name', (node, run, site, quoted) => parts(node, run, site, quoted, node.start, node.end)]),
   simple_expansion: (node, run, site, quoted) => [
     { alternatives: expandParameter(`\${${node.text.slice(1)}}`, run, site, quoted), quoted },
   ],
@@ -106,16 +105,7 @@ const makers: Readonly<Record<string, Maker>> = {
   arithmetic_expansion: (node, run, site, quoted) => [{ alternatives: [[arithmetic(node, run, site)]], quoted }],
 };
 
-const literalTypes = new Set([
-  'word',
-  'number',
-  'brace_expression',
-  'extglob_pattern',
-  'variable_name',
-  'regex',
-  'test_operator',
-  'string_content',
-]);
+const literalTypes = new Set('word number brace_expression extglob_pattern variable_name regex test_operator string_content'.split(' '));
 
 function pieces(node: Node, run: Run, site: Site, quoted: boolean): readonly Piece[] {
   const maker = makers[node.type];

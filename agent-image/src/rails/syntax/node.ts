@@ -160,6 +160,12 @@ function parseWith(parser: Parser, text: string): Parsed | null {
   }
 }
 
+/** A source file as a tree, TypeScript without its types; null where it cannot be read. `plain` is the text of the tree. */
+export function parsedSource(path: string, grammar: GrammarName, text: string, grammars: Grammars) {
+  const plain = /\.[cm]?ts$/.test(path) ? withoutTypes(text) : text;
+  return typeof plain === 'string' ? { plain, parsed: grammars.parse(grammar, plain) } : { plain: '', parsed: null };
+}
+
 /**
  * TypeScript with each type replaced by as many blanks, or in how many places it cannot be read; null: the parser does not
  * report it. The parser of Node itself does it. Nothing is run.

@@ -21,6 +21,16 @@ export interface SourceChange {
   readonly after: string;
 }
 
+/** A place in a source file that decides by itself how an assertion about its objects ends. */
+export interface Override {
+  /** Place that it is in: `Money.__eq__`, `Proxy`. */
+  readonly where: string;
+  /** Reason why it is asked about, as the rest of a sentence about `where`. */
+  readonly what: string;
+  /** The text of it, by which what was there before is known again. */
+  readonly text: string;
+}
+
 export const profiles = ['Strict', 'Default', 'Permissive', 'Privileged'] as const;
 export type Profile = (typeof profiles)[number];
 
@@ -76,26 +86,6 @@ export interface Verdict {
   readonly allowlisted: boolean;
   readonly findings: readonly Finding[];
   readonly simpleCommands: readonly NormalCommand[];
-  /** Its parsed form, for gate 2. */
-  readonly structure: Structure;
+  /** Features of its parsed form, for gate 2; counts of words that were understood, never of letters. */
+  readonly structure: Features;
 }
-
-/** Features of the parsed act, for gate 2; counts of words that were understood, never of letters. */
-export type Structure = Pick<
-  Features,
-  | 'commands'
-  | 'changingCommands'
-  | 'unknownCommands'
-  | 'dryRunShare'
-  | 'insideTargets'
-  | 'outsideTargets'
-  | 'wholeTargets'
-  | 'uncovered'
-  | 'regenerable'
-  | 'outsideReads'
-  | 'dynamicWords'
-  | 'wildcards'
-  | 'objections'
-  | 'selfRunning'
-  | 'testSenses'
->;

@@ -58,7 +58,6 @@ export class SandboxPod {
     return this.#lost.signal;
   }
 
-  /** Takes note of a newer state of the task. */
   see({ status }: AgentTask): void {
     const reported = status?.sandbox;
     if (this.#open !== undefined) {
@@ -88,11 +87,9 @@ interface ConnectorOptions {
   readonly tokens: TokenSource;
   readonly clock: Clock;
   readonly random: Random;
-  /** Port of the keepers; another one in tests. */
   readonly port?: number;
 }
 
-/** Name of a sandbox, and epoch of its assignment. */
 interface SandboxRef {
   readonly name: string;
   readonly epoch: number;
@@ -102,7 +99,6 @@ interface SandboxRef {
 export interface Sandbox {
   readonly keeper: KeeperClient;
   readonly isolation: NonNullable<Run['isolation']>;
-  /** Aborted when the pod is gone. */
   readonly lost: AbortSignal;
 }
 
@@ -144,7 +140,6 @@ export class SandboxLink extends SandboxPod {
     return { keeper, isolation, lost: this.lost };
   }
 
-  /** Ends all connections at once. */
   async close(): Promise<void> {
     if (this.#audience !== undefined) this.#options.tokens.forget(this.#audience);
     await this.#dispatcher.destroy();
@@ -187,9 +182,7 @@ export function reportedWall(found: Isolation, task: AgentTask): Isolation {
 
 interface WallWatchOptions {
   readonly keeper: Pick<KeeperClient, 'info'>;
-  /** The isolation when the sandbox was opened. */
   readonly found: Isolation;
-  /** The newest known state of the task. */
   readonly task: () => AgentTask;
   readonly report: (isolation: Isolation) => void;
   readonly clock: Clock;

@@ -123,11 +123,7 @@ export class ToolBed implements AsyncDisposable {
     this.prepared = await prepare(scope);
     this.baseline = await judgeAtBaseline(scope, this.prepared);
     const { rails } = scope.options;
-    const absolute = (path: string): string => scope.session.absolute(path);
-    this.#gate = createGate(
-      { rails, task: scope.context.task, roots: scope.session.roots, absolute, writing: 'Programs' },
-      this.baseline.protectedSet,
-    );
+    this.#gate = createGate({ rails, task: scope.context.task, session: scope.session, writing: 'Programs' }, this.baseline.protectedSet);
     const { id, manifestDigest } = this.prepared.initial;
     this.memory.undoPoints.push({ step: 0, id, digest: manifestDigest });
     this.tools = await toolsFor(scope);

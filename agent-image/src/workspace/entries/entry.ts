@@ -8,7 +8,6 @@ export interface Entry {
   /** Relative to the workspace, with /. */
   readonly path: string;
   readonly kind: 'File' | 'Folder' | 'Link';
-  /** Permission bits. */
   readonly mode: number;
   /** Bytes of a file; 0 otherwise. */
   readonly size: number;

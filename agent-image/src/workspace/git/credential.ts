@@ -10,7 +10,6 @@ const anyUser = 'git';
 
 interface Asked extends Pick<GitSource, 'url'> {
   readonly credential?: string | undefined;
-  /** Field that names the credential. */
   readonly field?: string;
 }
 

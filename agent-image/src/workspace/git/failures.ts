@@ -3,7 +3,6 @@ import { AttemptFailure } from '../../base/failure.ts';
 import { shortened } from '../../base/text.ts';
 import type { EgressRequest } from '../../egress/index.ts';
 
-/** Failure of a run of git. */
 interface GitFault {
   /** Subcommand. */
   readonly step: string;
@@ -11,7 +10,6 @@ interface GitFault {
   /** Standard error. */
   readonly words: string;
   readonly timedOut: boolean;
-  /** The program could not be started. */
   readonly missing: boolean;
   /** The request that the proxy before git refused or could not serve. */
   readonly fault?: EgressRequest | undefined;

@@ -64,7 +64,7 @@ const inWorkspace = async (...args: string[]): Promise<string> =>
 describe('what is fetched', () => {
   test('a branch: the files, a clean repository on that branch, and its whole history', async () => {
     const imported = await start('main');
-    expect(imported).toMatchObject({ type: 'Git', commit: commits[2], description: `${commits[2]} (main)` });
+    expect(imported).toMatchObject({ commit: commits[2] });
     expect(await keeper.files()).toEqual({
       README: 'three\n',
       'bin/run': '#!/bin/sh\n',

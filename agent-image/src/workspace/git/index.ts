@@ -23,7 +23,7 @@ export { prepare as openGit, type Git } from './program.ts';
 export async function gitEntries(
   source: GitSource,
   settings: GitSettings,
-): Promise<{ readonly description: string; readonly commit: string; readonly entries: AsyncIterable<Entry> }> {
+): Promise<{ readonly commit: string; readonly entries: AsyncIterable<Entry> }> {
   const git = await prepare(source.url, settings);
   const start = await fetchCommit(git, source);
   const listed = await listTree(git, await treeOf(git, start.commit, source.subPath));
@@ -31,8 +31,7 @@ export async function gitEntries(
     if (source.subPath === undefined) yield* metadataEntries(git, source.url, start);
     yield* treeEntries(git, listed);
   }
-  const where = source.subPath === undefined ? '' : `, folder ${source.subPath}`;
-  return { description: `${start.commit} (${source.ref}${where})`, commit: start.commit, entries: entries() };
+  return { commit: start.commit, entries: entries() };
 }
 
 /**

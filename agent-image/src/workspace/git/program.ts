@@ -99,22 +99,11 @@ interface GitRun {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: Readable;
-  /** Called with the running child; the run ends when it settles or git does. Default: standard output is collected. */
   readonly signal?: AbortSignal;
 }
 
 /** Git with one repository's address, environment and bounds. */
-export interface Git {
-  readonly settings: GitSettings;
-  /** With its host as credentials are kept for it. */
-  readonly url: string;
-  /** The bare repository. */
-  readonly folder: string;
-  /** Runs git to its end and returns standard output. @throws AttemptFailure when it fails */
-  run(args: readonly string[], options?: Omit<GitRun, 'args'>): Promise<Buffer>;
-  /** Runs git and streams its standard output. @throws AttemptFailure when it fails */
-  stream(args: readonly string[], options?: Omit<GitRun, 'args'>): AsyncGenerator<Buffer>;
-}
+export type Git = Awaited<ReturnType<typeof prepare>>;
 
 /** Most bytes that {@link Git.run} collects; lists of files are streamed. */
 const maxOutput = 16 * 1024 * 1024;
@@ -128,13 +117,19 @@ function normal(url: string): string {
   return URL.canParse(url) ? url.replace(/^[^:]+:\/\/[^/?#]*/, () => new URL(url).origin) : url;
 }
 
-/** @throws AttemptFailure when the address cannot be used at all */
-export async function prepare(url: string, settings: GitSettings): Promise<Git> {
+/**
+ * Prepares a bare repository in `folder`; `url` has its host as credentials are kept for it.
+ *
+ * @throws AttemptFailure when the address cannot be used at all
+ */
+export async function prepare(url: string, settings: GitSettings) {
   const folder = join(settings.scratch, 'repository');
   const { credential, scratch } = settings;
   const env = environmentOf(settings, credential === undefined ? null : await writeStore(url, scratch, credential));
+  /** Runs git and streams its standard output. @throws AttemptFailure when it fails */
   const stream = (args: readonly string[], options: Omit<GitRun, 'args'> = {}): AsyncGenerator<Buffer> =>
     output({ cwd: settings.scratch, ...options, args, env: { ...env, ...options.env } }, url, settings);
+  /** Runs git to its end and returns standard output. @throws AttemptFailure when it fails */
   const run = (args: readonly string[], options: Omit<GitRun, 'args'> = {}): Promise<Buffer> => {
     const tooLarge = `git ${args[0]} says over ${maxOutput} bytes`;
     return bytesWithin(maxOutput, stream(args, options), () => new AttemptFailure('InvalidInput', 'RepositoryTooLarge', tooLarge));
@@ -168,15 +163,11 @@ async function* output(run: GitRun, url: string, settings: GitSettings): AsyncGe
   }
 }
 
-interface Watch {
-  /** Exit code, null for a signal or a program that is not there; never rejects. */
-  readonly ended: Promise<number | null>;
-  /** `unread`: why the input could not be read to its end; null: it could. */
-  facts(): { readonly words: string; readonly timedOut: boolean; readonly missing: boolean; readonly unread: Error | null };
-  kill(): void;
-}
-
-function supervise(child: ChildProcess, run: GitRun, { clock, signal, timeoutMs }: GitSettings): Watch {
+/**
+ * Watches a run until `ended`, which never rejects: the exit code, null for a signal or a program that is not there. `unread`: why
+ * the input could not be read to its end; null: it could.
+ */
+function supervise(child: ChildProcess, run: GitRun, { clock, signal, timeoutMs }: GitSettings) {
   let words = '';
   let timedOut = false;
   let missing = false;
@@ -231,7 +222,6 @@ function killGroup(pid: number): void {
   }
 }
 
-/** Returns the texts that no message may hold. */
 function secretsOf({ credential }: GitSettings): readonly string[] {
   if (credential === undefined) return [];
   return [credential.password, Buffer.from(`${credential.username}:${credential.password}`).toString('base64')];

@@ -17,7 +17,6 @@ export interface GitSettings {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly limitBytes: number;
-  /** Time limit of one run of git. */
   readonly timeoutMs: number;
   readonly authorities?: string;
   readonly credential?: GitCredential;

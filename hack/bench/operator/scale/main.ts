@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { freePort } from '../../../cluster/base/ports.ts';
 import { imageFlags, operatorBundle, operatorEnv } from '../ours.ts';
-import { poll } from '../poll.ts';
+import { poll } from '../subject.ts';
 import { Measured, metricOf } from '../process.ts';
 import { makeIdentity } from './identity.ts';
 import { namespaces } from './population.ts';

@@ -1,3 +1,4 @@
+// inference-image, engines/embedder: sentence encoder on WebAssembly, and its tokenizer. May import base, gpu, models and protocol.
 import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

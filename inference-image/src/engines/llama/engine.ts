@@ -1,25 +1,11 @@
 import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type GenerateRequest, type PriorRequest, generatingRoles } from '@agentfleet/protocol/inference';
+import { Serial } from '@agentfleet/protocol/serial';
 import type { Generated } from '../../base/engine.ts';
 import { alone, codeDigest, type Engine } from '../../base/served.ts';
 import { SequenceLikelihood, loadLibrary, type Llama, type Model, type Sequence, type Token, prior, type Priors } from './likelihood.ts';
 import { replySchema, propose, type Reply, type Writer, example } from './propose.ts';
-
-/** Lets one in at a time, in the order of asking. */
-export class Mutex {
-  #last: Promise<unknown> = Promise.resolve();
-
-  /** Runs `work` when all before it are done; one that was cancelled while it waited does not run. */
-  run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(() => {
-      signal.throwIfAborted();
-      return work();
-    });
-    this.#last = turn.catch(() => undefined);
-    return turn;
-  }
-}
 
 interface LlamaOptions {
   /** Path of the GGUF. */
@@ -54,7 +40,7 @@ export class LlamaEngine implements Engine {
   readonly #llama: Llama;
   readonly #likelihood: SequenceLikelihood;
   readonly #writer: Writer;
-  readonly #turn = new Mutex();
+  readonly #turn = new Serial();
 
   private constructor(options: LlamaOptions, llama: Llama, likelihood: SequenceLikelihood, writer: Writer) {
     this.#now = options.now;
@@ -83,11 +69,11 @@ export class LlamaEngine implements Engine {
     return new LlamaEngine(options, llama, likelihood, grammarWriter({ model, sequence, likelihood, state, contextTokens }));
   }
 
-  readonly generate = alone((request: GenerateRequest, signal) => this.#turn.run(signal, () => this.#generate(request, signal)));
+  readonly generate = alone((request: GenerateRequest, signal) => this.#turn.run(() => this.#generate(request, signal), signal));
 
   /** Likelihoods of the candidates of others. */
   prior(request: PriorRequest, signal: AbortSignal): Promise<Priors> {
-    return this.#turn.run(signal, () => prior(request, this.#likelihood, { now: this.#now, signal }));
+    return this.#turn.run(() => prior(request, this.#likelihood, { now: this.#now, signal }), signal);
   }
 
   async prove(): Promise<void> {

@@ -1,3 +1,4 @@
+// inference-image, engines/synth: weighted candidate edits of one program state. May import base, gpu, models and protocol.
 import type { TextEdit } from './language/edit.ts';
 
 /** A candidate before it has a rank: its edit, its file and its weight. */

@@ -1,3 +1,4 @@
+// inference-image, engines/vllm: HTTP client of a vLLM server. May import base, gpu, models and protocol.
 /** An adapter as the engine registers it. */
 export interface Adapter {
   readonly name: string;

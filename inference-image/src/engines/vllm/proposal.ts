@@ -1,4 +1,4 @@
-import type { Edit, FocusFile, GenerateRequest, Location, ShellAct } from '@agentfleet/protocol/inference';
+import type { Candidate, Edit, FocusFile, GenerateRequest, ShellAct } from '@agentfleet/protocol/inference';
 import { candidateId, editOf, suspects } from '../../base/engine.ts';
 
 /** An answer of the model, applied to the files of the request. */
@@ -7,7 +7,7 @@ export interface Proposal {
   readonly edits: readonly Edit[];
   readonly acts: readonly ShellAct[];
   readonly rationale: string;
-  readonly location: Location;
+  readonly location: Candidate['location'];
 }
 
 interface Replacement {
@@ -81,7 +81,7 @@ function overlap(edits: readonly Edit[]): boolean {
   );
 }
 
-function locate({ path, range, before }: Edit, files: readonly FocusFile[]): Location {
+function locate({ path, range, before }: Edit, files: readonly FocusFile[]): Candidate['location'] {
   const content = Buffer.from(files.find((known) => known.path === path)?.content ?? '');
   const lines = content.subarray(0, range.startByte).toString().split('\n');
   // An edit that begins with the end of a line is about the next one.

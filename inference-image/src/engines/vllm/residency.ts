@@ -1,3 +1,5 @@
+// inference-image, engines/vllm: sleep and wake of an idle vLLM engine. May import base, gpu, models and protocol.
+import { Serial } from '@agentfleet/protocol/serial';
 import type { VllmControl } from './control.ts';
 
 /** An engine whose weights go to the memory of the host while it is idle. */
@@ -18,7 +20,7 @@ export class Residency {
   readonly #options: ResidencyOptions;
   readonly #end = new AbortController();
   #active = 0;
-  #changing: Promise<void> = Promise.resolve();
+  readonly #changes = new Serial();
   #cancel: () => void = () => undefined;
 
   constructor(options: ResidencyOptions) {
@@ -31,7 +33,7 @@ export class Residency {
     this.#active += 1;
     this.#cancel();
     try {
-      await this.#queue(async () => {
+      await this.#changes.run(async () => {
         const { control } = this.#options;
         if (await control.isSleeping(signal)) await control.wake(signal);
       });
@@ -55,16 +57,11 @@ export class Residency {
   #arm(): void {
     if (this.#end.signal.aborted) return;
     this.#cancel = this.#options.timer(this.#options.idleMs, () => {
-      this.#queue(async () => {
-        if (this.#active === 0) await this.#options.control.sleep(this.#end.signal);
-      }).catch(this.#options.onError);
+      this.#changes
+        .run(async () => {
+          if (this.#active === 0) await this.#options.control.sleep(this.#end.signal);
+        })
+        .catch(this.#options.onError);
     });
-  }
-
-  /** Runs one change after the other; the failure of one is reported to its caller, and the next continues. */
-  #queue(change: () => Promise<void>): Promise<void> {
-    const turn = this.#changing.then(change);
-    this.#changing = turn.catch(() => undefined);
-    return turn;
   }
 }

@@ -1,3 +1,4 @@
+// inference-image, gateway/apis: provider state encoded in a client's messages. Imports gateway/providers and protocol.
 const prefix = 'agentfleet-state:';
 
 /**

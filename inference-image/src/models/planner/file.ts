@@ -1,3 +1,4 @@
+// inference-image, models/planner: file format of the planner's weights. May import protocol.
 import { createHash } from 'node:crypto';
 import { shapes, sizes, tensorNames, type TensorName, type Weights } from './network.ts';
 

@@ -1,3 +1,4 @@
+// inference-image, models/planner: neural network of the planner. May import protocol.
 import { expertInputs, inputs, tools } from './encode.ts';
 
 /** Sizes of the network. A tick of the slow planner takes `interval` steps of the fast worker. */

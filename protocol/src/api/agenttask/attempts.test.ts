@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { attemptAction, backoffSeconds } from './attempts.ts';
+import { attemptAction, backoffSeconds } from './limits.ts';
 
 describe('what follows a failed attempt', () => {
   test('a rule of the task comes before what the class does by itself', () => {

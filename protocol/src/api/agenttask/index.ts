@@ -4,18 +4,14 @@ import type { Resource } from '../base/meta.ts';
 import { AgentTaskSpec } from './spec.ts';
 import { AgentTaskStatus } from './status.ts';
 
-export * from './attempts.ts';
-export * from './limits.ts';
-export * from './output.ts';
 export * from './phases.ts';
-export * from './reversal.ts';
+export * from './limits.ts';
+export * from './workspace.ts';
 export * from './run.ts';
 export * from './sandbox.ts';
 export * from './spec.ts';
 export * from './status.ts';
 export * from './steps.ts';
-export * from './usage.ts';
-export * from './workspace.ts';
 
 /** An AgentTask as the API server returns it: defaults are filled in. */
 export type AgentTask = Resource<'AgentTask', AgentTaskSpec, AgentTaskStatus>;

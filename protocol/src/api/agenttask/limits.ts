@@ -16,7 +16,7 @@ import {
   upwardDecimal,
   withRules,
 } from '../schema/index.ts';
-import { failureClasses, finalClasses } from './phases.ts';
+import { failureClasses, finalClasses, type FailureClass } from './phases.ts';
 
 /** Hosts that one task may list. */
 export const maxAllowedHosts = 32;
@@ -152,3 +152,93 @@ export const Attempts = struct(
   { filled: true },
 );
 export type Attempts = Static<typeof Attempts>;
+
+/** `spec.snapshots`. */
+export const Snapshots = struct(
+  'Times at which the tree is captured.',
+  {
+    policy: choice(
+      'RiskGated: before steps that are judged risky. EveryStep: before each step. InitialOnly: snapshot 0 alone.',
+      ['RiskGated', 'EveryStep', 'InitialOnly'],
+      'RiskGated',
+    ),
+    checkpointSeconds: integer('Seconds between two durable copies while the task runs and something changed.', 5, 86_400, 120),
+  },
+  { filled: true },
+);
+export type Snapshots = Static<typeof Snapshots>;
+
+/** `spec.rollback`. */
+export const Rollback = struct(
+  'Rollback of the tree.',
+  {
+    whenFailed: choice(
+      'RestoreInitial: as at snapshot 0. RestoreLastGreen: as when the checks last passed. Keep: as the agent left it.',
+      ['RestoreInitial', 'RestoreLastGreen', 'Keep'],
+      'RestoreInitial',
+    ),
+  },
+  { filled: true },
+);
+export type Rollback = Static<typeof Rollback>;
+
+/** `spec.retention`. */
+export const Retention = struct(
+  'Time for which a finished task keeps what it holds.',
+  {
+    sandboxSeconds: integer(
+      'Seconds after the end that the sandbox pod stays; with 0 it goes at once, or after 900 s where the tree is kept (cancel: Stop, whenFailed: Keep).',
+      0,
+      year,
+      0,
+    ),
+    snapshotsSeconds: integer(
+      'Seconds after the end that the durable copies and the VolumeSnapshot of spec.sandbox.storage stay.',
+      0,
+      year,
+      604_800,
+    ),
+  },
+  { filled: true },
+);
+export type Retention = Static<typeof Retention>;
+
+/** Action that follows a failed attempt. */
+export type AttemptAction = 'Retry' | 'RollbackAndRetry' | 'Fail' | 'Ignore';
+
+/**
+ * Default action of a class. `Stuck` is Fail: an agent that has no proposals left would have none the next time either.
+ * `Infrastructure` is Ignore: the next attempt follows and this one is not charged.
+ */
+const byItself: Readonly<Record<FailureClass, AttemptAction>> = {
+  Infrastructure: 'Ignore',
+  AgentError: 'RollbackAndRetry',
+  CheckFailed: 'RollbackAndRetry',
+  // Checks that do not ask for a change do not the next time either.
+  Unproved: 'Fail',
+  Vetoed: 'RollbackAndRetry',
+  PolicyViolation: 'Fail',
+  BudgetExceeded: 'Fail',
+  Stuck: 'Fail',
+  DeadlineExceeded: 'Fail',
+  ApprovalRejected: 'Fail',
+  InvalidInput: 'Fail',
+};
+
+/** Returns the action that follows a failure of this class: by the rule of the task, or by the default of the class. */
+export function attemptAction(failure: FailureClass, { rules = [] }: Pick<Attempts, 'rules'>): AttemptAction {
+  return rules.find((rule) => rule.class === failure)?.action ?? byItself[failure];
+}
+
+/** The longest wait between attempts where the first one is no longer, seconds. */
+const longestWait = 360;
+
+/**
+ * Seconds to wait after the n-th failure in a row (n ≥ 1): twice as long after each.
+ *
+ * @example
+ * backoffSeconds(3, { seconds: 10 }); // 40
+ */
+export function backoffSeconds(failures: number, { seconds }: Attempts['backoff']): number {
+  return Math.min(Math.max(longestWait, seconds), seconds * 2 ** Math.max(0, failures - 1));
+}

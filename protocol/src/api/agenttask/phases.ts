@@ -1,5 +1,4 @@
 // protocol, api/agenttask: phases, failure classes, directives and cancel modes. May import the rest of api and the layers below it.
-
 /** Summary of a task for people, in the order of a life. Programs read conditions. */
 export const phases = [
   'Pending',

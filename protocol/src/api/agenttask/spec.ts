@@ -19,13 +19,11 @@ import {
   withRules,
 } from '../schema/index.ts';
 import { TaskTools } from '../base/tools.ts';
-import { Attempts, Budget, Policy } from './limits.ts';
-import { Output } from './output.ts';
+import { Attempts, Budget, Policy, Retention, Rollback, Snapshots } from './limits.ts';
+import { Output, Workspace } from './workspace.ts';
 import { cancelModes } from './phases.ts';
-import { Retention, Rollback, Snapshots } from './reversal.ts';
 import { Sandbox } from './sandbox.ts';
 import { checks, Protect, setup } from './steps.ts';
-import { Workspace } from './workspace.ts';
 
 const PoolRef = struct('The pool that does the work; default: the pool that is the default for the namespace.', {
   name: objectName('Name of the ExpertPool.'),

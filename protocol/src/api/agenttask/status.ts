@@ -20,8 +20,7 @@ import {
   timestamp,
 } from '../schema/index.ts';
 import { directives, failureClasses, phases } from './phases.ts';
-import { Run } from './run.ts';
-import { spentFields, usageFields } from './usage.ts';
+import { Run, spentFields, usageFields } from './run.ts';
 
 /** Attempts that `status.attempts` shows; the oldest give way. */
 export const maxShownAttempts = 16;

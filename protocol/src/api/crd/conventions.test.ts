@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { kinds } from '../kinds.ts';
+import { kinds } from '../validators.ts';
 import { conventionBreaches, structural, type Node } from './definition.ts';
 
 describe('conventions of the API', () => {

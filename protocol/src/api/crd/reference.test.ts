@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { agentTask } from '../agenttask/index.ts';
-import { kinds } from '../kinds.ts';
+import { kinds } from '../validators.ts';
 import { fieldRows, kindReference, ruleMessages } from './reference.ts';
 import type { Node } from './definition.ts';
 

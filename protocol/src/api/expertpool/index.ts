@@ -3,26 +3,37 @@ import type { Static } from 'typebox';
 import { containerResources, sandboxTemplate } from '../agenttask/sandbox.ts';
 import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/definition.ts';
 import type { Resource } from '../base/meta.ts';
-import { choice, flag, integer, labelName, listByKey, optional, reference, rule, struct } from '../schema/index.ts';
+import {
+  choice,
+  flag,
+  integer,
+  labelName,
+  listByKey,
+  optional,
+  reference,
+  rule,
+  struct,
+  setOf,
+  text,
+  decimal,
+  hostName,
+  objectName,
+  withRules,
+} from '../schema/index.ts';
 import { PoolTools, toolsRules } from '../base/tools.ts';
 import { AllowedNamespaces, PoolLimits, PoolPolicy, spendingRules } from './access.ts';
 import { chatRules, Gateway } from './chat.ts';
 import { experts } from './experts.ts';
-import { PoolPlacement, placementRules } from './placement.ts';
-import { profiles } from './profiles.ts';
 import { ExpertPoolStatus } from './status.ts';
-import { credentials, Storage, storageRules } from './storage.ts';
 import { ModelCache, weightsRules } from './weights.ts';
+import { placementModes } from '../base/placement.ts';
 
 export * from './access.ts';
 export type { ChatEndpoint, Gateway } from './chat.ts';
 export type { Harness, HarnessApi } from './harness.ts';
 export * from './engines.ts';
 export * from './experts.ts';
-export * from './placement.ts';
-export * from './profiles.ts';
 export * from './status.ts';
-export * from './storage.ts';
 export * from './weights.ts';
 
 /** `spec.workers`. */
@@ -83,6 +94,135 @@ export const PoolSandbox = struct(
   },
 );
 export type PoolSandbox = Static<typeof PoolSandbox>;
+
+const Apart = struct('Who shares no GPU with an expert.', {
+  expert: labelName('The expert.'),
+  from: setOf(
+    'Names of experts; EnergyModel: the verifier of the pool; *: everybody, other pools too.',
+    text('A name.', { max: 63, min: 1, pattern: '^([*]|EnergyModel|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$' }),
+    { max: 16, min: 1 },
+  ),
+});
+
+/** `spec.placement`. It concerns experts whose resources have a slot or memory of a GPU. */
+export const PoolPlacement = struct('Way by which experts get their GPUs.', {
+  mode: choice('Auto: the first of DRA, Reservation and WholeGPU that can be used.', ['Auto', ...placementModes], 'Auto'),
+  nvlink: choice(
+    'Whether a draft and its target have to be joined by NVLink; Ignore: how GPUs are joined counts nothing.',
+    ['Preferred', 'Required', 'Ignore'],
+    'Preferred',
+  ),
+  antiAffinity: optional(listByKey('Pairs of experts that share no GPU.', 'expert', Apart, { max: 16 })),
+});
+export type PoolPlacement = Static<typeof PoolPlacement>;
+
+/** Rules of the spec about its placement. */
+export const placementRules = [
+  rule(
+    '!has(self.placement) || !has(self.placement.antiAffinity) || self.placement.antiAffinity.all(apart, self.experts.exists(expert, expert.name == apart.expert))',
+    'spec.placement.antiAffinity[].expert must be the name of an entry of spec.experts; correct the name',
+  ),
+];
+
+/** `spec.profiles[].compute`: when more is computed. */
+export const Compute = struct(
+  'Number of candidates that are compared, and the measures at which more computation is worth its price.',
+  {
+    entropyFastNats: decimal('Entropy of the proposals below which the fast path is taken, nats.', '2.5'),
+    margin: decimal('Energy gap of the two best proposals above which the fast path is taken, nats.', '1.5'),
+    kBase: integer('Candidates that are compared otherwise.', 1, 64, 2),
+    kMax: integer('Most candidates that are ever compared.', 1, 64, 8),
+  },
+  {
+    filled: true,
+    rules: [rule('self.kBase <= self.kMax', 'spec.profiles[].compute.kBase must not be more than spec.profiles[].compute.kMax; lower it')],
+  },
+);
+export type Compute = Static<typeof Compute>;
+
+/** One profile of a pool. */
+export const Profile = struct('A named way to compute; tasks name it in spec.profile.', {
+  name: labelName('Name; the one called default serves tasks that name none.'),
+  compute: Compute,
+});
+export type Profile = Static<typeof Profile>;
+
+/** `spec.profiles`. */
+export const profiles = listByKey('Ways to compute; default: one called default.', 'name', Profile, { max: 16 });
+
+/** Parameters with which a pool without a profile of that name computes. */
+export const defaultCompute: Compute = {
+  entropyFastNats: '2.5',
+  margin: '1.5',
+  kBase: 2,
+  kMax: 8,
+};
+
+const SecretKeyRef = struct('A key of a Secret in the namespace of the pool.', {
+  name: objectName('Name of the Secret.'),
+  key: text('Key inside the Secret.', { max: 253, min: 1, pattern: '^[-._a-zA-Z0-9]+$' }),
+});
+
+/** A credential of the pool; it is only ever sent to its hosts. */
+export const Credential = struct('A credential and where it may be sent.', {
+  name: labelName('Name that storage and tasks refer to.'),
+  secretRef: SecretKeyRef,
+  hosts: setOf('The only hosts that it is sent to; none for a key that is only used here.', hostName('Host name.'), { max: 32 }),
+});
+export type Credential = Static<typeof Credential>;
+
+/** `spec.credentials`. */
+export const credentials = listByKey('Credentials of the pool.', 'name', Credential, { max: 32 });
+
+/** `spec.storage`. */
+export const Storage = struct('Object storage for event logs, checkpoints and artifacts; default: a volume of the pool.', {
+  uri: text('Bucket and prefix: s3://bucket/prefix.', {
+    max: 1024,
+    min: 8,
+    pattern: '^s3://[a-z0-9][-.a-z0-9]{1,61}[a-z0-9](/[-_.A-Za-z0-9]+)*/?$',
+  }),
+  endpoint: withRules(
+    text('Address of the S3 API: https://host or https://host:port.', { max: 512, min: 1 }),
+    rule(
+      "self.matches('^https?://[-.a-z0-9]+(:[0-9]+)?/?$') && isURL(self) && url(self).getHostname() != ''",
+      'spec.storage.endpoint must be http or https, a host and perhaps a port; write it like https://s3.example.com',
+    ),
+  ),
+  region: text('Region that requests are signed for.', { max: 63, min: 1, default: 'us-east-1', pattern: '^[a-z0-9-]+$' }),
+  forcePathStyle: flag('Whether the bucket is in the path and not in the host name.', false),
+  encryption: optional(
+    struct('Encryption of checkpoints and event logs, before they leave the worker.', {
+      credential: labelName(
+        'Entry of spec.credentials, without hosts, whose value is the base64 of 32 random bytes, one a line: the first encrypts, the others read what they have encrypted.',
+      ),
+    }),
+  ),
+  credential: optional(labelName('Entry of spec.credentials whose value is the access key id, a colon and the secret key; default: none.')),
+});
+export type Storage = Static<typeof Storage>;
+
+const encrypted = 'has(self.storage) && has(self.storage.encryption)';
+
+/** Rules over `spec` that tie storage to credentials. */
+export const storageRules = [
+  rule(
+    `!(${encrypted}) || (has(self.credentials) && self.credentials.exists(c, c.name == self.storage.encryption.credential))`,
+    'spec.storage.encryption.credential must be the name of an entry of spec.credentials; add the entry or correct the name',
+  ),
+  rule(
+    `!(${encrypted}) || !has(self.credentials) || self.credentials.all(c, c.name != self.storage.encryption.credential || size(c.hosts) == 0)`,
+    'spec.credentials[].hosts must be empty for the entry that spec.storage.encryption.credential names, because a key is sent nowhere; write hosts: []',
+  ),
+  rule(
+    '!has(self.storage) || !has(self.storage.credential) || (has(self.credentials) && self.credentials.exists(c, c.name == self.storage.credential))',
+    'spec.storage.credential must be the name of an entry of spec.credentials; add the entry or correct the name',
+  ),
+  rule(
+    `!has(self.storage) || !has(self.storage.credential) || !has(self.credentials) || !isURL(self.storage.endpoint)
+|| self.credentials.all(c, c.name != self.storage.credential || url(self.storage.endpoint).getHostname() in c.hosts)`.replaceAll('\n', ' '),
+    'spec.credentials[].hosts must hold the host of spec.storage.endpoint, or the credential is not sent there; add the host',
+  ),
+];
 
 /** `ExpertPool.spec`. Everything may change at any time; running tasks keep what they started with. */
 export const ExpertPoolSpec = struct(

@@ -1,5 +1,43 @@
-// protocol, api/reasons: catalogue of outcomes of attempts, with cures. Imports nothing of other folders.
-import type { ReasonEntry } from './entry.ts';
+// protocol, api/reasons: catalogue of outcomes of attempts, and of reasons about checks and changed paths, with cures. Imports nothing of other folders.
+import type { ReasonEntry } from './types.ts';
+
+/** Reasons of attempts that the judgement of checks and of changed paths gives. */
+export const checkReasons = {
+  AlreadyPasses: ['A check that has to fail first passes at snapshot 0.', 'add a test that shows what is missing, or set expect: Pass'],
+  BailedOut: ['A test run bailed out.', 'read the output of the check'],
+  BaselineRefused: ['The run of a check at snapshot 0 proves nothing.', 'read the output of the check'],
+  ConflictingResult: ['One test has two different results.', 'give tests names of their own'],
+  CountsDisagree: ['The results and the summary of a run differ.', 'let only the runner print results'],
+  DuplicateId: ['Two tests have one name.', 'give tests names of their own'],
+  EvidenceChanged: ['One run names its tests and another does not.', 'let the runner name every test'],
+  ExitDisagrees: ['The exit code and the results of a run differ.', 'read the output of the check'],
+  ExitHidesFailure: ['The command of a check hides that tests failed.', 'let the command exit as the runner does'],
+  FlakyCheck: ['A check gives another result each time it runs on the same files.', 'make it repeatable'],
+  FormatChanged: ['One run gives another format of results than another.', 'set the format of the check'],
+  Incomplete: ['The results of a run are not complete.', 'read the output of the check'],
+  Interrupted: ['The run of a check was cut off; it is run again.'],
+  Killed: ['The command of a check was ended.', 'raise the limit of the sandbox, or find what exceeds it'],
+  Malformed: ['The results of a run cannot be read.', 'let only the runner print results'],
+  Missing: ['A test that ran at snapshot 0 is not in the results.', 'keep the test'],
+  NamesMissing: ['The runner does not name its tests.', 'let the runner name every test'],
+  NewlySkipped: ['A test that ran at snapshot 0 is skipped.', 'keep the test running'],
+  NoBaseline: ['There is no run of the check at snapshot 0.', 'report this fault'],
+  NoTests: ['A check ran no test.', 'correct the selection of tests in the command'],
+  NothingFixed: ['No test that failed at snapshot 0 passes.', 'give a clearer goal, or another pool'],
+  NotRunnable: ['The command of a check cannot be started.', 'install it in the image or by set-up, and name it as it is found'],
+  OnlyFlaky: ['No test fails in every run at snapshot 0.', 'make the failing test repeatable'],
+  OutOfMemory: ['The command of a check ran out of memory.', 'raise the memory of the sandbox, or find what takes it'],
+  OutsideWorkspace: ['The attempt changed a path outside of the workspace.', 'change files in the workspace only'],
+  Protected: ['The attempt changed a protected path.', 'set spec.protect if it may change'],
+  Regressed: ['A test that passed at snapshot 0 fails.', 'keep what worked'],
+  ReplacesParent: ['The attempt replaced a folder that holds protected files.', 'set spec.protect if they may change'],
+  RunnerMissing: ['The test runner cannot begin.', 'correct the command, or install the runner in the image or by set-up'],
+  Shadow: ['The attempt made a file that stands in for another one.', 'give it another name'],
+  SourcesDisagree: ['The report file and the output of a run differ.', 'let only the runner write the report, and nothing print a summary'],
+  StillFails: ['A check still fails, or the submissions of the model were refused.', 'see the message'],
+  TimedOut: ['The command of a check ran out of time.', 'raise timeoutSeconds of the check, or find what does not end'],
+  TwoSummaries: ['A run has two summaries.', 'let only the runner print results'],
+} as const satisfies Readonly<Record<string, ReasonEntry>>;
 
 /** Reasons of attempts: what the worker reports as `status.run.outcome`. */
 export const attemptReasons = {

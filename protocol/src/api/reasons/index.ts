@@ -2,14 +2,11 @@
  * The catalogue of reasons of conditions, events and outcomes, and of the types of conditions; it makes
  * docs/reference/reasons.md. A reason without an entry here does not compile where it is given. Imports nothing.
  */
-import { attemptReasons } from './attempts.ts';
-import { checkReasons } from './checks.ts';
-import { placementReasons } from './placement.ts';
-import { poolReasons } from './pools.ts';
-import { rolloutReasons } from './rollouts.ts';
+import { attemptReasons, checkReasons } from './attempts.ts';
+import { placementReasons, poolReasons, rolloutReasons } from './pools.ts';
 import { taskReasons } from './tasks.ts';
 
-export { conditionTypes, type ConditionType } from './conditionTypes.ts';
+export { conditionTypes, type ConditionType } from './types.ts';
 
 /** The catalogue by what it is about. Each reason is there once, also where it is given about several things. */
 export const reasonGroups = {

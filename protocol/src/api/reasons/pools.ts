@@ -1,5 +1,5 @@
-// protocol, api/reasons: catalogue of reasons about pools and energy models, with cures. Imports nothing of other folders.
-import type { ReasonEntry } from './entry.ts';
+// protocol, api/reasons: catalogue of reasons about pools, energy models, rollouts and placement, with cures. Imports nothing of other folders.
+import type { ReasonEntry } from './types.ts';
 
 /** Reasons in conditions and events of pools and energy models, but for rollouts and placement. */
 export const poolReasons = {
@@ -59,4 +59,83 @@ export const poolReasons = {
   WeightsUnreadable: ['The files of the weights cannot be read.', 'see the message'],
   WithinTolerance: ['Engines hold as many tokens as was reckoned.'],
   WriteRefused: ['The API server refuses an object of the pool or the model.', 'correct what the message names'],
+} as const satisfies Readonly<Record<string, ReasonEntry>>;
+
+/** Reasons of rollouts and of revisions in shadow: `status.rollout`, RolloutHealthy and ShadowHealthy. */
+export const rolloutReasons = {
+  Answering: ['Copies of requests are answered by the revision in shadow.'],
+  Beginning: ['No request was copied to the revision in shadow yet.'],
+  BookUnreadable: ['What the tasks of the rollout came to cannot be read.', 'correct or delete the ConfigMap that the message names'],
+  Canary: ['A part of the tasks works with the new revision.'],
+  ClockSkew: ['The phase began in the future.', 'set the clocks of the nodes'],
+  Cooldown: ['The revision failed; it is tried again after the cooldown.'],
+  Dropping: ['Most copies to the revision in shadow are dropped.', 'lower shadow.percent of its RolloutPolicy, or give it faster engines'],
+  EnginesFailed: ['The engines of the revision did not come up, or went away.', 'see their pods'],
+  Frozen: ['The revision failed too often.', 'give another revision, or annotate the retry'],
+  GateFailed: ['A gate fails: of the rollout, or of the calibration.', 'see the message'],
+  GoldenSet: ['No task works with the revision before its golden set is judged.'],
+  Held: ['Data for a gate are missing; it is held until they come.', 'give the pool tasks, or ask for another revision'],
+  Idle: ['What serves is what the spec asks for.'],
+  Incompatible: ['The revision cannot come up, lost its place, or its calibration does not count.', 'see the message'],
+  InsufficientData: ['There are not enough data for the gates yet.'],
+  Loading: ['The engines of the revision are coming up, or coming back.'],
+  NoGoldenResult: ['The golden set gives no result.', 'see the message and its Job'],
+  NoPlace: ['The engines of the revision get no place on a GPU.', 'give smaller budgets or more GPUs'],
+  NoTraffic: ['No request is copied to the revision in shadow.', 'give the pool tasks, or raise shadow.percent of its RolloutPolicy'],
+  OutsideWindow: ['Every gate passes; it is promoted when the window opens.'],
+  Paused: ['The pause of the step has to pass.'],
+  PolicyMissing: ['The RolloutPolicy that spec.rolloutPolicyRef names does not exist.', 'create it, or correct the name'],
+  PolicyUnfit: ['The RolloutPolicy has a gate that this kind cannot measure.', 'name another policy, or remove the gate'],
+  Promoted: ['The revision serves.'],
+  Promoting: ['All steps are passed; the revision is about to serve.'],
+  RevisionLost: ['The ControllerRevision of what serves is gone.', 'bring it back, or remove spec.rolloutPolicyRef and set it again'],
+  RolloutRejected: ['A person rejected the revision.', 'give another revision, or annotate the retry'],
+  RolloutLocked: ['Another rollout, of the pool or its model, goes first.'],
+  Shadowing: ['The revision answers copies of requests, and nobody acts upon them.'],
+  Superseded: ['Another revision is asked for instead.'],
+  Unreachable: ['Most copies to the revision in shadow are not answered.', 'look at its pods'],
+} as const satisfies Readonly<Record<string, ReasonEntry>>;
+
+/** Reasons of PlacementFeasible, PlacementConflict and PlacementSharing. */
+export const placementReasons = {
+  Apart: ['Two engines that may not share a GPU would.', 'take another slot, or loosen spec.placement.antiAffinity'],
+  Applied: ['GPUs are shared as asked for.'],
+  Exclusive: ['An engine shares its GPU with nobody.', 'take another slot, or loosen spec.placement.antiAffinity'],
+  GroupElsewhere: ['A draft and its target are on different slots.', 'give both the same'],
+  HeldElsewhere: ['Engines of another namespace are on the slot.', 'take another slot'],
+  LimitTooLow: ['An engine was given more memory than one process may take.', 'raise the limit in data.sharing, or give a smaller budget'],
+  NextClaim: ['A change of sharing waits for the next claim.', 'annotate the ConfigMap as the message says to apply it now'],
+  NoConflict: ['One stack hands out the GPUs.'],
+  NodeCordoned: [
+    'The node of the slot is cordoned: engines that run stay, none comes, and one that was evicted waits if it has no other place.',
+    'kubectl uncordon the node; or name a slot of another one, or none',
+  ],
+  NodeUnschedulable: [
+    'The node of the slot is not ready, or its memory or disk is full: engines stay, and none comes.',
+    'see to the node, or name a slot of another one',
+  ],
+  NoEffect: ['A line of data.sharing has no effect.', 'see the message'],
+  NoGPUs: ['No GPU is known.', 'install a DRA driver or a device plugin'],
+  NoMode: ['No mode gives engines their GPUs.', 'see the message'],
+  NotAllowed: ['The engine may not be on the slot.', 'name another slot, or none'],
+  DraftVocabulary: ['Draft and target have vocabularies of different sizes: vLLM refuses to start.', 'take a draft of the same vocab_size'],
+  NotDivisible: ['The number of GPUs does not divide the model.', 'take a number that divides it'],
+  NotEnoughMemory: ['No slot has enough memory.', 'give smaller budgets, fewer tokens or another slot'],
+  NotJoined: ['No NVLink joins the GPUs of an engine that spans several.', 'declare links, or lower tensorParallel'],
+  NotLinked: ['No NVLink joins an engine to its target.', 'give both one slot, or set spec.placement.nvlink to Preferred'],
+  Placed: ['All engines have a place.'],
+  PlacementConflict: ['Two stacks hand out the GPU.', 'remove one of them'],
+  SizeUnknown: ['The size of an engine is not known.', 'wait until the weights are read, or give the budget in bytes'],
+  SlotGone: ['The GPU of the slot is gone.', 'bring it back, or name another slot'],
+  SlotNotHeld: ['The pod that is to hold the slot does not get on.', 'see the message'],
+  SlotPartitioned: ['The board is divided into MIG slices.', 'name one of them'],
+  SlotPending: [
+    'The driver of the node has published a part of its GPUs: engines stay, and none comes.',
+    'wait for the driver, or start it anew',
+  ],
+  SlotRebound: ['Another GPU is in the place of the slot.', 'approve the new one as the message says, or put the old one back'],
+  SlotTainted: ['The driver taints the GPU.', 'see to the device, or acknowledge the taint'],
+  TwoStacks: ['Two stacks hand out the GPUs of a node.', 'remove one of them'],
+  Unhealthy: ['The device is not healthy.', 'see to the device'],
+  UnknownSlot: ['There is no slot of that name.', 'correct it: ConfigMap agentfleet-slots lists all'],
 } as const satisfies Readonly<Record<string, ReasonEntry>>;

@@ -1,5 +1,5 @@
 // protocol, api/reasons: catalogue of reasons about tasks and orders, with cures. Imports nothing of other folders.
-import type { ReasonEntry } from './entry.ts';
+import type { ReasonEntry } from './types.ts';
 
 /** Reasons that the operator gives in conditions and events of tasks and orders, and as the end of attempts. */
 export const taskReasons = {

@@ -11,9 +11,12 @@ export {
   obeyedWeight,
   unfitGate,
   verdicts as rolloutVerdicts,
+  revisionName,
+  rolloutId,
+  rolloutPhases,
+  RolloutStatus,
 } from './gates.ts';
 export { defaultShadow, rolloutPolicy, type RolloutPolicy, RolloutPolicySpec, type ShadowSpec, weekdays } from './spec.ts';
-export { revisionName, rolloutId, rolloutPhases, RolloutStatus } from './status.ts';
 
 /** Annotations by which people steer a rollout. */
 export const rolloutAnnotations = {

@@ -3,40 +3,4 @@
  * Kubernetes' extensions cannot be forgotten. Imports TypeBox only.
  */
 export * from './mutability.ts';
-export {
-  HostPort,
-  hostName,
-  isRelativePath,
-  labelName,
-  objectName,
-  reference,
-  relativePath,
-  type TextOptions,
-  byteQuantity,
-  choice,
-  counter,
-  decimal,
-  digest,
-  flag,
-  integer,
-  maxSafeInteger,
-  money,
-  probability,
-  resourceQuantity,
-  snapshotId,
-  text,
-  timestamp,
-  weight,
-  type ListOptions,
-  type StructOptions,
-  atomicList,
-  listByKey,
-  mapOf,
-  setOf,
-  struct,
-  type Members,
-  type UnionOf,
-  memberName,
-  union,
-} from './scalars.ts';
-export * from './rule.ts';
+export * from './scalars.ts';

@@ -1,7 +1,17 @@
 // protocol, api/schema: marks and CEL rules for changes of fields after creation. Imports TypeBox alone.
 import { IsOptional, Type, type TInteger, type TObject, type TProperties, type TSchema, type TString } from 'typebox';
-import { extend, mutabilityKey, rule, rulesKey, rulesOf, withRules, type Mutability, type Rule } from './rule.ts';
-import { type StructOptions, struct } from './scalars.ts';
+import {
+  extend,
+  mutabilityKey,
+  rule,
+  rulesKey,
+  rulesOf,
+  withRules,
+  type Mutability,
+  type Rule,
+  type StructOptions,
+  struct,
+} from './scalars.ts';
 
 /** Marks a field that may change at any time. */
 export function mutable<S extends TSchema>(schema: S): S {

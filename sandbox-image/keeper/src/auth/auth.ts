@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { epochHeader } from '@agentfleet/protocol/keeper';
+import { Serial } from '@agentfleet/protocol/serial';
 import { KeeperError } from '../base/failure.ts';
 import { ifThere, replaceFile } from '../base/stored.ts';
 import { type RefusalReason, TokenRefused, type TokenRules, checkToken } from '@agentfleet/protocol/tokens';
@@ -11,7 +12,7 @@ import { type RefusalReason, TokenRefused, type TokenRules, checkToken } from '@
 export class EpochFence {
   readonly #file: string;
   #current: number;
-  #raising: Promise<void> = Promise.resolve();
+  readonly #raising = new Serial();
   /** The epoch of which something may still run, because its end failed. */
   #unended: number | null = null;
 
@@ -38,9 +39,7 @@ export class EpochFence {
     if (header === undefined) throw new KeeperError('AF_EPOCH_MISSING', `the request has no header ${epochHeader}`);
     const epoch = parseEpoch(header);
     // Serialized: a second request of the new epoch must not act before the first has ended the old epoch's command.
-    const turn = this.#raising.then(() => this.#raise(epoch, onRaised));
-    this.#raising = turn.catch(() => undefined);
-    await turn;
+    await this.#raising.run(() => this.#raise(epoch, onRaised));
     return epoch;
   }
 

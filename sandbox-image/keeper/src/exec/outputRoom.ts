@@ -3,6 +3,7 @@ import { measureUsage, unlimited } from './quota.ts';
 import { rm, statfs, writeFile } from 'node:fs/promises';
 import { isDiskFull, KeeperError } from '../base/failure.ts';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
+import { Serial } from '@agentfleet/protocol/serial';
 import type { EventLog } from '../log/index.ts';
 import type { JournalArchive } from './archive.ts';
 import { maxJournalBytes } from './journal.ts';
@@ -126,7 +127,7 @@ export class OutputRoom {
   readonly #options: OutputRoomOptions;
   /** Bytes that the journals of commands under way may still take. */
   readonly #promised = new Map<string, number>();
-  #trimming: Promise<unknown> = Promise.resolve();
+  readonly #trimming = new Serial();
 
   constructor(options: OutputRoomOptions) {
     this.#options = options;
@@ -151,7 +152,7 @@ export class OutputRoom {
   ended(execId: string, bytes: number): void {
     this.#promised.delete(execId);
     this.#options.archive.finished(execId, bytes);
-    void this.#one(() => this.#trim());
+    void this.#trimming.run(() => this.#trim());
   }
 
   /** Returns a file for the output over the limit of the command's events; null when no such output was requested. */
@@ -169,7 +170,7 @@ export class OutputRoom {
 
   /** Cuts the output of finished commands, the oldest first, until `bytes` are free; by default all. Returns the freed bytes. */
   free(bytes = Number.POSITIVE_INFINITY): Promise<number> {
-    return this.#one(async () => {
+    return this.#trimming.run(async () => {
       const { archive, spills } = this.#options;
       const cut = await this.#cutWhile((freed) => freed < bytes && archive.finishedBytes > 0);
       return cut >= bytes ? cut : cut + (await spills.forget(bytes - cut));
@@ -217,11 +218,5 @@ export class OutputRoom {
   async #left(maxAgeMs?: number): Promise<number> {
     const promised = [...this.#promised.values()].reduce((sum, bytes) => sum + bytes, 0);
     return (await this.#options.reserve.freeBytes('Command', maxAgeMs)) - promised;
-  }
-
-  #one<T>(job: () => Promise<T>): Promise<T> {
-    const mine = this.#trimming.then(job);
-    this.#trimming = mine.catch(() => undefined);
-    return mine;
   }
 }

@@ -1,3 +1,4 @@
+// inference-image, engines/synth/language: text edits and their smallest form. May import base, gpu, models and protocol.
 import { createHash } from 'node:crypto';
 
 /** A replacement in UTF-16 units of the unedited text. */

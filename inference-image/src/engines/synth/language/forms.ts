@@ -1,3 +1,4 @@
+// inference-image, engines/synth/language: forms of edits that all languages share. May import base, gpu, models and protocol.
 import type { TextEdit } from './edit.ts';
 import type { Proposal } from './language.ts';
 import type { SourceFile } from './sourceFile.ts';

@@ -1,3 +1,4 @@
+// inference-image, engines/synth/language: parsed file with queries for operators. May import base, gpu, models and protocol.
 import type { SyntaxNode } from './syntax.ts';
 
 interface NameFacts {

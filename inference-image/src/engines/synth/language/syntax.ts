@@ -1,3 +1,4 @@
+// inference-image, engines/synth/language: grammars, parsers and syntax trees. May import base, gpu, models and protocol.
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { Serial } from '@agentfleet/protocol/serial';
 import type { Clock } from '../../base/clock.ts';
 import { type Answers, type Job, type ParserFiles, type Reply, languageOf } from './jobs.ts';
 
@@ -23,7 +24,7 @@ export class SyntaxParser {
   readonly #options: SyntaxParserOptions;
   readonly #files: ParserFiles;
   #thread: Worker | null = null;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #jobs = new Serial();
   #next = 0;
   #warming = false;
   #stopIdle: () => void = () => undefined;
@@ -39,9 +40,7 @@ export class SyntaxParser {
 
   /** The answer; null when the file is too hard for the parser. One job after the other. */
   ask<J extends Job>(job: J): Promise<Answers[J['kind']] | null> {
-    const answer = this.#last.then(() => this.#ask(job));
-    this.#last = answer.catch(() => undefined);
-    return answer as Promise<Answers[J['kind']] | null>;
+    return this.#jobs.run(() => this.#ask(job)) as Promise<Answers[J['kind']] | null>;
   }
 
   /** Preloads the grammar for the file at this path without waiting: a file that is read is likely to be edited soon. */

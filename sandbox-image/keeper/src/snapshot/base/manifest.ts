@@ -1,12 +1,6 @@
-import type { SkippedPath } from '@agentfleet/protocol/keeper';
+import { decodePath, manifestFormat, manifestLine, type ManifestLine, type SkippedPath } from '@agentfleet/protocol/keeper';
 import { createHash } from 'node:crypto';
-import { decodePath, encodePath, type BytePath } from './pathBytes.ts';
-
-/** First line of the canonical text, and so part of every digest. */
-const MANIFEST_FORMAT = 'agentfleet-manifest/1';
-
-/** `f` file, `d` directory, `l` symbolic link. Fifos, sockets and devices are never entries. */
-type EntryType = 'f' | 'd' | 'l';
+import { encodePath, type BytePath } from './pathBytes.ts';
 
 /**
  * One path of the tree. `hash` is the raw SHA-256 as 32 chars (one per byte, `''` unless a file):
@@ -14,13 +8,8 @@ type EntryType = 'f' | 'd' | 'l';
  * order of its hard-link group (`''` for that first path itself and for unlinked files).
  * `line` is the canonical text, made once: equal lines ⇔ equal entries.
  */
-export interface ManifestEntry {
+export interface ManifestEntry extends Pick<ManifestLine, 'type' | 'mode' | 'size'> {
   readonly path: BytePath;
-  readonly type: EntryType;
-  /** Permission bits, 0…0o7777. */
-  readonly mode: number;
-  /** Bytes; 0 unless a file. */
-  readonly size: number;
   readonly hash: string;
   /** Nanoseconds since 1970. */
   readonly mtimeNs: bigint;
@@ -67,17 +56,15 @@ export function makeEntry(fields: Omit<ManifestEntry, 'line' | 'xattrs'> & { rea
 
 /** Undoes {@link makeEntry}. Throws on text that is no canonical line. */
 export function parseLine(line: string): ManifestEntry {
-  const [type, mode, size, sum, mtimeNs, path, to, xattrs = ''] = line.split(' ');
-  if (path === undefined || to === undefined || (type !== 'f' && type !== 'd' && type !== 'l'))
-    throw new Error(`not a manifest line: ${line}`);
+  const { type, mode, size, sha256, mtimeNs, path, link, xattrs } = manifestLine(line);
   return {
     path: decodePath(path),
     type,
-    mode: Number.parseInt(mode ?? '', 8),
-    size: Number(size),
-    hash: sum === undefined || sum === '-' ? '' : hashOf(sum),
-    mtimeNs: BigInt(mtimeNs ?? ''),
-    link: to === '-' && type !== 'l' ? '' : decodePath(to),
+    mode,
+    size,
+    hash: sha256 === '-' ? '' : hashOf(sha256),
+    mtimeNs: BigInt(mtimeNs),
+    link: link === '-' && type !== 'l' ? '' : decodePath(link),
     xattrs,
     line,
   };
@@ -85,13 +72,13 @@ export function parseLine(line: string): ManifestEntry {
 
 /** The canonical text, whose SHA-256 is the digest. */
 export function manifestText(entries: readonly ManifestEntry[]): Buffer {
-  return Buffer.from([MANIFEST_FORMAT, ...entries.map(({ line }) => line), ''].join('\n'), 'latin1');
+  return Buffer.from([manifestFormat, ...entries.map(({ line }) => line), ''].join('\n'), 'latin1');
 }
 
 /** Undoes {@link manifestText}. Throws on text that is none. */
 export function parseManifest(text: Buffer): ManifestEntry[] {
   const [format, ...lines] = text.toString('latin1').split('\n');
-  if (format !== MANIFEST_FORMAT || lines.pop() !== '') throw new Error('not a manifest');
+  if (format !== manifestFormat || lines.pop() !== '') throw new Error('not a manifest');
   return lines.map(parseLine);
 }
 
@@ -108,7 +95,7 @@ export function countsOf({ digest, entries, skipped }: Manifest) {
 
 /** Digest of the canonical text: the format line, then every entry's line, each ended by a newline. */
 export function digestOf(entries: readonly ManifestEntry[]): string {
-  const hash = createHash('sha256').update(`${MANIFEST_FORMAT}\n`);
+  const hash = createHash('sha256').update(`${manifestFormat}\n`);
   const lines: string[] = [];
   for (const [at, entry] of entries.entries()) {
     lines.push(entry.line);

@@ -47,16 +47,10 @@ function escapeBytes(path: BytePath, space: string): BytePath {
 
 /**
  * The form used in manifests: no space, no control byte, valid UTF-8; every other byte and `%`
- * itself as `%XX`. Reversible by {@link decodePath}. The result is bytes, too.
+ * itself as `%XX`. Undone by `decodePath`. The result is bytes, too.
  */
 export function encodePath(path: BytePath): BytePath {
   return PLAIN.test(path) ? path : escapeBytes(path, '%20');
-}
-
-/** Undoes {@link encodePath} and, for byte strings, {@link displayPath}. */
-export function decodePath(encoded: BytePath): BytePath {
-  if (!encoded.includes('%')) return encoded;
-  return encoded.replaceAll(/%([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
 /** Ordinary text for people and JSON; the same escapes, but a space stays a space. Reversible. */

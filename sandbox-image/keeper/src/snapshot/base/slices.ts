@@ -1,4 +1,4 @@
-// sandbox-image/keeper, snapshot/base: time slices of long loops, and jobs in series. May import protocol alone.
+// sandbox-image/keeper, snapshot/base: time slices of long loops. May import protocol alone.
 import { setImmediate } from 'node:timers/promises';
 
 /** Milliseconds that synchronous work may hold the event loop. */
@@ -26,20 +26,5 @@ export class Slices {
     await setImmediate();
     this.#signal?.throwIfAborted();
     this.#end = performance.now() + SLICE_MS;
-  }
-}
-
-/** Runs asynchronous jobs one after another, in the order of the calls; a failed one does not stop the next. */
-export class Serial {
-  #last: Promise<unknown> = Promise.resolve();
-
-  run<T>(job: () => Promise<T>): Promise<T> {
-    const next = this.#last.then(job);
-    this.#last = next.catch(() => undefined);
-    return next;
-  }
-
-  async idle(): Promise<void> {
-    await this.#last;
   }
 }

@@ -1,5 +1,6 @@
 // sandbox-image/keeper, snapshot/base: extended attributes and times of files, by the runner. May import protocol alone.
-import { type BytePath, decodePath, encodePath } from './pathBytes.ts';
+import { decodePath } from '@agentfleet/protocol/keeper';
+import { type BytePath, encodePath } from './pathBytes.ts';
 import { type Program, type Run, processEach, runToEnd, throwUnlessZero } from './program.ts';
 
 /** One extended attribute of the user namespace; the name includes `user.`, as bytes. */

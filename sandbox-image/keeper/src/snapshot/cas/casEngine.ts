@@ -27,7 +27,8 @@ import { type Base, SnapshotFiles } from '../records/snapshotFiles.ts';
 import { applyPlan, checkContents, resetXattrs, restoreFailure } from '../restore/apply.ts';
 import { planRestore, prune } from '../restore/plan.ts';
 import { RootMap, Staging } from '../restore/staging.ts';
-import { Serial, Slices } from '../base/slices.ts';
+import { Serial } from '@agentfleet/protocol/serial';
+import { Slices } from '../base/slices.ts';
 import { type StoreLayout, checkRoots, openLayout, readStored } from '../objects/stored.ts';
 import { makeBundle } from '../revert/bundle.ts';
 

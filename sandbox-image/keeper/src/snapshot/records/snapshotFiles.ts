@@ -1,8 +1,8 @@
-import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { decodePath, type SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { compareManifests, type Manifest, type ManifestEntry, parseLine, digestOf } from '../base/manifest.ts';
 import { replaceStored, syncDirectory, TEMPORARY } from '../objects/stored.ts';
 import type { LogEnd } from '../objects/segmentLog.ts';
-import { byBytes, decodePath, encodePath, type BytePath } from '../base/pathBytes.ts';
+import { byBytes, encodePath, type BytePath } from '../base/pathBytes.ts';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { errnoOf, SnapshotError } from '../base/errors.ts';

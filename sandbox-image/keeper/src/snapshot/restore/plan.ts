@@ -1,6 +1,6 @@
-import type { RootBytes } from '../base/manifest.ts';
-import { compareManifests, type Change, type ManifestEntry, type Tree, type Manifest } from '../base/manifest.ts';
-import { byBytes, decodePath, parentOf, type BytePath, sysPath } from '../base/pathBytes.ts';
+import { decodePath } from '@agentfleet/protocol/keeper';
+import { compareManifests, type RootBytes, type Change, type ManifestEntry, type Tree, type Manifest } from '../base/manifest.ts';
+import { byBytes, parentOf, type BytePath, sysPath } from '../base/pathBytes.ts';
 import fs from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { errnoOf } from '../base/errors.ts';

@@ -1,4 +1,7 @@
-// protocol, api/reasons: condition types of each kind, with meanings. Imports nothing of other folders.
+// protocol, api/reasons: type of an entry of the catalogue, and condition types of each kind, with meanings. Imports nothing of other folders.
+
+/** Meaning of a reason, and the remedy where a person has to act. */
+export type ReasonEntry = readonly [meaning: string, cure?: string];
 
 const whole = {
   Ready: 'Whether all that is asked for is there; for a task and an order, whether it succeeded.',

@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest';
-import { Mutex } from './engine.ts';
-
-const { signal } = new AbortController();
+import { Serial } from './serial.ts';
 
 test('one at a time, in order, also after a failure', async () => {
-  const mutex = new Mutex();
+  const serial = new Serial();
   const seen: string[] = [];
   const work =
     (name: string, fails = false) =>
@@ -14,16 +12,19 @@ test('one at a time, in order, also after a failure', async () => {
       seen.push(`)${name}`);
       if (fails) throw new Error(name);
     };
-  const runs = [mutex.run(signal, work('a', true)), mutex.run(signal, work('b')), mutex.run(signal, work('c'))];
+  const runs = [serial.run(work('a', true)), serial.run(work('b')), serial.run(work('c'))];
   expect((await Promise.allSettled(runs)).map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
   expect(seen).toEqual(['a(', ')a', 'b(', ')b', 'c(', ')c']);
 });
 
 test('a job cancelled while waiting does not run', async () => {
-  const mutex = new Mutex();
+  const serial = new Serial();
   const stop = new AbortController();
-  const first = mutex.run(signal, () => Promise.resolve(stop.abort(new Error('gone'))));
-  const second = mutex.run(stop.signal, () => Promise.reject(new Error('it ran')));
+  const first = serial.run(() => Promise.resolve(stop.abort(new Error('gone'))));
+  const second = serial.run(() => Promise.reject(new Error('it ran')), stop.signal);
+  expect(serial.busy).toBe(true);
   await expect(second).rejects.toThrow('gone');
   await first;
+  await serial.idle();
+  expect(serial.busy).toBe(false);
 });
