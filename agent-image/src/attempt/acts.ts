@@ -152,6 +152,8 @@ const maxJudgedBytes = 2 * maxFileBytes;
 export interface Effects {
   /** Reason why the tree cannot stand; null when it can. */
   readonly refused: string | null;
+  /** A file that had to stay as it is is the reason: the same command without that change may stand. */
+  readonly byPath: boolean;
   readonly deleted: readonly string[];
 }
 
@@ -177,9 +179,9 @@ export async function judgeEffects(
   const deleted = own.filter(({ op }) => op === 'D').map(({ path }) => path);
   const written = own.filter(({ op }) => op !== 'D');
   const paths = written.map(({ path }) => path);
-  const refused =
-    violation(changes) ?? tooMany(written.length) ?? tooLarge(written) ?? (await contentRefusal(session, gate, from, to, paths));
-  return { refused, deleted };
+  const byPath = violation(changes);
+  const refused = byPath ?? tooMany(written.length) ?? tooLarge(written) ?? (await contentRefusal(session, gate, from, to, paths));
+  return { refused, byPath: byPath !== null, deleted };
 }
 
 function violation({ violations: [first] }: Changes): string | null {

@@ -25,6 +25,7 @@ import {
 import { AttemptFailure } from '../base/failure.ts';
 import { leavesOf } from '../base/paths.ts';
 import { posix } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { createGate } from './gate.ts';
 import { reachOf } from './sandboxSession.ts';
 import { openStrategy, type Prepared, type Scope } from './scope.ts';
@@ -284,7 +285,7 @@ function seen({ check, baseline, judgement }: JudgedCheck): string {
     parts.push(
       `${passed} passed, ${failed + errored} failed${skipped > 0 ? `, ${skipped} skipped` : ''}${named(judgement.failing, first.results.tests)}`,
     );
-  else if (bad === null && broken === undefined) parts.push(`exit status ${first.end.exitCode ?? 'unknown'}, ${lastLine(first.output)}`);
+  else if (bad === null && broken === undefined) parts.push(`exit status ${first.end.exitCode ?? 'unknown'}, ${lastWords(first.output)}`);
   if (judgement.flaky.length > 0) {
     const ids = judgement.flaky.slice(0, 3).map(shownId).join(', ');
     parts.push(`not repeatable in ${baseline.length} runs on the same files, so not counted: ${ids}`);
@@ -306,10 +307,34 @@ function named(failing: readonly string[], tests: readonly TestResult[]): string
   return ids.length === 0 ? '' : ` (${ids.map(shownId).join(', ')}${more > 0 ? ` and ${more} more` : ''}${why})`;
 }
 
-/** The last line that a command printed often is the reason that it gives. */
-function lastLine(output: string): string {
-  const line = output.trimEnd().split('\n').at(-1)?.trim() ?? '';
-  return line === '' ? 'and it printed nothing' : JSON.stringify(line.slice(0, 160));
+/** Numbers of tests as mocha, jest, vitest and ava sum them up. */
+const tally = /\b\d+ (?:passed|passing|failed|failing|pending|skipped|todo)\b/;
+/** Lines at the end of an output in which its sum is looked for. */
+const sumLines = 40;
+
+const linesOf = (output: string): readonly string[] =>
+  stripVTControlCharacters(output)
+    .split('\n')
+    .map((line) => line.trim().replaceAll(/\s+/g, ' '))
+    .filter((line) => line !== '');
+
+/**
+ * Returns the lines near the end of an output that count tests, quoted; null: there is none.
+ *
+ * @example
+ * sumOf('  839 passing (6s)\n  1 pending\n'); // '"839 passing (6s), 1 pending"'
+ */
+export function sumOf(output: string): string | null {
+  const sums = linesOf(output)
+    .slice(-sumLines)
+    .filter((line) => line.length < 100 && tally.test(line));
+  return sums.length === 0 ? null : JSON.stringify(sums.slice(-3).join(', ').slice(0, 160));
+}
+
+/** The sum of tests that a command printed, else its last line, which often is the reason that it gives. */
+export function lastWords(output: string): string {
+  const line = linesOf(output).at(-1) ?? '';
+  return sumOf(output) ?? (line === '' ? 'and it printed nothing' : JSON.stringify(line.slice(0, 160)));
 }
 
 export function shownId(id: string): string {

@@ -171,7 +171,7 @@ function guarded({ path, before, after }: Rewrite, set: ProtectedSet): string | 
   }
   if (protection !== null) return `${path} is protected: ${protection.why}`;
   if (set.holdsProtected(path)) return `protected files lie under ${path}`;
-  if (set.derived(path)) return `${basename(path)} is made by running the checks`;
+  if (set.derived(path)) return `${basename(path)} is made by running the checks, or lies in a folder that .gitignore leaves out`;
   const shadow = before === null ? set.shadows(path) : null;
   return shadow === null ? null : `${path}: ${shadow}`;
 }

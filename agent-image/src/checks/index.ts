@@ -17,6 +17,7 @@ export { parseResults } from './parse/index.ts';
 export { homeCache } from './protect/conventions.ts';
 export { reportFiles } from './protect/entries.ts';
 export { resultTampering, judgeChanges, type Writing } from './protect/judge.ts';
+export { packagesOf } from './protect/conventions.ts';
 export { protectedPaths } from './protect/protected.ts';
 export { editable } from './protect/sections.ts';
 export type { Change, ChangeJudgement, CheckCommand, Operation, ProtectedSet, Violation } from './protect/types.ts';

@@ -36,7 +36,7 @@ const rows: readonly (readonly [
     'Verifier warns and Policy is not sure',
     { verifier: { energy: 2, pSuccess: 0.34 }, policy: { unsafe: 0.2, label: 'Benign' } },
     'Reversible',
-    /^Verifier: pSuccess 0\.340 is below 0\.35, and Policy's unsafe 0\.200 \(Benign\) is not below 0\.2/,
+    /^Verifier: pSuccess 0\.340 is below 0\.35, and Policy's unsafe 0\.200 is not below 0\.2/,
   ],
   [
     'Verifier warns and Policy is silent, Degrade',

@@ -89,12 +89,15 @@ function withoutOverruledPolicy(given: PartOpinions): PartOpinions {
   return holds ? { ...given, policy: null } : given;
 }
 
+/** A score with its label; Benign names no danger, and beside a score that refuses it would read as its contrary. */
+const worded = ({ unsafe, label }: { readonly unsafe: number; readonly label: string }): string =>
+  label === 'Benign' ? unsafe.toFixed(3) : `${unsafe.toFixed(3)} (${label})`;
+
 /** One refusing part is enough. */
 function veto(given: PartOpinions, unsafeBound: number): string | null {
   const { vetoBelowProbability } = given;
   const policy = numbersOf(given.policy);
-  if (policy !== null && policy.unsafe >= unsafeBound)
-    return `Policy: unsafe ${policy.unsafe.toFixed(3)} (${policy.label}) is not below ${unsafeBound}`;
+  if (policy !== null && policy.unsafe >= unsafeBound) return `Policy: unsafe ${worded(policy)} is not below ${unsafeBound}`;
   const pSuccess = numbersOf(given.verifier)?.pSuccess ?? null;
   if (pSuccess !== null && pSuccess < vetoBelowProbability)
     return `Verifier: pSuccess ${pSuccess.toFixed(3)} is below ${vetoBelowProbability}`;
@@ -105,10 +108,7 @@ function veto(given: PartOpinions, unsafeBound: number): string | null {
 function warning({ policy, warnBelowProbability }: PartOpinions, pSuccess: number): string | null {
   const judged = numbersOf(policy);
   if (pSuccess >= warnBelowProbability || (judged !== null && isSure(judged))) return null;
-  const words =
-    judged === null
-      ? 'and no Policy answers'
-      : `and Policy's unsafe ${judged.unsafe.toFixed(3)} (${judged.label}) is not below ${unsafeFromAlone}`;
+  const words = judged === null ? 'and no Policy answers' : `and Policy's unsafe ${worded(judged)} is not below ${unsafeFromAlone}`;
   return `Verifier: pSuccess ${pSuccess.toFixed(3)} is below ${warnBelowProbability}, ${words}`;
 }
 
@@ -140,8 +140,7 @@ function lacking({ policy, verifier, whenUnavailable }: PartOpinions, risk: ActI
   const scored = numbersOf(verifier);
   if (verifier === null) {
     if (judged === null) return 'the pool has neither a Policy expert nor a verifier that could judge it';
-    if (!isSure(judged))
-      return `Policy: unsafe ${judged.unsafe.toFixed(3)} (${judged.label}) is not below ${unsafeFromAlone}, which a pool without verifier asks for`;
+    if (!isSure(judged)) return `Policy: unsafe ${worded(judged)} is not below ${unsafeFromAlone}, which a pool without verifier asks for`;
     return lasting.has(risk) ? `the pool has no verifier, and what the act does (${risk}) cannot be put back` : null;
   }
   if (policy === null && whenUnavailable === 'FailClosed') return 'the pool has no Policy expert and whenUnavailable is FailClosed';

@@ -4,7 +4,7 @@ import { isArtifactCheck, isCommandCheck, type Check } from '@agentfleet/protoco
 import { maxNoteBytes, maxNotes, type Note, type SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import type { ChatModel, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
-import { editable } from '../checks/index.ts';
+import { editable, packagesOf } from '../checks/index.ts';
 import { seenAtBaseline } from '../attempt/baseline.ts';
 import {
   findShell,
@@ -20,7 +20,17 @@ import {
 import type { SandboxSession } from '../attempt/sandboxSession.ts';
 import type { Scope, StrategyScope } from '../attempt/scope.ts';
 import { answerFile, asksForAnswer } from '../attempt/artifacts.ts';
-import { constraintsOf, goalMessage, summarised, systemPrompt, type PromptFacts, type ShownFile } from './prompts.ts';
+import {
+  constraintsOf,
+  filesLine,
+  goalMessage,
+  isOfGit,
+  summarised,
+  testNames,
+  systemPrompt,
+  type PromptFacts,
+  type ShownFile,
+} from './prompts.ts';
 import { isBegun } from './act.ts';
 import { readTranscript } from './charges.ts';
 import { TranscriptMemory } from './memory.ts';
@@ -41,8 +51,9 @@ export function generalistOf({ experts }: Pick<PoolBrief, 'experts'>): ChatExper
   throw new Error('a pool without a chat model has no loop; report this fault');
 }
 
-/** Most protected paths that the goal message lists. */
+/** Most protected paths, and folders of installed packages, that the goal message lists. */
 const maxProtected = 12;
+const maxInstalled = 4;
 
 interface ResumedAt {
   readonly step: number;
@@ -215,41 +226,17 @@ export function markOf({ id, manifestDigest }: SnapshotRecord): TreeMark {
   return { id, digest: manifestDigest };
 }
 
-/** Characters of the names of all files; of a larger workspace the entries of its root are named. */
-const namedCharacters = 600;
-
-/** Describes the files of the workspace, in words. Pure. */
-function filesOf(tree: readonly string[]): string {
-  const files = tree.filter((path) => !isOfGit(path));
-  const repository = files.length < tree.length ? ' It is a git repository.' : ' It is no git repository.';
-  if (files.length === 0) return `It holds no files yet.${repository}`;
-  const names = files.map(plain).join(', ');
-  if (names.length <= namedCharacters) return `All its files: ${names}.${repository}`;
-  const entries = [...new Set(files.map((path) => plain(path.includes('/') ? `${path.split('/')[0] ?? ''}/` : path)))];
-  const fit = fitting(entries, namedCharacters);
-  const more = entries.length > fit.length ? ` and ${entries.length - fit.length} more` : '';
-  return `It holds ${files.length} files, at its root: ${fit.join(', ')}${more}.${repository}`;
-}
-
-function fitting(names: readonly string[], characters: number): readonly string[] {
-  let left = characters;
-  const over = names.findIndex((name) => (left -= name.length + 2) < 0);
-  return over === -1 ? names : names.slice(0, over);
-}
-
-const isOfGit = (path: string): boolean => path === '.git' || path.startsWith('.git/');
-
 /** Most files of a workspace that is shown whole. */
 const maxFiles = 16;
 /** Tokens of all files that the goal message shows: they are sent with each request, so that they must cost less than the step that reads them. */
 const shownTokens = 400;
 
 /** The files of a workspace that is so small that reading it is not worth a step; of a larger one the scripts that its checks run, where they are small. */
-async function smallFiles(session: SandboxSession, { tree, protectedSet }: StrategyScope['baseline']): Promise<readonly ShownFile[]> {
-  const files = tree.filter((path) => !isOfGit(path));
+async function smallFiles(session: SandboxSession, baseline: StrategyScope['baseline']): Promise<readonly ShownFile[]> {
+  const files = partsOf(baseline).own;
   const whole = files.length > maxFiles ? null : await shownFiles(session, files);
   if (whole !== null) return whole;
-  const scripts = files.filter((path) => protectedSet.why(path)?.kind === 'Entry');
+  const scripts = files.filter((path) => baseline.protectedSet.why(path)?.kind === 'Entry');
   return scripts.length > maxFiles ? [] : ((await shownFiles(session, scripts)) ?? []);
 }
 
@@ -289,6 +276,19 @@ function shownAtOnce({ scope }: StrategyScope, { chat }: ChatExpert, { definitio
   return (observationBound(room, 1) / initialCorrection) * bytesPerToken;
 }
 
+/** Separates the files of the project from installed packages, which are counted by their folder. The repository's own are in neither. */
+function partsOf({ tree, protectedSet }: StrategyScope['baseline']) {
+  const own: string[] = [];
+  const packages = new Map<string, number>();
+  for (const path of tree) {
+    if (isOfGit(path)) continue;
+    const folder = protectedSet.why(path) === null ? null : packagesOf(path);
+    if (folder === null) own.push(path);
+    else packages.set(folder, (packages.get(folder) ?? 0) + 1);
+  }
+  return { own, packages };
+}
+
 /** Facts for the first messages. */
 async function factsOf(
   { scope, baseline }: StrategyScope,
@@ -297,11 +297,13 @@ async function factsOf(
   const { context, session, meter } = scope;
   const { spec } = context.task;
   const { mode, hosts = [] } = spec.policy.network;
-  const guarded = baseline.tree.flatMap((path) => {
+  const { own, packages } = partsOf(baseline);
+  const guarded = own.flatMap((path) => {
     const protection = baseline.protectedSet.why(path);
     if (protection === null) return [];
     return protection.kind === 'Settings' && editable(path) ? [`${path} (what bears on tests in it)`] : [path];
   });
+  const installed = [...packages.keys()].map((folder) => `${folder} (installed packages)`);
   const seconds = meter.secondsLeft();
   return {
     goal: spec.goal,
@@ -311,9 +313,10 @@ async function factsOf(
     ],
     root: session.root.path,
     shell: (await findShell(session)) === 'bash' ? 'bash' : 'sh',
-    operating: [...(await programsOf(session)), filesOf(baseline.tree)],
+    operating: [...(await programsOf(session)), filesLine(own, packages, baseline.tree.some(isOfGit))],
+    testNames: testNames(own.filter((path) => baseline.protectedSet.why(path)?.kind === 'Test')),
     setsAside: spec.protect.mode === 'Default' && baseline.tree.some((path) => baseline.protectedSet.why(path)?.kind === 'Test'),
-    protectedPaths: summarised(guarded, maxProtected),
+    protectedPaths: [...summarised(installed, maxInstalled), ...summarised(guarded, maxProtected)],
     network: { mode, hosts: hosts.map(({ host, port }) => `${host}:${port}`) },
     approvals: [...(spec.policy.approvals?.require ?? [])],
     budget: [...budget, ...(Number.isFinite(seconds) ? [timeOf(seconds)] : [])],

@@ -35,6 +35,12 @@ describe('what a model sees of output', () => {
     ).toBe(text);
   });
 
+  it('shows what is a few lines too long whole', () => {
+    const text = 'x'.repeat(observationTokens * 4 + 700);
+    expect(observed(text)).toBe(text);
+    expect(observed(text.repeat(2))).toContain('are not shown');
+  });
+
   it('cuts megabytes to head and tail, names what is missing and what reads it', () => {
     const lines = Array.from({ length: 100_000 }, (_, n) => `line ${n} of the output`);
     const shown = observed(lines.join('\n'), { handle: () => 'out-1' });

@@ -4,6 +4,8 @@ import { keptLines, plain } from '../tools/tool.ts';
 /** Tokens of an observation that the model sees at once. */
 export const observationTokens = 4000;
 
+/** Share by which a text may be longer than its bound: to cut and read a few lines costs more than they do. */
+const slack = 0.05;
 const headShare = 0.6;
 /** Bytes of UTF-8 in one token, roughly; `correction` of the context is its error for a model. */
 export const bytesPerToken = 4;
@@ -38,7 +40,7 @@ export function observed(
   { tokens = observationTokens, handle, correction = 1, rest = 'the rest was not kept' }: Cut = {},
 ): string {
   const text = plain(raw);
-  if (textTokens(text, correction) <= tokens) return text;
+  if (textTokens(text, correction) <= tokens * (1 + slack)) return text;
   const bytes = Math.floor((tokens / correction) * bytesPerToken);
   const head = headOf(text, Math.floor(bytes * headShare));
   const tail = tailOf(text, bytes - Math.floor(bytes * headShare));

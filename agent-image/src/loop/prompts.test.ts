@@ -1,6 +1,6 @@
 import { normalText } from '@agentfleet/protocol/chat';
 import { describe, expect, it } from 'vitest';
-import { constraintsOf, goalMessage, summarised, systemPrompt, type PromptFacts } from './prompts.ts';
+import { constraintsOf, filesLine, goalMessage, summarised, testNames, systemPrompt, type PromptFacts } from './prompts.ts';
 
 const facts: PromptFacts = {
   goal: 'Make add() handle negative numbers.',
@@ -14,6 +14,7 @@ const facts: PromptFacts = {
   readsRest: true,
   protectedPaths: ['tests/**'],
   setsAside: true,
+  testNames: ['test_*.py'],
   files: [],
   network: { mode: 'Loopback', hosts: [] },
   approvals: [],
@@ -112,4 +113,38 @@ describe('a list of paths', () => {
   ])('%s', (_, paths, most, shown) => {
     expect(summarised(paths, most)).toEqual(shown);
   });
+});
+
+describe('the line about files', () => {
+  const many = Array.from({ length: 80 }, (_, at) => `src/part-${at}.ts`);
+
+  it.each<[string, readonly string[], readonly (readonly [string, number])[], boolean, string]>([
+    ['names few', ['a.py', 'b.py'], [], true, 'All its files: a.py, b.py. It is a git repository.'],
+    [
+      'counts many, and names the root',
+      ['README.md', ...many],
+      [],
+      false,
+      'It holds 81 files, at its root: README.md, src/. It is no git repository.',
+    ],
+    [
+      'counts installed packages apart',
+      ['index.js', ...many],
+      [['node_modules', 18_660]],
+      true,
+      'It holds 81 files, at its root: index.js, src/. Installed packages beside them: node_modules/ (18,660 files). It is a git repository.',
+    ],
+    ['knows that there is none', [], [], false, 'It holds no files yet. It is no git repository.'],
+  ])('%s', (_, own, packages, isRepository, line) => {
+    expect(filesLine(own, new Map(packages), isRepository)).toBe(line);
+  });
+});
+
+it.each([
+  ['test/cli.mjs test/fixtures/a.json', ['*.test.mjs']],
+  ['a_test.go mem/b_test.go testdata/t.tar', ['*_test.go']],
+  ['tests/test_a.py web/a.spec.tsx web/b.test.ts', ['*.test.ts', '*.test.tsx', 'test_*.py']],
+  ['tests/run.exe', []],
+])('new tests beside %s have names', (tests, names) => {
+  expect(testNames(tests.split(' '))).toEqual(names);
 });

@@ -1,5 +1,6 @@
 import type { ApprovalKind } from '@agentfleet/protocol/api';
 import { fenced } from '../models/fence.ts';
+import { plain } from '../tools/tool.ts';
 import { maxCalls } from './discipline.ts';
 
 interface CheckFacts {
@@ -38,6 +39,8 @@ export interface PromptFacts {
   readonly protectedPaths: readonly string[];
   /** New test modules are set aside when the result is proved. */
   readonly setsAside: boolean;
+  /** Names that such modules may have, as patterns. */
+  readonly testNames: readonly string[];
   readonly network: {
     readonly mode: 'Loopback' | 'None' | 'Allowed';
     /** `host:port`, for the mode Allowed. */
@@ -117,6 +120,50 @@ export function summarised(paths: readonly string[], most: number): readonly str
   return left === 0 ? shown : [...shown.slice(0, most), `and ${left} more of the same kinds`];
 }
 
+/** Characters of the names of all files; of a larger workspace the entries of its root are named. */
+const namedCharacters = 600;
+
+/**
+ * Describes the files of a workspace, in one line. Pure.
+ *
+ * @param own files of the project, without installed packages and the repository's own
+ * @param packages number of files by folder of installed packages
+ */
+export function filesLine(own: readonly string[], packages: ReadonlyMap<string, number>, isRepository: boolean): string {
+  const besides = [...packages].map(([folder, files]) => `${plain(folder)}/ (${files.toLocaleString('en-US')} files)`);
+  const after = besides.length === 0 ? '' : ` Installed packages beside them: ${fitting(besides, namedCharacters).join(', ')}.`;
+  const repository = `${after}${isRepository ? ' It is a git repository.' : ' It is no git repository.'}`;
+  if (own.length === 0) return `It holds no files yet.${repository}`;
+  const names = own.map(plain).join(', ');
+  if (names.length <= namedCharacters) return `All its files: ${names}.${repository}`;
+  const entries = [...new Set(own.map((path) => plain(path.includes('/') ? `${path.split('/')[0] ?? ''}/` : path)))];
+  const fit = fitting(entries, namedCharacters);
+  const more = entries.length > fit.length ? ` and ${entries.length - fit.length} more` : '';
+  return `It holds ${own.length} files, at its root: ${fit.join(', ')}${more}.${repository}`;
+}
+
+function fitting(names: readonly string[], characters: number): readonly string[] {
+  let left = characters;
+  const over = names.findIndex((name) => (left -= name.length + 2) < 0);
+  return over === -1 ? names : names.slice(0, over);
+}
+
+/** Reports whether a path is the repository's own. */
+export const isOfGit = (path: string): boolean => path === '.git' || path.startsWith('.git/');
+
+/** Names of new test modules where the ending of the name does not show it. */
+const namesByEnding: Readonly<Record<string, string>> = { py: 'test_*.py', go: '*_test.go', rb: '*_spec.rb' };
+
+/**
+ * Returns the names that new test modules may have, for the languages of the tests that are there. Pure.
+ *
+ * @example testNames(['test/cli.mjs', 'test/fixtures/a.json']); // ['*.test.mjs']
+ */
+export function testNames(tests: readonly string[]): readonly string[] {
+  const endings = new Set(tests.map((path) => /\.([a-z]+)$/.exec(path)?.[1] ?? ''));
+  return [...endings].flatMap((ending) => namesByEnding[ending] ?? (/^[cm]?[jt]sx?$/.test(ending) ? [`*.test.${ending}`] : [])).sort();
+}
+
 /** Files of tests begin or end alike. */
 function patternOf(path: string): string {
   const folder = path.slice(0, path.lastIndexOf('/') + 1);
@@ -128,12 +175,14 @@ function patternOf(path: string): string {
 export function constraintsOf({
   protectedPaths,
   setsAside,
+  testNames: names,
   network,
   approvals,
   budget,
 }: Omit<PromptFacts, 'goal' | 'files'>): readonly string[] {
   const lines = [networkOf(network)];
-  if (setsAside) lines.unshift('New test modules may be added, and stay in the result; the proof runs without them.');
+  const named = names.length === 0 ? '' : ` by the name of ${names.join(' or ')}`;
+  if (setsAside) lines.unshift(`New test modules may be added${named}, and stay in the result; the proof runs without them.`);
   if (protectedPaths.length > 0) lines.unshift(`Protected, never to be changed: ${listed(protectedPaths)}.`);
   if (approvals.length > 0) lines.push(`Before these acts a person is asked: ${approvals.map((kind) => approvalWords[kind]).join('; ')}.`);
   if (budget.length > 0) lines.push(`Budget: ${budget.join(', ')}.`);

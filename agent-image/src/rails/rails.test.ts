@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { spell, spelling, wordsOfAtoms, wrap, wrapping, wrappers } from './testing/equivalence.ts';
-import { decisions, profiles } from './index.ts';
+import { decisions, profiles, type Act } from './index.ts';
 import { shell, testPolicy, testRails } from './testing/table.ts';
 
 const rails = await testRails();
@@ -243,4 +243,20 @@ describe.skipIf(!existsSync('/bin/bash'))('bash agrees', () => {
       { numRuns: 60 },
     );
   });
+});
+
+test.each<[string, Act, string]>([
+  [
+    'an edit',
+    { tool: 'FileWrite', path: '/workspace/a.test.js', content: "describe.skip('a', () => {});\n" },
+    'the edit switches off tests in /workspace/a.test.js',
+  ],
+  [
+    'a program',
+    shell("python3 - <<'E'\nimport pathlib\ndef sub(path):\n    pathlib.Path(path).write_text('x')\nsub(input())\nE"),
+    'python3 writes …, which only the run would tell',
+  ],
+  ['tee', shell('tee "$(cat where)" < a'), 'tee writes …, which only the run would tell'],
+])('what %s would write is said of it', (_, act, reason) => {
+  expect(rails.judge(act, testPolicy).findings.map((one) => one.reason)).toContain(reason);
 });

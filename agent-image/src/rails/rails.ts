@@ -148,7 +148,8 @@ function conclude(analysis: Analysis, { policy, home }: Ground, text: string | n
   };
   for (const command of analysis.commands) {
     risksFound.push(isReadOnly(command) ? 'ReadOnly' : 'Reversible');
-    for (const rail of rails) for (const found of rail.check(command, around)) add(rail, found, command.span);
+    const by = command.name === 'tee' ? command.via.at(-1) : undefined;
+    for (const rail of rails) for (const found of rail.check(command, around)) add(rail, writtenBy(by, found), command.span);
     if (text === null) continue;
     for (const one of writtenFindings(command, text)) {
       findings.set(`${one.rail} ${one.reason}`, { ...one, span: command.span });
@@ -167,6 +168,10 @@ function conclude(analysis: Analysis, { policy, home }: Ground, text: string | n
     .map(({ argv, via, span }) => ({ argv: argv.map(({ text: word }) => printable(word)), via, span }));
   return verdictOf(all, risksFound, policy.profile, { simpleCommands, structure, allowlisted });
 }
+
+/** Names what writes: a program's own writes and edits are judged as `tee`, which stands in none of them. */
+const writtenBy = <F extends { readonly reason: string }>(by: string | undefined, found: F): F =>
+  by === undefined ? found : { ...found, reason: found.reason.replace(/^tee /, `${by} `) };
 
 /** Finds the commit of expectations that are written anew from the output and committed unread; null: none. */
 function committedUnseen(commands: readonly Command[]): Span | null {
@@ -203,7 +208,7 @@ function judgeFile(act: FileAct, ground: Ground): Verdict {
   const write: Command = { ...base, name: 'tee', argv: ['tee', path].map(fixed), stdin: fixed(withoutMarks(content)) };
   const verdict = conclude({ commands: [write], problems: [] }, ground, null);
   const more = [...fileFindings(path, content), ...scriptFindings(path, content, ground), ...embeddedFindings(path, content, ground)];
-  const findings = [...verdict.findings, ...more.map((one) => ({ ...one, span }))];
+  const findings = [...verdict.findings.map((one) => writtenBy('the edit', one)), ...more.map((one) => ({ ...one, span }))];
   return verdictOf(findings, [verdict.risk, 'Reversible'], policy.profile, {
     simpleCommands: [],
     structure: structureOfFile(path, content, findings, { roots: policy.roots, home }),

@@ -1,4 +1,4 @@
-import { symlink } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Files, ToolBed } from './testing/bed.ts';
@@ -9,6 +9,15 @@ const { binary, begin, play } = await openStage();
 const py = 'def add(a, b):\n    return a - b\n\n\ndef twice(a):\n    return add(a, a)\n';
 const many = Array.from({ length: 900 }, (_, n) => `line ${n + 1}\n`).join('');
 const tree: Files = { 'src/a.py': py, 'src/b.txt': 'add\nAdd\n', 'many.txt': many, 'wide.txt': `${'x'.repeat(1500)}\n`, 'empty.txt': '' };
+/** More installed packages than a list or a result shows. */
+const packages = {
+  before: async ({ harness }: ToolBed): Promise<void> => {
+    for (let n = 0; n < 210; n += 1) {
+      await mkdir(join(harness.workspace, 'node_modules', `p${n}`), { recursive: true });
+      await writeFile(join(harness.workspace, 'node_modules', `p${n}`, 'index.js'), 'add(1)\n');
+    }
+  },
+};
 const look = (name: string, tool: string, args: object, text: Case['text'], more: Partial<Case> = {}): Case => ({
   name,
   tool,
@@ -34,6 +43,8 @@ describe.skipIf(binary === '')('read_file', () => {
     look('reads on', 'read_file', { path: 'many.txt' }, /^ {2}1 \| line 1\n.*\n400 \| line 400\n\[many\.txt: lines 1 to 400 of 900; from_line 401 reads on\]$/s),
     look('takes a range', 'read_file', { path: 'many.txt', from_line: 9, to_line: 10 }, ' 9 | line 9\n10 | line 10\n[many.txt: lines 9 to 10 of 900; from_line 11 reads on]'),
     look('cuts long lines', 'read_file', { path: 'wide.txt' }, /x\[… 500 more characters\]\n\[wide\.txt: 1 line\]$/),
+    look('lists what installed packages would hide', 'read_file', { path: '.' }, /^node_modules\/$.*^src\/a\.py {2}\d+ bytes$.*\[folder \.: \d+ entries, 2 levels, without what is below node_modules\]$/ms, packages),
+    look('lists packages by their path', 'read_file', { path: 'node_modules' }, /^p0\/$.*p1\/$.*more is there/ms, packages),
     look('says that a file is empty', 'read_file', { path: 'empty.txt' }, '[empty.txt is empty]'),
     look('lists a folder', 'read_file', { path: '.' }, /^README\.md {2}16 bytes\nempty\.txt .*\nsrc\/\n.*src\/a\.py {2}\d+ bytes\n.*\[folder \.: \d+ entries, 2 levels\]$/s),
     look('refuses a line after the last', 'read_file', { path: 'src/b.txt', from_line: 7 }, 'from_line: src/b.txt has 2 lines, 7 is after the last', no),
@@ -62,6 +73,8 @@ describe.skipIf(binary === '')('read_file', () => {
 describe.skipIf(binary === '')('search', () => {
   it.each([
     look('finds lines', 'search', { pattern: 'def \\w+' }, /^src\/a\.py:1: def add\(a, b\):\nsrc\/a\.py:5: def twice\(a\):\n\[2 matching lines in 1 file; \d+ files searched\]$/),
+    look('leaves out installed packages', 'search', { pattern: 'add' }, /^src\/a\.py:1: .*\n\[3 matching lines in 2 files; 6 files searched, without what is below node_modules \(name one as path\)\]$/s, packages),
+    look('searches installed packages by their path', 'search', { pattern: 'add', path: 'node_modules/p7' }, /^node_modules\/p7\/index\.js:1: /, packages),
     look('takes a glob', 'search', { pattern: '(?i)add', glob: '*.txt' }, 'src/b.txt:1: add\nsrc/b.txt:2: Add\n[2 matching lines in 1 file; 4 files searched]'),
     look('takes alternatives in a glob', 'search', { pattern: 'add', glob: '*.{txt,md}' }, /^src\/b\.txt:1: add\n\[1 matching line in 1 file; \d files searched\]$/),
     look('searches one file whose name has braces', 'search', { pattern: 'a', path: '{a,b}.c' }, '{a,b}.c:1: a\n[1 matching line in 1 file; 1 file searched]', { files: { '{a,b}.c': 'a\n' } }),

@@ -73,9 +73,10 @@ function window(name: string, lines: readonly string[], { from, all }: { readonl
 
 async function folder(path: string, { scope: { session } }: ToolContext): Promise<Observation> {
   const { depth, entries: limit } = listed;
-  const { entries, truncated } = await forModel('path', () => session.call((keeper) => keeper.listFiles(path, depth, limit)));
+  const { entries, truncated, leftOut = [] } = await forModel('path', () => session.call((keeper) => keeper.listFiles(path, depth, limit)));
   const more = truncated ? `; more is there: name a folder in it` : '';
-  const what = `[folder ${shownPath(session, path)}: ${count(entries.length, 'entry')}, ${depth} levels${more}]`;
+  const without = leftOut.length > 0 ? `, without what is below ${leftOut.map(plain).join(', ')}` : '';
+  const what = `[folder ${shownPath(session, path)}: ${count(entries.length, 'entry')}, ${depth} levels${without}${more}]`;
   return { ok: true, text: [...entries.map(shown), what].join('\n') };
 }
 

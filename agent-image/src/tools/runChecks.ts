@@ -1,5 +1,6 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import { tail, broken, holds, proveAgain, type Proof } from '../attempt/checkRun.ts';
+import { sumOf } from '../attempt/baseline.ts';
 import { countTests, wholeRun } from '../checks/index.ts';
 import { count, plain, putBack, treeNow, ArgumentError, type Tool, type ToolContext } from './tool.ts';
 
@@ -72,8 +73,10 @@ function groupsOf({ judged, run }: Proof): ReadonlySet<string> {
   return new Set([wholeRun, ...runs.filter(({ kind }) => kind === 'Group').map(({ id }) => id)]);
 }
 
-/** Counts of all tests, as the lists only have changed ones; empty where the runner names no test. */
-function countsOf({ run: { results } }: Proof): readonly string[] {
+/** Counts of all tests, as the lists only have changed ones; where the runner names no test, what it says itself. */
+function countsOf({ run: { results, output } }: Proof): readonly string[] {
+  const sum = results.format === 'Exit' ? sumOf(output) : null;
+  if (sum !== null) return [sum];
   const counts = countTests(results);
   const shown = (['passed', 'failed', 'errored', 'skipped'] as const).filter((state) => counts[state] > 0);
   const all = shown.reduce((sum, state) => sum + counts[state], 0);

@@ -111,10 +111,11 @@ const ends = {
   Time: 'not all files were searched in time; narrow path or glob',
 } as const;
 
-function sum({ files, skipped, endedBy }: SearchResult, matches: readonly SearchMatch[]): string {
+function sum({ files, skipped, leftOut = [], endedBy }: SearchResult, matches: readonly SearchMatch[]): string {
   const paths = new Set(matches.map(({ path }) => path)).size;
   const left = (['binary', 'large', 'unreadable'] as const).flatMap((why) => (skipped[why] > 0 ? [`${skipped[why]} ${why}`] : []));
   if (skipped.longLines > 0) left.push(`the end of ${count(skipped.longLines, 'long line')}`);
+  if (leftOut.length > 0) left.push(`what is below ${leftOut.map(plain).join(', ')} (name one as path)`);
   const found = matches.length === 0 ? 'no line matches' : `${count(matches.length, 'matching line')} in ${count(paths, 'file')}`;
   const not = left.length === 0 ? '' : `, without ${left.join(', ')}`;
   return `${found}; ${count(files, 'file')} searched${not}${endedBy === null ? '' : `; ${ends[endedBy]}`}`;

@@ -141,6 +141,8 @@ export interface FileList {
   readonly truncated: boolean;
   /** Folders that could not be opened. */
   readonly unreadable: number;
+  /** Folders of installed packages whose contents are not listed, the first 8; list one by its own path. That of git is not listed either. */
+  readonly leftOut?: readonly string[];
   readonly redacted?: RedactionCounts;
 }
 
@@ -190,6 +192,8 @@ export interface SearchResult {
   readonly files: number;
   /** Files that were not: with NUL bytes or no UTF-8, over 8 MiB, closed to the keeper; and lines cut at 64 Ki characters. */
   readonly skipped: { readonly binary: number; readonly large: number; readonly unreadable: number; readonly longLines: number };
+  /** Folders of installed packages that were not searched, the first 8; name one as path, or in the pattern of names. Nor was that of git. */
+  readonly leftOut?: readonly string[];
   readonly redacted?: RedactionCounts;
 }
 

@@ -91,6 +91,15 @@ export const conventions: readonly Convention[] = [
   },
 ];
 
+const installed = /^(?:.*?\/)??(?:node_modules|\.venv|venv|site-packages|dist-packages|\.tox|\.nox)(?=\/)|^vendor(?=\/)/;
+
+/**
+ * Returns the outermost folder of installed packages that a path lies in, without a slash at its end; null: it lies in none.
+ *
+ * @example packagesOf('web/node_modules/a/node_modules/b/index.js'); // 'web/node_modules'
+ */
+export const packagesOf = (path: string): string | null => installed.exec(path)?.[0] ?? null;
+
 /** Modules of tests by their name: what a project adds beside a change. Not modules loaded before tests, nor data of tests. */
 export const testModules: Convention = test('it is a test module', [
   '**/test_*.py',

@@ -22,8 +22,10 @@ export function judgeChanges(changes: readonly Change[], set: ProtectedSet): Cha
       if (change.op !== 'Delete') discard.push(path ?? change.path);
     } else if (path === null)
       violations.push(violation(change, 'OutsideWorkspace', 'it is outside of the workspace', 'change files in the workspace only'));
-    else if (change.op === 'Add' && set.addable(path)) aside.push(path);
-    else {
+    else if (set.addable(path)) {
+      // Nothing lay there at snapshot 0: what is changed or deleted between later snapshots is the agent's own.
+      if (change.op !== 'Delete') aside.push(path);
+    } else {
       const found = judge({ ...change, path }, set);
       if (found !== null) violations.push(found);
     }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Protect } from '@agentfleet/protocol/api';
 import { judgeChanges } from './judge.ts';
+import { packagesOf } from './conventions.ts';
 import { protectedPaths } from './protected.ts';
 import { commandsOf } from './commands.ts';
 import { entriesOf, reportFiles } from './entries.ts';
@@ -170,4 +171,34 @@ test.each([
   const messages = judgeChanges([change], set).violations.map(({ code, message }) => `${code}: ${message}`);
   expect(messages).toEqual(name === null ? [] : [`Protected: src/lib.rs was changed: its test ${name} is protected as it was`]);
   expect(judgeChanges([change], protectedPaths(['src/lib.rs'], [], { mode: 'None', paths: [] })).violations).toEqual([]);
+});
+
+test.each([
+  ['node_modules/a/package.json', 'node_modules'],
+  ['web/node_modules/a/node_modules/b/index.js', 'web/node_modules'],
+  ['.venv/lib/python3.11/site-packages/a.py', '.venv'],
+  ['vendor/golang.org/x/text/doc.go', 'vendor'],
+  ['src/vendor/a.js', null],
+  ['src/node_modules.ts', null],
+])('%s lies in the installed packages of %s', (path, folder) => {
+  expect(packagesOf(path)).toBe(folder);
+});
+
+test('what a build writes into a folder that git leaves out is deleted before the proof, and is no violation', () => {
+  const ignored = 'node_modules/\n/build\ndist\n!dist/keep.js\n*.log\nout\nlib/\n';
+  const tree = ['.gitignore', 'src/a.ts', 'lib/old.js', 'test/a.test.js'];
+  const read = (path: string): string | undefined => (path === '.gitignore' ? ignored : undefined);
+  const set = protectedPaths(tree, [{ name: 'c', command: ['sh', '-c', 'npm test && test -s out/report.txt'] }], byDefault, read);
+  const made = [
+    'build/a.js',
+    'packages/x/build/a.js',
+    'build/test/a.test.js',
+    'dist/a.js',
+    'lib/new.js',
+    'out/report.txt',
+    'build',
+    'a.log',
+  ];
+  expect(made.filter(set.derived)).toEqual(['build/a.js', 'packages/x/build/a.js', 'build/test/a.test.js']);
+  expect(judgeChanges([{ path: 'build/a.js', op: 'Add' }], set)).toEqual({ violations: [], discard: ['build/a.js'], aside: [] });
 });

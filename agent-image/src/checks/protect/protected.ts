@@ -97,11 +97,12 @@ export function protectedPaths(
   const parents = new Set(files.flatMap(parentsOf));
   const tests = files.filter((path) => why(path)?.kind === 'Test');
   const shadows = byDefault ? shadowing(paths, tests, entries) : (): null => null;
-  const isDerived = picomatch([...derivedGlobs], { dot: true });
-  const derived = (path: string): boolean => (path.startsWith('../') ? homeCache.test(path) : isDerived(path) || entries.reports.has(path));
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
   const isModule = ruleOf(testModules).matches;
   const named = checks.flatMap(({ command }) => command).join('\n');
+  const isBuilt = builtMatcher(read('.gitignore') ?? '', there, named);
+  const derived = (path: string): boolean =>
+    path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || entries.reports.has(path);
   const onlyTest = (path: string): boolean => rules.every(({ matches, protection }) => protection.kind === 'Test' || !matches(path));
   return {
     why,
@@ -147,4 +148,18 @@ function conventionRules({ tools, installs }: Entries, tree: readonly string[]):
 
 function ruleOf({ globs, protection, caseSensitive }: Convention): Rule {
   return { matches: picomatch([...globs], { dot: true, nocase: caseSensitive !== true }), protection };
+}
+
+const isLeftover = picomatch([...derivedGlobs], { dot: true });
+
+/**
+ * Matches what lies in folders that `.gitignore` names by a plain name and that are not there at snapshot 0: output of builds, which the
+ * checks make again. A folder that a check names stays, and so does one with exceptions.
+ */
+function builtMatcher(ignored: string, there: ReadonlySet<string>, named: string): (path: string) => boolean {
+  const lines = ignored.split('\n').map((line) => line.trim());
+  const kept = lines.filter((line) => line.startsWith('!')).join('\n');
+  const names = lines.flatMap((line) => /^\/?([\w.-]+)\/?$/.exec(line)?.[1] ?? []);
+  const folders = new Set(names.filter((name) => !kept.includes(name) && !named.includes(name)));
+  return (path) => parentsOf(path).some((folder) => folders.has(folder.slice(folder.lastIndexOf('/') + 1)) && !there.has(folder));
 }

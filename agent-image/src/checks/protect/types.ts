@@ -29,7 +29,7 @@ export interface ProtectedSet {
   readonly shadows: (path: string) => string | null;
   /** A test module that may be added: the checks that prove the result run without it. */
   readonly addable: (path: string) => boolean;
-  /** Files made by running the checks: deleted before checks run, never a violation. */
+  /** Files made by running the checks or by a build, in folders that git leaves out: deleted before checks run, never a violation. */
   readonly derived: (path: string) => boolean;
   /** Reports whether tests may stand in this file of code: with contents of snapshot 0, they are judged by themselves. */
   readonly inline: (path: string) => boolean;

@@ -1,4 +1,5 @@
-import { describeRail } from '../testing/table.ts';
+import { expect, test } from 'vitest';
+import { describeRail, shell, testPolicy, testRails } from '../testing/table.ts';
 
 await describeRail('network', {
   positives: [
@@ -38,4 +39,15 @@ await describeRail('network', {
     'git remote -v',
     'make build',
   ],
+});
+
+const rails = await testRails();
+
+test.each([
+  ['npx eslint --ext mjs test', false],
+  ['pip install --extra-index-url https://example.com/simple x', true],
+  ['pip install --trusted-host example.com x', true],
+])('%s trusts a foreign index: %s', (command, trusts) => {
+  const { findings } = rails.judge(shell(command), testPolicy);
+  expect(findings.some(({ reason }) => /foreign index|needs the network for/.test(reason))).toBe(trusts);
 });

@@ -109,7 +109,10 @@ function installing(command: Command): readonly Found[] {
     (text) => /^(?:git\+)?(?:https?|ssh|git):\/\//.test(text) && !isLoopback(hostOf(text.replace(/^git\+/, ''))),
   );
   if (url !== undefined) return found('High', `${command.name} needs the network for ${url}`);
-  if (hasFlag(command, '', '--trusted-host', '--extra-index-url')) return found('High', `${command.name} trusts a foreign index`);
+  // `--ext` of a program that npx runs is no beginning of pip's option.
+  const ofNode = /^(?:npx|npm|pnpm|pnpx|yarn|bunx?)$/.test(command.name);
+  if (!ofNode && hasFlag(command, '', '--trusted-host', '--extra-index-url'))
+    return found('High', `${command.name} trusts a foreign index`);
   return found(
     'Reversible',
     `${command.name} may need packages from the network, which is closed`,

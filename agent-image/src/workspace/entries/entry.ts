@@ -111,8 +111,13 @@ async function append(packer: Pack, header: TarHeader, entry: Entry): Promise<vo
 
 function drained(sink: ReturnType<Pack['entry']>): Promise<void> {
   return new Promise((resolve) => {
-    sink.once('drain', resolve);
-    sink.once('close', resolve);
+    const done = (): void => {
+      sink.off('drain', done);
+      sink.off('close', done);
+      resolve();
+    };
+    sink.on('drain', done);
+    sink.on('close', done);
   });
 }
 

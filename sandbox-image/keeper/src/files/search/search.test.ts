@@ -83,6 +83,23 @@ describe('a search', () => {
     await expect(search({ path: '/etc', text: 'foo' })).rejects.toMatchObject({ code: 'AF_PATH_OUTSIDE_ROOTS' });
   });
 
+  it('leaves out installed packages and the files of git, and names them, unless it is sent there', async () => {
+    for (const folder of ['.git', 'node_modules/x', 'src/node_modules/y', '.venv/lib/z', 'vendor']) {
+      await mkdir(join(root, folder), { recursive: true });
+      await writeFile(join(root, folder, 'n.ts'), 'needle');
+    }
+    const all = await search({ text: 'needle' });
+    expect(all.matches.map(({ path }) => path)).toEqual(['vendor/n.ts']);
+    expect(all).toMatchObject({
+      files: 4,
+      leftOut: ['.venv', 'node_modules', 'src/node_modules'],
+    });
+    expect(await places({ text: 'needle', path: join(root, 'node_modules') })).toEqual(['x/n.ts:1:1 needle']);
+    expect(await places({ text: 'needle', include: 'node_modules/**' })).toEqual(['node_modules/x/n.ts:1:1 needle']);
+    expect((await search({ text: 'needle', path: join(root, 'vendor') })).leftOut).toBeUndefined();
+    expect((await search({ text: 'needle', include: 'src/**' })).leftOut).toEqual(['src/node_modules']);
+  });
+
   it('reports that it stopped, and at which bound', async () => {
     expect(await search({ text: 'foo', limit: '2' })).toMatchObject({ truncated: true, endedBy: 'Matches', matches: [{}, {}] });
     expect(await search({ text: 'foo', limit: '3' })).toMatchObject({ truncated: false, endedBy: null });

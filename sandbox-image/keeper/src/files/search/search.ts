@@ -1,4 +1,4 @@
-import { isBinary, walk } from '../tree/look.ts';
+import { isBinary, leftOutOf, walk } from '../tree/look.ts';
 import { constants } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -103,14 +103,17 @@ export async function searchFiles(roots: readonly string[], query: SearchQuery, 
   const pattern = patternOf(query);
   const { path: real, isFile } = await placeOf(roots, query.path);
   const wanted = query.include === undefined ? () => true : globPattern(query.include);
+  // A pattern of names that speaks of such a folder means to look there.
+  const leftOut: string[] | null = /node_modules|site-packages|venv|\.git\b|\.[tn]ox/.test(query.include ?? '') ? null : [];
+  const within = /^[^*?{}]+\//.exec(query.include ?? '')?.[0] ?? '';
   const search = new Search(pattern, Math.min(Number(query.limit ?? defaultMatches), lookBounds.matches), options);
   if (isFile) await search.file(bytesOf(real), '');
   else
-    for await (const { name, path, kind } of walk(bytesOf(real), maxDepth, search.skipped)) {
+    for await (const { name, path, kind } of walk(bytesOf(real), maxDepth, search.skipped, leftOut)) {
       if (search.isOver()) break;
       if (kind === 'file' && wanted(name)) await search.file(path, displayPath(name));
     }
-  return { path: real, ...search.result() };
+  return { path: real, ...search.result(), ...leftOutOf((leftOut ?? []).filter((folder) => `${folder}/`.startsWith(within))) };
 }
 
 /** The real path of a folder or of a regular file. @throws KeeperError as {@link resolveFolder} for anything else */

@@ -65,16 +65,34 @@ export interface Walked {
 
 type WalkCounts = { unreadable: number };
 
+/** Folders of installed packages and of git's own files: so many that the files of the project would be lost among them. */
+const foreign = /(?:^|\/)(?:\.git|node_modules|\.venv|venv|site-packages|\.tox|\.nox)$/;
+
+/** Names of folders that an answer gives at most. */
+const namedFolders = 8;
+
+/** The folders of packages that a walk did not enter, for an answer; without any, nothing. That of git is none of them: nobody looks for it. */
+export function leftOutOf(folders: readonly string[]): { readonly leftOut?: readonly string[] } {
+  const packages = folders.filter((folder) => !/(?:^|\/)\.git$/.test(folder)).sort();
+  return packages.length === 0 ? {} : { leftOut: packages.slice(0, namedFolders) };
+}
+
 /**
  * Yields all entries below a real folder, folder by folder, each sorted by the bytes of its names. Entries that vanish
  * meanwhile, or whose names exceed the system's limit, are left out.
+ *
+ * @param leftOut takes the folders of installed packages and of git, which are not entered then
  */
-export async function* walk(folder: BytePath, maxDepth: number, counts: WalkCounts): AsyncGenerator<Walked> {
+export async function* walk(folder: BytePath, maxDepth: number, counts: WalkCounts, leftOut: string[] | null): AsyncGenerator<Walked> {
   const stack: Walked[] = [rootOf(folder)];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const below = await entriesOf(next, counts);
     yield* below;
-    for (const each of below.reverse()) if (each.kind === 'folder' && each.depth < maxDepth) stack.push(each);
+    for (const each of below.reverse()) {
+      if (each.kind !== 'folder' || each.depth >= maxDepth) continue;
+      if (leftOut !== null && foreign.test(each.name)) leftOut.push(displayPath(each.name));
+      else stack.push(each);
+    }
   }
 }
 
@@ -127,15 +145,16 @@ export async function listFiles(roots: readonly string[], { path, depth, limit }
   const folder = await resolveFolder(roots, path, false);
   const most = Math.min(Number(limit ?? defaultEntries), lookBounds.entries);
   const counts = { unreadable: 0 };
+  const leftOut: string[] = [];
   const entries: FileEntry[] = [];
   let truncated = false;
-  for await (const walked of walk(bytesOf(folder), Number(depth ?? 1), counts)) {
+  for await (const walked of walk(bytesOf(folder), Number(depth ?? 1), counts, leftOut)) {
     truncated = entries.length === most;
     if (truncated) break;
     const entry = await entryOf(walked);
     if (entry !== null) entries.push(entry);
   }
-  return { path: folder, entries, truncated, unreadable: counts.unreadable };
+  return { path: folder, entries, truncated, unreadable: counts.unreadable, ...leftOutOf(leftOut) };
 }
 
 async function entryOf({ name, path, kind }: Walked): Promise<FileEntry | null> {
