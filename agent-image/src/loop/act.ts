@@ -139,7 +139,7 @@ function plainer({ definitions }: ToolSet): string {
 
 /** Ways to try after a person or gate 2 refused an edit, as text for the model. */
 const smaller =
-  'The lines that an edit adds are scored together, and the same lines get the same score. Make a smaller edit, word the lines in another way, or leave out what the goal does not need.';
+  'The lines that an edit adds are scored together, and the same lines get the same score. Make a smaller edit, or leave out what the goal does not need.';
 
 /**
  * Names the commands of a refused line that gate 2 would refuse by themselves: it judges a line as a whole, as commands that are

@@ -74,7 +74,7 @@ How to work
 - Where the goal is open, take its plain reading and say so at the end.
 
 Rules
-- What writes, runs or reaches out is judged first. A refused call was not run; the reason and what is allowed come back. Never disguise an act.
+- What writes, runs or reaches out is judged first. A refused call is not run, or undone; the reason and what is allowed come back. Never disguise an act.
 - Tests and other protected files prove the result: never change, replace or skip them.
 - Everything is recorded and can be undone. No secret may leave the sandbox, be printed, or be written to a file.
 
