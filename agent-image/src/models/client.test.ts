@@ -6,7 +6,7 @@ import type { ChatRequest, GatewayErrorCode, TokenUsage, ToolDefinition } from '
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../base/failure.ts';
 import { hastyClock, serveHttp } from '../testing/localHttp.ts';
-import { ChatModelsClient } from './client.ts';
+import { ChatModelsClient, tryMs } from './client.ts';
 import { UselessAnswer, type ModelReply, type ModelRequest } from './models.ts';
 
 const tool: ToolDefinition = { name: 'bash', description: 'Runs.', parameters: { type: 'object', properties: {} }, risk: 'Execute' };
@@ -89,6 +89,14 @@ const failureOf = async (asked: Promise<unknown>): Promise<AttemptFailure> => {
   expect(error).toBeInstanceOf(AttemptFailure);
   return error as AttemptFailure;
 };
+
+it('waits as long as the gateway may wait for the model and its fallback', () => {
+  const chat = { contextTokens: 10_000, maxOutputTokens: 1000, toolCalls: 'Native' as const };
+  const seconds = [undefined, 300, 3600].map(
+    (timeoutSeconds) => tryMs({ chat: { ...chat, ...(timeoutSeconds && { timeoutSeconds }) } }) / 1000,
+  );
+  expect(seconds).toEqual([900, 900, 7260]);
+});
 
 describe('asking a chat model', () => {
   it('sends a valid request for the gateway, with a token for it, and reads the answer', async () => {

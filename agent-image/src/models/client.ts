@@ -106,8 +106,13 @@ interface ChatModelsOptions {
 }
 
 const maxWaitMs = 30_000;
-/** Time limit of one try, ms: the gateway has its own limits, and retries a model. */
-const tryMs = 900_000;
+/** Shortest time limit of one try, ms: the gateway has its own limits, and retries a model. */
+const leastTryMs = 900_000;
+
+/** Time limit of one try, ms. The gateway gives the model its time, and then its fallback: a try that ended before would be paid twice. */
+export function tryMs({ chat }: Pick<ExpertEndpoint, 'chat'>): number {
+  return Math.max(leastTryMs, 2000 * (chat?.timeoutSeconds ?? 0) + 60_000);
+}
 const maxAnswerBytes = 16 * 1024 * 1024;
 
 /** Optional parameters of a request: some servers refuse them. */
@@ -162,7 +167,7 @@ export class ChatModelsClient implements ChatModels {
   }
 
   async forward(expert: ExpertEndpoint, request: ForwardedRequest, signal: AbortSignal): Promise<ForwardedAnswer> {
-    using limit = deadline(this.#options.clock, tryMs, signal);
+    using limit = deadline(this.#options.clock, tryMs(expert), signal);
     try {
       const within = AbortSignal.any([signal, limit.signal]); // its body continues after the time limit
       const answer = await this.#send(expert, request, within);
@@ -202,7 +207,7 @@ export class ChatModelsClient implements ChatModels {
   }
 
   async #try(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<Tried> {
-    using limit = deadline(this.#options.clock, tryMs, signal);
+    using limit = deadline(this.#options.clock, tryMs(expert), signal);
     let began = false;
     let answer: unknown;
     try {
@@ -283,8 +288,9 @@ export class ChatModelsClient implements ChatModels {
 }
 
 /** @param error null: no answer came in time */
-function unreachable({ name, url }: ExpertEndpoint, error: unknown): AttemptFailure {
-  const what = error === null ? `no answer within ${tryMs / 1000} s` : reasonOf(error);
+function unreachable(expert: ExpertEndpoint, error: unknown): AttemptFailure {
+  const { name, url } = expert;
+  const what = error === null ? `no answer within ${tryMs(expert) / 1000} s` : reasonOf(error);
   const message = `the gateway of expert ${name} at ${url}: ${what}; look at the pods of the pool's gateway`;
   return new AttemptFailure('Infrastructure', 'ModelUnreachable', message, { cause: error });
 }

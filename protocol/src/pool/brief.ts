@@ -22,6 +22,7 @@ export const ChatModel = closed({
   price: Type.Optional(Price),
   model: Type.Optional(Type.String({ minLength: 1, description: 'its name at its provider, for traces' })),
   fallback: Type.Optional(Type.String({ minLength: 1, maxLength: 63, description: 'expert that answers when this one does not' })),
+  timeoutSeconds: Type.Optional(Type.Integer({ minimum: 1, description: 'in which an answer is complete; absent: 300 at most' })),
 });
 export type ChatModel = Static<typeof ChatModel>;
 

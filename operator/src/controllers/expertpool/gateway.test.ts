@@ -61,6 +61,13 @@ describe('a pool with an endpoint and a key', () => {
     expect(brief.gateway).toEqual({ audience: 'agentfleet-gateway:platform/coding' });
   });
 
+  it.each([
+    [300, undefined],
+    [3600, 3600],
+  ])('tells the workers of a model that may take %s s for an answer: %s', (timeoutSeconds, told) => {
+    expect(briefOf(snapshotOf(behind({ timeoutSeconds }))).experts[0]?.chat?.timeoutSeconds).toBe(told);
+  });
+
   it('gives the key to the gateway and to no one else', () => {
     const holders = decidePool(snapshot).apply.filter(({ object }) => JSON.stringify(object).includes('"secret":{"name":"llm"'));
     expect(names(holders)).toEqual(['Deployment coding-gateway']);

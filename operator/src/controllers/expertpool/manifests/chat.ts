@@ -58,8 +58,9 @@ export function chatModel(expert: Expert, present: ReadonlySet<string>): ChatMod
   const other = fallback !== undefined && present.has(fallback) ? { fallback } : {};
   const endpoint = endpointOf(expert);
   if (endpoint !== undefined) {
-    const { contextTokens, maxOutputTokens, toolCalls, model } = endpoint;
-    return { contextTokens, maxOutputTokens, toolCalls, model, ...priceOf(endpoint), ...other };
+    const { contextTokens, maxOutputTokens, toolCalls, model, timeoutSeconds } = endpoint;
+    const slow = timeoutSeconds > recorded.timeoutSeconds ? { timeoutSeconds } : {};
+    return { contextTokens, maxOutputTokens, toolCalls, model, ...priceOf(endpoint), ...other, ...slow };
   }
   const contextTokens = engine.type === 'VLLM' ? engine.vLLM.maxModelLen : recorded.contextTokens;
   return { contextTokens, maxOutputTokens: outputTokens(contextTokens), toolCalls: 'Native', price: free, ...other };
