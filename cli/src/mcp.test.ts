@@ -62,13 +62,16 @@ describe('over HTTP', () => {
     const client = await connected(served);
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(['submit', 'list', 'status', 'diff', 'approve', 'reject', 'answer', 'cancel']);
-    const given = { goal: 'Fix it.', checks: ['npm test'], files: { 'a.js': 'x' }, pool: 'platform/coding', name: 'fix' };
+    const given = { goal: 'Fix it.', checks: ['npm test'], files: { 'a.js': 'x' }, pool: 'platform/coding', name: 'fix', review: true };
     expect(await say(client, 'submit', given)).toEqual([expect.stringContaining('"task": "fix"'), false]);
     expect(api.tasks.get('team/fix')).toMatchObject({
       spec: {
         goal: 'Fix it.',
         poolRef: { namespace: 'platform', name: 'coding' },
-        checks: [{ name: 'check-1', command: ['sh', '-c', 'npm test'] }],
+        checks: [
+          { name: 'check-1', command: ['sh', '-c', 'npm test'] },
+          { name: 'review', type: 'Review' },
+        ],
         workspace: { type: 'Inline', inline: { files: [{ path: 'a.js', content: 'x' }] } },
       },
     });

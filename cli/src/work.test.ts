@@ -77,6 +77,18 @@ describe('fleet run', () => {
     expect(said.err).toMatch(message);
   });
 
+  test('has a person decide about a result that no check proves', async () => {
+    api.worker = () => succeeded;
+    const checks = async (...words: readonly string[]): Promise<unknown> => {
+      api.tasks.clear();
+      expect(await fleet(api, [...args(), '--name', 'one', ...words, 'go'])).toMatchObject({ code: 0 });
+      return (api.tasks.get('team/one') as { spec: { checks: unknown } }).spec.checks;
+    };
+    const review = { name: 'review', type: 'Review' };
+    expect(await checks('--check', 'x', '--review')).toEqual([{ name: 'check-1', command: ['sh', '-c', 'x'] }, review]);
+    expect(await checks('--review')).toEqual([review]);
+  });
+
   test('sends the result back to the repository of the folder, and reports where it went', async () => {
     const src = join(folder, 'src');
     const git = (...words: readonly string[]) =>

@@ -14,6 +14,8 @@ import { resultLines } from './results.ts';
 export interface RunFlags {
   readonly from?: string;
   readonly check: readonly string[];
+  /** A person accepts or rejects the result as well. */
+  readonly review: boolean;
   readonly pool?: string;
   readonly name?: string;
   readonly patch?: string;
@@ -56,10 +58,11 @@ async function sourceOf(folder: string, { pullRequest, credential }: RunFlags): 
 }
 
 async function ofFolder(folder: string, goal: string, flags: RunFlags): Promise<NewTask> {
-  const { check, pool, name } = flags;
-  if (check.length === 0)
-    throw new CliError(`no check says when the goal is reached; give one that runs in the folder, such as --check 'npm test'`);
-  const checks = check.map((line, at) => ({ name: `check-${at + 1}`, command: ['sh', '-c', line] }));
+  const { check, review, pool, name } = flags;
+  if (check.length === 0 && !review)
+    throw new CliError(`no check says when the goal is reached; give one that runs in the folder, such as --check 'npm test', or --review`);
+  const commands = check.map((line, at) => ({ name: `check-${at + 1}`, command: ['sh', '-c', line] }));
+  const checks = [...commands, ...(review ? [{ name: 'review', type: 'Review' }] : [])];
   return {
     apiVersion,
     kind: 'AgentTask',
@@ -80,10 +83,10 @@ async function read(file: string): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-async function ofFile(file: string, { pool, name, check, pullRequest, credential, namespace }: RunFlags): Promise<NewTask> {
+async function ofFile(file: string, { pool, name, check, review, pullRequest, credential, namespace }: RunFlags): Promise<NewTask> {
   if (pullRequest || credential !== undefined)
     throw new CliError('--pull-request and --credential go with --from; a file has spec.output.git and spec.workspace.git.credential');
-  if (check.length > 0) throw new CliError('--check goes with --from; the checks of a file are its spec.checks');
+  if (check.length > 0 || review) throw new CliError('--check and --review go with --from; the checks of a file are its spec.checks');
   const { loadManifests } = await import('@agentfleet/kube/manifests');
   let documents: readonly unknown[];
   try {

@@ -59,14 +59,19 @@ function workspaceOf(args: Args): AgentTaskSpec['workspace'] {
 function specOf(args: Args): AgentTaskSpec {
   const checks: unknown = args['checks'];
   if (!Array.isArray(checks) || checks.length === 0 || !checks.every((one) => typeof one === 'string' && one.trim() !== ''))
-    throw new CliError('argument checks must be a list of commands; give at least one that fails until the goal is reached');
+    throw new CliError(
+      'argument checks must be a list of commands; give at least one, and review: true where none fails until the goal is reached',
+    );
   const pool = optional(args, 'pool')?.split('/');
   const poolRef =
     pool === undefined ? undefined : pool.length === 1 ? { name: pool[0] ?? '' } : { namespace: pool[0] ?? '', name: pool[1] ?? '' };
   return {
     goal: needed(args, 'goal'),
     workspace: workspaceOf(args),
-    checks: checks.map((line: string, at) => ({ name: `check-${at + 1}`, command: ['sh', '-c', line] })),
+    checks: [
+      ...checks.map((line: string, at) => ({ name: `check-${at + 1}`, command: ['sh', '-c', line] })),
+      ...(args['review'] === true ? [{ name: 'review', type: 'Review' as const }] : []),
+    ],
     ...(poolRef !== undefined && { poolRef }),
     ...(args['pullRequest'] === true && { output: { git: { pullRequest: {} } } }),
   };
@@ -142,6 +147,7 @@ export const fleetTools: readonly FleetTool[] = [
         },
         pool: text('NAME or NAMESPACE/NAME; default: that of the namespace.'),
         name: text('Name of the task; default: one is made.'),
+        review: { type: 'boolean', description: 'Whether a person accepts or rejects the result; for goals whose checks hold already.' },
         pullRequest: { type: 'boolean', description: 'Whether the result becomes a pull request; with git.' },
       },
       required: ['goal', 'checks'],

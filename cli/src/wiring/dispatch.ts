@@ -24,7 +24,7 @@ export function seconds(text: string): number {
 
 const collected = (text: string, before: readonly string[]): readonly string[] => [...before, text];
 
-type Switches = 'detach' | 'dryRun' | 'pullRequest';
+type Switches = 'detach' | 'dryRun' | 'pullRequest' | 'review';
 type Flags = Omit<RunFlags, Switches> & ConnectionFlags & Partial<Pick<RunFlags, Switches>>;
 
 /** Making a task. */
@@ -36,6 +36,7 @@ export function addRun(program: Command, dispatch: Dispatch): void {
     )
     .option('--from <folder>', 'the task begins with the files of this folder, or with its commit that was pushed')
     .option('--check <command>', 'with --from: a command that succeeds when the goal is reached; may be given again', collected, [])
+    .option('--review', 'with --from: you accept or reject the result, for goals whose checks hold already; checks may be left out then')
     .option('--pool <pool>', 'NAME or NAMESPACE/NAME; default: the default pool of the namespace')
     .option('--name <name>', 'of the task; default: made from the goal')
     .option('--patch <path>', 'where the patch goes; default: NAME.patch')
@@ -46,9 +47,9 @@ export function addRun(program: Command, dispatch: Dispatch): void {
     .option('--timeout <seconds>', 'how long to follow it', seconds, 86_400)
     .addHelpText('after', '\nExit status: 0 it succeeded, 1 it was not created, 6 it ended otherwise, 7 the time is over and it goes on.')
     .action((words: string, _: unknown, command: Command) => {
-      const { detach = false, dryRun = false, pullRequest = false, ...flags } = command.optsWithGlobals<Flags>();
+      const { detach = false, dryRun = false, pullRequest = false, review = false, ...flags } = command.optsWithGlobals<Flags>();
       return dispatch.connected(flags, async (context) =>
-        (await import('../commands/run.ts')).runTask(context, words, { ...flags, detach, dryRun, pullRequest }),
+        (await import('../commands/run.ts')).runTask(context, words, { ...flags, detach, dryRun, pullRequest, review }),
       );
     });
 }
