@@ -1,3 +1,4 @@
+// hack, bench: rows of the report about a worker's tries. May import any package.
 import { mean } from '@agentfleet/protocol/stats';
 import type { Repair } from './repairs.ts';
 import type { Row } from './report/table.ts';

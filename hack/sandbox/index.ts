@@ -1,4 +1,4 @@
-/** One sandbox pod without an operator, for the demo, the tests and the benchmarks. Imports operator, keeper's client, protocol. */
+// hack, sandbox: one sandbox pod without an operator, for the demo, the tests and the benchmarks. Imports operator, keeper's client, protocol.
 import { execa, type ResultPromise } from 'execa';
 import { readdir, readFile } from 'node:fs/promises';
 import { expertsAudience } from '@agentfleet/protocol/tokens';
