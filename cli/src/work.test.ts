@@ -43,6 +43,7 @@ describe('fleet run', () => {
       ...args(),
       '--check',
       'npm test',
+      '--review',
       '--pool',
       'platform/coding',
       'Fix the Parser, please now',
@@ -59,7 +60,7 @@ describe('fleet run', () => {
           spec: {
             goal: 'Fix the Parser, please now',
             poolRef: { namespace: 'platform', name: 'coding' },
-            checks: [{ name: 'check-1', command: ['sh', '-c', 'npm test'] }],
+            checks: [{ command: ['sh', '-c', 'npm test'] }, { name: 'review', type: 'Review' }],
             workspace: { type: 'Inline', inline: { files: [{ path: 'a.py', content: 'x = 1\n', mode: 0o644 }] } },
           },
         },
@@ -77,23 +78,11 @@ describe('fleet run', () => {
     expect(said.err).toMatch(message);
   });
 
-  test('has a person decide about a result that no check proves', async () => {
-    api.worker = () => succeeded;
-    const checks = async (...words: readonly string[]): Promise<unknown> => {
-      api.tasks.clear();
-      expect(await fleet(api, [...args(), '--name', 'one', ...words, 'go'])).toMatchObject({ code: 0 });
-      return (api.tasks.get('team/one') as { spec: { checks: unknown } }).spec.checks;
-    };
-    const review = { name: 'review', type: 'Review' };
-    expect(await checks('--check', 'x', '--review')).toEqual([{ name: 'check-1', command: ['sh', '-c', 'x'] }, review]);
-    expect(await checks('--review')).toEqual([review]);
-  });
-
   test('sends the result back to the repository of the folder, and reports where it went', async () => {
     const src = join(folder, 'src');
     const git = (...words: readonly string[]) =>
       execFileSync('git', ['-C', src, '-c', 'user.name=a', '-c', 'user.email=a@example.com', ...words]);
-    const words = [...args(), '--check', 'x', '--name', 'one', '--pull-request', '--credential', 'git', 'go'];
+    const words = [...args(), '--review', '--name', 'one', '--pull-request', '--credential', 'git', 'go'];
     expect((await fleet(api, words)).err).toMatch(/pull request from .* cannot be made/);
     git('init', '-q', '-b', 'main');
     git('add', '.');
