@@ -208,7 +208,7 @@ async function settle(at: ActScope, { step, tree }: Call, observed: Observation,
   const after = await session.snapshot(`step ${step}`);
   const edited: Acted = { ...observed, changed: true, tree: { id: after.id, digest: after.manifestDigest } };
   if (!how.acts) return edited;
-  const isMade = ({ path }: { readonly path: string }): boolean => baseline.protectedSet.derived(session.relative(path) ?? path);
+  const isMade = ({ path }: { readonly path: string }): boolean => baseline.protectedSet.derived(session.fromWorkspace(path));
   const above = foldersAbove(entries.filter(isMade).map(({ path }) => path));
   const own = entries.filter((entry) => !isMade(entry) && !above.has(entry.path));
   const kept = { ...edited, text: withChanges(observed.text, namedChanges(session, own)) };
