@@ -3,6 +3,7 @@ import { wholeRun, type CommandOutput, type ParsedResults, type ResultFormat } f
 import { withAgreement } from './agreement.ts';
 import { parseCargoTest } from './cargoTest.ts';
 import { parseGoTest } from './goTest.ts';
+import { isSumOf, parseJsTest } from './jsTest.ts';
 import { parseJUnit, looksLikeJUnit } from './junit.ts';
 import { parseNodeTest } from './nodeTest.ts';
 import { parsePytest, tallyOf } from './pytest.ts';
@@ -36,6 +37,10 @@ const signs: readonly Sign[] = [
     seen: (lines, { stderr }) => some(/^Ran \d+ tests? in [\d.]+s$/)([...lines, ...linesOf(stderr).lines]),
   },
   { format: 'Pytest', seen: (lines) => lines.some((line) => tallyOf(line) !== null) },
+  ...(['Vitest', 'Jest', 'Mocha'] as const).map((format): Sign => ({
+    format,
+    seen: (lines, { stderr }) => [...lines, ...linesOf(stderr).lines].some((line) => isSumOf(format, line)),
+  })),
 ];
 
 /** Chooses the format by the printed output; report files decide when it shows none. */
@@ -64,6 +69,9 @@ const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedRe
   GoTest: parseGoTest,
   Unittest: parseUnittest,
   CargoTest: parseCargoTest,
+  Vitest: parseJsTest('Vitest'),
+  Jest: parseJsTest('Jest'),
+  Mocha: parseJsTest('Mocha'),
 };
 
 /**

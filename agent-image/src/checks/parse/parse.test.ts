@@ -20,6 +20,9 @@ test.each([
   ['cargo.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
   ['cargo-shown.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
   ['cargo-q.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
+  ['vitest-text.txt', 'Vitest', { passed: 6, failed: 2, skipped: 3, errored: 1 }],
+  ['jest.txt', 'Jest', { passed: 6, failed: 3, skipped: 2, errored: 1 }],
+  ['mocha.txt', 'Mocha', { passed: 6, failed: 2, skipped: 2, errored: 0 }],
 ] as const)('counts what %s says, as Auto finds it', (name, format, counts) => {
   const results = parseResults('Auto', output(1, fixture(name)));
   expect(results).toMatchObject({ format, complete: true });
@@ -312,3 +315,28 @@ test('dropped output does not matter where the runner wrote a file', () => {
   const files = [file('r.xml', '<testsuite tests="1"><testcase name="a"/></testsuite>')];
   expect(trusted(parseResults('JUnit', output(0, 'noise', { files, truncated: true })))).toBe(true);
 });
+
+test.each([
+  ['vitest-text.txt', ['test/broken.test.js', 'test/deep/ok2.test.js > bad set-up', 'test/sum.test.js > sum > fails a > b', 'test/sum.test.js > sum > nested > deep fails'], 'AssertionError: expected 1 to be 2 // Object.is equality'],
+  ['jest.txt', ['test/broken.test.js', 'test/deep/ok2.test.js > bad set-up › never', 'test/sum.test.js > sum › fails a > b', 'test/sum.test.js > sum › nested › deep fails'], 'expect(received).toBe(expected) // Object.is equality'],
+  ['mocha.txt', ['bad set-up > "before all" hook for "never"', 'sum > fails a > b', 'sum > nested > deep fails'], 'AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:'],
+] as const)('%s: what fails has a name and a message, wherever it is printed', (name, ids, message) => {
+  const text = fixture(name);
+  const { tests, evidence } = parseResults('Auto', { exitCode: 1, stdout: '', stderr: text });
+  expect(evidence).toBe('Counts');
+  expect(tests.map(({ id }) => id).sort()).toEqual(ids);
+  expect(tests.find(({ id }) => id.endsWith('fails a > b'))?.message).toBe(message);
+}); // prettier-ignore
+
+test.each([
+  ['of two packages are added', '  4 passing (1ms)\n\n  2 passing (3s)\n  1 pending\n', 0, { passed: 6, skipped: 1 }, []],
+  ['of a workspace in pnpm', 'packages/a test:       Tests  4 passed | 1 skipped (5)\npackages/b test: Tests:       2 passed, 2 total\n', 0, { passed: 4, skipped: 1 }, []],
+  ['that count more than is named', '  4 passing (1ms)\n  2 failing\n\n  1) s\n       t:\n     Error: no\n', 1, { passed: 4, failed: 2 }, ['NamesMissing']],
+  ['that count less than is named', ' FAIL  a > b\nError: no\n FAIL  a > c\nError: no\n      Tests  1 failed | 1 passed (2)\n', 1, { passed: 1, failed: 2 }, ['CountsDisagree']],
+  ['with a name that stands twice, of one test or of two', ' FAIL  a > b\nE: 1\n FAIL  a > b\nE: 2\n      Tests  2 failed | 1 passed (3)\n', 1, { passed: 1, failed: 2 }, []],
+  ['that hide a failure', 'FAIL a.js\n  ● x\n\n    no\n\nTests:       1 failed, 1 total\n', 0, { failed: 1 }, ['ExitHidesFailure']],
+] as const)('sums of vitest, jest and mocha %s', (_, text, exitCode, counts, problems) => {
+  const results = parseResults('Auto', output(exitCode, text));
+  expect(countTests(results)).toEqual({ passed: 0, failed: 0, skipped: 0, errored: 0, ...counts });
+  expect(codes(results)).toEqual(problems);
+}); // prettier-ignore

@@ -3,8 +3,9 @@
 /** Outcome of one test. `Errored`: it could not be run to its end (set-up, collection, build, crash). */
 export type Outcome = 'Passed' | 'Failed' | 'Skipped' | 'Errored';
 
-/** Format of a check's results. `Unittest` (Python's own text) and `CargoTest` are never requested: `Auto` finds them. */
-export type ResultFormat = 'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest' | 'Unittest' | 'CargoTest';
+/** Format of a check's results. Those from `Unittest` (Python's own text) on are never requested: `Auto` finds them. */
+export type ResultFormat =
+  'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest' | 'Unittest' | 'CargoTest' | 'Vitest' | 'Jest' | 'Mocha';
 
 export interface TestResult {
   /** As the runner prints it; a repeated id gets ` (2)`, ` (3)`, failing ones first. At most 1024 characters. */
