@@ -1,12 +1,12 @@
 /** Parses the output of test runners, one format a file. Pure. Of the worker it imports `base`. */
-import { wholeRun, type CommandOutput, type ParsedResults, type ResultFormat } from './results.ts';
+import { summedFormats, wholeRun, type CommandOutput, type ParsedResults, type ResultFormat, type SummedFormat } from './results.ts';
 import { withAgreement } from './agreement.ts';
 import { parseCargoTest } from './cargoTest.ts';
 import { parseGoTest } from './goTest.ts';
-import { isSumOf, parseJsTest } from './jsTest.ts';
 import { parseJUnit, looksLikeJUnit } from './junit.ts';
 import { parseNodeTest } from './nodeTest.ts';
 import { parsePytest, tallyOf } from './pytest.ts';
+import { isSumOf, parseSummed } from './summed.ts';
 import { parseTap } from './tap.ts';
 import { parseUnittest } from './unittest.ts';
 import { Collector, linesOf } from './collector.ts';
@@ -37,7 +37,7 @@ const signs: readonly Sign[] = [
     seen: (lines, { stderr }) => some(/^Ran \d+ tests? in [\d.]+s$/)([...lines, ...linesOf(stderr).lines]),
   },
   { format: 'Pytest', seen: (lines) => lines.some((line) => tallyOf(line) !== null) },
-  ...(['Vitest', 'Jest', 'Mocha'] as const).map((format): Sign => ({
+  ...summedFormats.map((format): Sign => ({
     format,
     seen: (lines, { stderr }) => [...lines, ...linesOf(stderr).lines].some((line) => isSumOf(format, line)),
   })),
@@ -60,7 +60,7 @@ function parseExit({ exitCode }: CommandOutput): ParsedResults {
   return collector.finish('Exit');
 }
 
-const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedResults>> = {
+const parsers: Readonly<Record<Exclude<ResultFormat, SummedFormat>, (output: CommandOutput) => ParsedResults>> = {
   Exit: parseExit,
   JUnit: parseJUnit,
   TAP: parseTap,
@@ -69,10 +69,9 @@ const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedRe
   GoTest: parseGoTest,
   Unittest: parseUnittest,
   CargoTest: parseCargoTest,
-  Vitest: parseJsTest('Vitest'),
-  Jest: parseJsTest('Jest'),
-  Mocha: parseJsTest('Mocha'),
 };
+
+const isSummed = (format: ResultFormat): format is SummedFormat => (summedFormats as readonly ResultFormat[]).includes(format);
 
 /**
  * Reads the results of a check's command. Never throws; untrusted results are listed in `problems`.
@@ -84,5 +83,6 @@ const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedRe
  * evidence: 'Tests', complete: true, tests: [{ id: 'adds', outcome: 'Passed', … }], … }
  */
 export function parseResults(format: ResultFormat | 'Auto', output: CommandOutput): ParsedResults {
-  return withAgreement(parsers[format === 'Auto' ? detect(output) : format](output), output);
+  const found = format === 'Auto' ? detect(output) : format;
+  return withAgreement(isSummed(found) ? parseSummed(found, output) : parsers[found](output), output);
 }
