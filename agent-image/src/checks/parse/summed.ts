@@ -47,7 +47,7 @@ const runners: Readonly<Record<SummedFormat, Runner>> = {
     sum: /^(?:OK \((\d{1,9} tests?, \d{1,9} assertions?)\)|(Tests: \d{1,9}, Assertions: .*)\.)$/,
     begin: /^\d{1,9}\) (\S.*)$/,
     countsAll: true,
-    failures: phpunitFailures,
+    failures: phpUnitFailures,
   },
 };
 
@@ -143,7 +143,7 @@ function minitestFailures(lines: readonly string[]): readonly Found[] {
 }
 
 /** `There were 2 failures:`, then `1) CLASS::METHOD` and its message for each; the same of errors. */
-function phpunitFailures(lines: readonly string[]): readonly Found[] {
+function phpUnitFailures(lines: readonly string[]): readonly Found[] {
   let section = '';
   return lines.flatMap((line, at): Found[] => {
     section = /^There (?:was|were) \d+ ([a-z ]+?)s?:$/.exec(line)?.[1] ?? section;
