@@ -281,7 +281,7 @@ function partsOf({ tree, protectedSet }: StrategyScope['baseline']) {
   const own: string[] = [];
   const packages = new Map<string, number>();
   for (const path of tree) {
-    if (isOfGit(path)) continue;
+    if (isOfGit(path) || protectedSet.derived(path)) continue;
     const folder = protectedSet.why(path) === null ? null : packagesOf(path);
     if (folder === null) own.push(path);
     else packages.set(folder, (packages.get(folder) ?? 0) + 1);

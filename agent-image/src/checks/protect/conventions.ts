@@ -100,11 +100,21 @@ const installed = /^(?:.*?\/)??(?:node_modules|\.venv|venv|site-packages|dist-pa
  */
 export const packagesOf = (path: string): string | null => installed.exec(path)?.[0] ?? null;
 
+/** Folders that a tool builds into, beside the file that says what it builds: what is missing there it makes again. */
+export const builtFolders: Readonly<Record<string, { readonly folder: string; readonly beside: RegExp }>> = {
+  cargo: { folder: 'target', beside: /^Cargo\.toml$/ },
+  mvn: { folder: 'target', beside: /^pom\.xml$/ },
+  mvnw: { folder: 'target', beside: /^pom\.xml$/ },
+  gradle: { folder: 'build', beside: /^build\.gradle(?:\.kts)?$/ },
+  gradlew: { folder: 'build', beside: /^build\.gradle(?:\.kts)?$/ },
+};
+
 /** Modules of tests by their name: what a project adds beside a change. Not modules loaded before tests, nor data of tests. */
 export const testModules: Convention = test('it is a test module', [
   '**/test_*.py',
   '**/*_test.{py,go,rb}',
   '**/*_spec.rb',
+  '**/tests/*.rs',
   `**/*.{test,spec}.${js}`,
   `**/*[_-]{test,spec}.${js}`,
 ]);

@@ -202,3 +202,21 @@ test('what a build writes into a folder that git leaves out is deleted before th
   expect(made.filter(set.derived)).toEqual(['build/a.js', 'packages/x/build/a.js', 'build/test/a.test.js']);
   expect(judgeChanges([{ path: 'build/a.js', op: 'Add' }], set)).toEqual({ violations: [], discard: ['build/a.js'], aside: [] });
 });
+
+test('what set-up built is made again by a check with the tool that builds it, and changes there are no act', () => {
+  const tree = ['.gitignore', 'Cargo.toml', 'a/Cargo.toml', 'a/src/lib.rs', 'a/target/debug/b', 'docs/target/x', 'target/debug/a', 'dist/a.js'];
+  const read = (path: string): string | undefined => (path === '.gitignore' ? '/target/\ndist\n' : undefined);
+  const of = (command: string): readonly string[] =>
+    ['target/debug/a', 'a/target/debug/b', 'docs/target/x', 'dist/a.js'].filter(
+      protectedPaths(tree, [{ name: 'c', command: command.split(' ') }], byDefault, read).derived,
+    );
+  expect(of('cargo test --workspace')).toEqual(['target/debug/a', 'a/target/debug/b']);
+  expect(of('npm test')).toEqual([]);
+  expect(of('sh -c target/debug/a&&cargo')).toEqual([]);
+});
+
+test('a new integration test of cargo may be added, and no module that it shares', () => {
+  const set = protectedPaths(['Cargo.toml', 'tests/a.rs', 'tests/common/mod.rs'], [{ name: 'c', command: ['cargo', 'test'] }], byDefault);
+  const addable = ['tests/b.rs', 'x/tests/b.rs', 'tests/a.rs', 'tests/common/b.rs', 'tests/fixtures/b.txt', 'src/tests.rs'];
+  expect(addable.filter(set.addable)).toEqual(['tests/b.rs', 'x/tests/b.rs']);
+});

@@ -1,7 +1,7 @@
 import { type Entries, entriesOf, parentsOf, normal } from './entries.ts';
 import picomatch from 'picomatch';
 import type { Protect } from '@agentfleet/protocol/api';
-import { conventions, derivedGlobs, homeCache, installConvention, testModules, toolConventions, type Convention } from './conventions.ts';
+import { builtFolders, conventions, derivedGlobs, homeCache, installConvention, testModules, toolConventions, type Convention } from './conventions.ts';
 import type { CheckCommand, ProtectedSet, Protection, ReadFile } from './types.ts';
 
 /** Modules that Python test runners import; a file of that name in an import root comes first. */
@@ -100,7 +100,8 @@ export function protectedPaths(
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
   const isModule = ruleOf(testModules).matches;
   const named = checks.flatMap(({ command }) => command).join('\n');
-  const isBuilt = builtMatcher(read('.gitignore') ?? '', there, named);
+  const rebuilt = paths.flatMap((path) => rebuiltBeside(path, entries));
+  const isBuilt = builtMatcher(read('.gitignore') ?? '', { named, stays: (folder) => there.has(folder) && !rebuilt.includes(folder) });
   const derived = (path: string): boolean =>
     path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || entries.reports.has(path);
   const onlyTest = (path: string): boolean => rules.every(({ matches, protection }) => protection.kind === 'Test' || !matches(path));
@@ -156,10 +157,21 @@ const isLeftover = picomatch([...derivedGlobs], { dot: true });
  * Matches what lies in folders that `.gitignore` names by a plain name and that are not there at snapshot 0: output of builds, which the
  * checks make again. A folder that a check names stays, and so does one with exceptions.
  */
-function builtMatcher(ignored: string, there: ReadonlySet<string>, named: string): (path: string) => boolean {
+function builtMatcher(
+  ignored: string,
+  { named, stays }: { readonly named: string; readonly stays: (folder: string) => boolean },
+): (path: string) => boolean {
   const lines = ignored.split('\n').map((line) => line.trim());
   const kept = lines.filter((line) => line.startsWith('!')).join('\n');
   const names = lines.flatMap((line) => /^\/?([\w.-]+)\/?$/.exec(line)?.[1] ?? []);
   const folders = new Set(names.filter((name) => !kept.includes(name) && !named.includes(name)));
-  return (path) => parentsOf(path).some((folder) => folders.has(folder.slice(folder.lastIndexOf('/') + 1)) && !there.has(folder));
+  return (path) => parentsOf(path).some((folder) => folders.has(folder.slice(folder.lastIndexOf('/') + 1)) && !stays(folder));
+}
+
+/** The folder that a tool of the checks builds into, beside a file that says what it builds: also where set-up built there. */
+function rebuiltBeside(path: string, { tools }: Entries): readonly string[] {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  return Object.entries(builtFolders).flatMap(([tool, { folder, beside }]) =>
+    tools.has(tool) && beside.test(name) ? [path.slice(0, -name.length) + folder] : [],
+  );
 }

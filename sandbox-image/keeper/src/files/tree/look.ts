@@ -81,12 +81,17 @@ export function leftOutOf(folders: readonly string[]): { readonly leftOut?: read
  * Yields all entries below a real folder, folder by folder, each sorted by the bytes of its names. Entries that vanish
  * meanwhile, or whose names exceed the system's limit, are left out.
  *
- * @param leftOut takes the folders of installed packages and of git, which are not entered then
+ * @param leftOut takes the folders of installed packages, of builds and of git, which are not entered then
  */
 export async function* walk(folder: BytePath, maxDepth: number, counts: WalkCounts, leftOut: string[] | null): AsyncGenerator<Walked> {
   const stack: Walked[] = [rootOf(folder)];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const below = await entriesOf(next, counts);
+    // Cargo's `target`, and caches: https://bford.info/cachedir/
+    if (leftOut !== null && next.depth > 0 && below.some(({ name }) => name === `${next.name}/CACHEDIR.TAG`)) {
+      leftOut.push(displayPath(next.name));
+      continue;
+    }
     yield* below;
     for (const each of below.reverse()) {
       if (each.kind !== 'folder' || each.depth >= maxDepth) continue;
