@@ -100,6 +100,15 @@ describe('a search', () => {
     expect((await search({ text: 'needle', include: 'src/**' })).leftOut).toEqual(['src/node_modules']);
   });
 
+  it('leaves out a folder that says that it is a cache, as the target of cargo does, unless it is sent there', async () => {
+    await mkdir(join(root, 'target/debug'), { recursive: true });
+    await writeFile(join(root, 'target/CACHEDIR.TAG'), 'Signature: 8a477f597d28d172789f06886806bc55');
+    await writeFile(join(root, 'target/debug/a.d'), 'needle');
+    expect(await search({ text: 'needle' })).toMatchObject({ matches: [], leftOut: ['target'] });
+    expect(await places({ text: 'needle', path: join(root, 'target') })).toEqual(['debug/a.d:1:1 needle']);
+    expect(await places({ text: 'needle', include: 'target/**' })).toEqual(['target/debug/a.d:1:1 needle']);
+  });
+
   it('reports that it stopped, and at which bound', async () => {
     expect(await search({ text: 'foo', limit: '2' })).toMatchObject({ truncated: true, endedBy: 'Matches', matches: [{}, {}] });
     expect(await search({ text: 'foo', limit: '3' })).toMatchObject({ truncated: false, endedBy: null });
