@@ -24,6 +24,7 @@ import {
   constraintsOf,
   filesLine,
   goalMessage,
+  installedNames,
   isOfGit,
   summarised,
   testNames,
@@ -51,9 +52,8 @@ export function generalistOf({ experts }: Pick<PoolBrief, 'experts'>): ChatExper
   throw new Error('a pool without a chat model has no loop; report this fault');
 }
 
-/** Most protected paths, and folders of installed packages, that the goal message lists. */
+/** Most protected paths that the goal message lists. */
 const maxProtected = 12;
-const maxInstalled = 4;
 
 interface ResumedAt {
   readonly step: number;
@@ -303,7 +303,6 @@ async function factsOf(
     if (protection === null) return [];
     return protection.kind === 'Settings' && editable(path) ? [`${path} (what bears on tests in it)`] : [path];
   });
-  const installed = [...packages.keys()].map((folder) => `${folder} (installed packages)`);
   const seconds = meter.secondsLeft();
   return {
     goal: spec.goal,
@@ -316,7 +315,7 @@ async function factsOf(
     operating: [...(await programsOf(session)), filesLine(own, packages, baseline.tree.some(isOfGit))],
     testNames: testNames(own.filter((path) => baseline.protectedSet.why(path)?.kind === 'Test')),
     setsAside: spec.protect.mode === 'Default' && baseline.tree.some((path) => baseline.protectedSet.why(path)?.kind === 'Test'),
-    protectedPaths: [...summarised(installed, maxInstalled), ...summarised(guarded, maxProtected)],
+    protectedPaths: [...installedNames(packages.keys()), ...summarised(guarded, maxProtected)],
     network: { mode, hosts: hosts.map(({ host, port }) => `${host}:${port}`) },
     approvals: [...(spec.policy.approvals?.require ?? [])],
     budget: [...budget, ...(Number.isFinite(seconds) ? [timeOf(seconds)] : [])],

@@ -60,6 +60,8 @@ const approvalWords: Readonly<Record<ApprovalKind, string>> = {
 };
 
 const maxListed = 20;
+/** Folders of installed packages that are named. */
+const maxInstalled = 4;
 
 /**
  * The system message: equal for all tasks, so that caches of providers hold it. It defines who may give orders, because files
@@ -107,15 +109,20 @@ function ending(text: string): string {
 }
 
 /**
- * Paths as a list of so many items names them: where there are more, those of one folder and ending stand as one pattern. Pure.
+ * Paths as a list of so many items names them: where there are more, those of one folder and ending stand as one pattern, and where those
+ * are too many still, alike folders of the packages of a repository too. Pure.
  *
  * @example
  * summarised(['t/a.test.js', 't/b.test.js', 'run.sh'], 2); // ['t/*.test.js (2 files)', 'run.sh']
  */
-export function summarised(paths: readonly string[], most: number): readonly string[] {
+export function summarised(paths: readonly string[], most: number, unit = 'files'): readonly string[] {
   if (paths.length <= most) return paths;
-  const groups = Map.groupBy(paths, patternOf);
-  const shown = [...groups].map(([pattern, all]) => (all.length === 1 ? (all[0] ?? '') : `${pattern} (${all.length} files)`));
+  const each = Map.groupBy(paths, (path) => patternOf(path));
+  const wider = [1, 0].map((hidden) => Map.groupBy(paths, (path) => patternOf(path, hidden)));
+  const groups = each.size <= most ? each : wider.reduce((best, one) => (one.size < best.size ? one : best), each);
+  const shown = [...groups].map(([pattern, all]) =>
+    all.length === 1 ? (all[0] ?? '') : `${sameName(pattern, all)} (${all.length} ${unit})`,
+  );
   const left = [...groups.values()].slice(most).reduce((sum, all) => sum + all.length, 0);
   return left === 0 ? shown : [...shown.slice(0, most), `and ${left} more of the same kinds`];
 }
@@ -130,8 +137,9 @@ const namedCharacters = 600;
  * @param packages number of files by folder of installed packages
  */
 export function filesLine(own: readonly string[], packages: ReadonlyMap<string, number>, isRepository: boolean): string {
-  const besides = [...packages].map(([folder, files]) => `${plain(folder)}/ (${files.toLocaleString('en-US')} files)`);
-  const after = besides.length === 0 ? '' : ` Installed packages beside them: ${fitting(besides, namedCharacters).join(', ')}.`;
+  const folders = summarised([...packages.keys()].map(plain), maxInstalled, 'folders');
+  const files = [...packages.values()].reduce((sum, one) => sum + one, 0);
+  const after = files === 0 ? '' : ` Installed packages beside them: ${folders.join(', ')} (${files.toLocaleString('en-US')} files).`;
   const repository = `${after}${isRepository ? ' It is a git repository.' : ' It is no git repository.'}`;
   if (own.length === 0) return `It holds no files yet.${repository}`;
   const names = own.map(plain).join(', ');
@@ -140,6 +148,11 @@ export function filesLine(own: readonly string[], packages: ReadonlyMap<string, 
   const fit = fitting(entries, namedCharacters);
   const more = entries.length > fit.length ? ` and ${entries.length - fit.length} more` : '';
   return `It holds ${own.length} files, at its root: ${fit.join(', ')}${more}.${repository}`;
+}
+
+/** Names folders of installed packages among what is protected. */
+export function installedNames(folders: Iterable<string>): readonly string[] {
+  return summarised([...folders], maxInstalled, 'folders').map((name) => `${name} (installed packages)`);
 }
 
 function fitting(names: readonly string[], characters: number): readonly string[] {
@@ -164,11 +177,18 @@ export function testNames(tests: readonly string[]): readonly string[] {
   return [...endings].flatMap((ending) => namesByEnding[ending] ?? (/^[cm]?[jt]sx?$/.test(ending) ? [`*.test.${ending}`] : [])).sort();
 }
 
-/** Files of tests begin or end alike. */
-function patternOf(path: string): string {
-  const folder = path.slice(0, path.lastIndexOf('/') + 1);
-  const [, begin = '', end = ''] = /^(test_)?.*?((?:[._-](?:tests?|spec|snap))?(?:\.[^.]*)?)$/.exec(path.slice(folder.length)) ?? [];
-  return `${folder}${begin}*${end}`;
+/** Files of tests begin or end alike. One folder of the path may be hidden by its place. */
+function patternOf(path: string, hidden = -1): string {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const folders = path.split('/').slice(0, -1);
+  const [, begin = '', end = ''] = /^(test_)?.*?((?:[._-](?:tests?|spec|snap))?(?:\.[^.]*)?)$/.exec(name) ?? [];
+  return [...folders.map((folder, at) => (at === hidden ? '*' : folder)), `${begin}*${end}`].join('/');
+}
+
+/** The pattern, with the name of all its files where that is one. */
+function sameName(pattern: string, paths: readonly string[]): string {
+  const names = new Set(paths.map((path) => path.slice(path.lastIndexOf('/') + 1)));
+  return names.size > 1 ? pattern : pattern.slice(0, pattern.lastIndexOf('/') + 1) + [...names].join('');
 }
 
 /** Lists the limits of the work, a line each; the goal message and each reminder have the same, but for the budget. */

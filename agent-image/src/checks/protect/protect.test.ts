@@ -204,7 +204,16 @@ test('what a build writes into a folder that git leaves out is deleted before th
 });
 
 test('what set-up built is made again by a check with the tool that builds it, and changes there are no act', () => {
-  const tree = ['.gitignore', 'Cargo.toml', 'a/Cargo.toml', 'a/src/lib.rs', 'a/target/debug/b', 'docs/target/x', 'target/debug/a', 'dist/a.js'];
+  const tree = [
+    '.gitignore',
+    'Cargo.toml',
+    'a/Cargo.toml',
+    'a/src/lib.rs',
+    'a/target/debug/b',
+    'docs/target/x',
+    'target/debug/a',
+    'dist/a.js',
+  ];
   const read = (path: string): string | undefined => (path === '.gitignore' ? '/target/\ndist\n' : undefined);
   const of = (command: string): readonly string[] =>
     ['target/debug/a', 'a/target/debug/b', 'docs/target/x', 'dist/a.js'].filter(

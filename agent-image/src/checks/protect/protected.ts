@@ -1,7 +1,16 @@
 import { type Entries, entriesOf, parentsOf, normal } from './entries.ts';
 import picomatch from 'picomatch';
 import type { Protect } from '@agentfleet/protocol/api';
-import { builtFolders, conventions, derivedGlobs, homeCache, installConvention, testModules, toolConventions, type Convention } from './conventions.ts';
+import {
+  builtFolders,
+  conventions,
+  derivedGlobs,
+  homeCache,
+  installConvention,
+  testModules,
+  toolConventions,
+  type Convention,
+} from './conventions.ts';
 import type { CheckCommand, ProtectedSet, Protection, ReadFile } from './types.ts';
 
 /** Modules that Python test runners import; a file of that name in an import root comes first. */
