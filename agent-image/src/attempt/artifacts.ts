@@ -10,6 +10,8 @@ import type { Scope } from './scope.ts';
 
 const head = 'diff --git ';
 
+type IsMade = (path: string) => boolean;
+
 interface Section {
   /** As git prints it, quoted where git quotes; null for a section that is not the keeper's. */
   readonly path: string | null;
@@ -20,11 +22,13 @@ interface Section {
  * Returns the part of the keeper's unified diff (paths `workspace/…`, `home/…`) that `git apply` takes at the root of the
  * workspace: paths without `workspace/`, and only sections that git can apply. Each other change is named in a line in front
  * of the first section, which git ignores: `revert.tar` holds it whole. Pure.
+ *
+ * @param isMade of a path below the workspace, whether running the checks or a build makes it
  */
-export function workspacePatch(unified: string): string {
+export function workspacePatch(unified: string, isMade: IsMade = () => false): string {
   const parts = unified.split(/^(?=diff --git )/m);
   const preamble = parts[0]?.startsWith(head) === false ? (parts.shift() ?? '') : '';
-  const byReason = Map.groupBy(parts.map(sectionOf), whyLeftOut);
+  const byReason = Map.groupBy(parts.map(sectionOf), (section) => whyLeftOut(section, isMade));
   const kept = (byReason.get(null) ?? []).map(relative);
   const left = [...byReason].flatMap(([why, sections]) => (why === null ? [] : [leftOut(why, sections)]));
   return [preamble, ...left, ...kept].join('');
@@ -46,10 +50,11 @@ function sectionOf(text: string): Section {
   return { path: same ? a.replace(/^("?)a\//, '$1') : null, text };
 }
 
-function whyLeftOut({ path, text }: Section): string | null {
+function whyLeftOut({ path, text }: Section, isMade: IsMade): string | null {
   if (path === null) return 'of unknown form';
   if (!/^"?workspace\//.test(path)) return 'outside of the workspace';
   if (/(^|\/)\.git\//.test(path)) return "git's own";
+  if (isMade(path.replace(/^"?workspace\//, ''))) return 'made by the checks or a build';
   return /^Binary files .* differ$/m.test(text.slice(0, hunksAt(text))) ? 'binary or long' : null;
 }
 
@@ -181,8 +186,9 @@ export function trace({ context, signal }: Keeping): KeptFile {
 
 const patchFile = 'change.patch';
 
-export function patch(keeping: Keeping, from: string, to?: string): KeptFile {
-  const content = async (): Promise<string> => workspacePatch((await keeperOf(keeping, (keeper) => keeper.diff(from, to, 'Raw'))).unified);
+export function patch(keeping: Keeping, isMade: IsMade | undefined, from: string, to?: string): KeptFile {
+  const content = async (): Promise<string> =>
+    workspacePatch((await keeperOf(keeping, (keeper) => keeper.diff(from, to, 'Raw'))).unified, isMade);
   return { name: patchFile, type: 'text/x-diff', content };
 }
 
@@ -196,8 +202,8 @@ export function json(name: string, value: unknown): KeptFile {
 }
 
 /** Returns the patch for the status, whose bounds cut a longer one: no more of it than shows that it is one. */
-export function shownPatch(unified: string): string {
-  return workspacePatch(unified).slice(0, 2 * maxPatchCharacters + 1);
+export function shownPatch(unified: string, isMade?: IsMade): string {
+  return workspacePatch(unified, isMade).slice(0, 2 * maxPatchCharacters + 1);
 }
 
 /** Head of the event log. @throws AttemptFailure when its chain does not hold */

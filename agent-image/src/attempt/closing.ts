@@ -124,7 +124,7 @@ function runsOf({ proofs, reviews, baseline }: Ledger): readonly Ran[] {
 
 function filesOf(keeping: Keeping, ledger: Ledger, outcome: Outcome): readonly KeptFile[] {
   const from = ledger.prepared?.initial.id;
-  const change = from === undefined ? [] : [patch(keeping, from, ledger.result?.id)];
+  const change = from === undefined ? [] : [patch(keeping, ledger.baseline?.protectedSet.derived, from, ledger.result?.id)];
   // A rollback makes a script of its own.
   const stays = outcome.result !== 'Failed' || keeping.context.task.spec.rollback.whenFailed === 'Keep';
   const undo = from !== undefined && stays ? [revertScript(keeping, from, ledger.result?.id)] : [];
@@ -132,10 +132,10 @@ function filesOf(keeping: Keeping, ledger: Ledger, outcome: Outcome): readonly K
   return [...words, ...change, ...undo, json('report.json', reportOf(keeping.context, ledger, outcome)), trace(keeping)];
 }
 
-async function shownChange(keeping: Keeping, { prepared, result }: Ledger): Promise<Report> {
+async function shownChange(keeping: Keeping, { prepared, baseline, result }: Ledger): Promise<Report> {
   if (prepared === undefined) return {};
   const { unified } = await keeperOf(keeping, (keeper) => keeper.diff(prepared.initial.id, result?.id));
-  return { patch: shownPatch(unified) };
+  return { patch: shownPatch(unified, baseline?.protectedSet.derived) };
 }
 
 /** The snapshots as the status reports them. */
@@ -249,6 +249,7 @@ export interface Reviewed {
   readonly prepared: Prepared;
   readonly result: SnapshotRecord;
   readonly paths: readonly string[];
+  readonly derived: (path: string) => boolean;
   readonly answer: string | undefined;
 }
 
@@ -275,11 +276,11 @@ export async function review(scope: Scope, check: Check, about: Reviewed): Promi
 }
 
 /** Stores the whole change, so that it can be read before anything is decided; returns its beginning. */
-async function showEvidence({ context }: Scope, { prepared, result, answer }: Reviewed): Promise<string> {
+async function showEvidence({ context }: Scope, { prepared, result, derived, answer }: Reviewed): Promise<string> {
   const keeping = { context, signal: context.signal };
   const { unified } = await keeperOf(keeping, (keeper) => keeper.diff(prepared.initial.id, result.id));
-  const shown = shownPatch(unified);
-  const kept = await keep(keeping, [patch(keeping, prepared.initial.id, result.id)]);
+  const shown = shownPatch(unified, derived);
+  const kept = await keep(keeping, [patch(keeping, derived, prepared.initial.id, result.id)]);
   context.signal.throwIfAborted();
   assertPatchKept(kept);
   const words = answer === undefined ? {} : { answer: shownAnswer(answer) };

@@ -64,7 +64,8 @@ export async function verify(
   if (failed !== undefined) throw await notProved(scope, winner, failed, aside);
   // A change that is not there cannot be accepted.
   const asked = paths.length > 0 ? baseline.reviews : [];
-  for (const check of asked) reviews.push(await review(scope, check, { prepared, result, paths, answer }));
+  for (const check of asked)
+    reviews.push(await review(scope, check, { prepared, result, paths, derived: baseline.protectedSet.derived, answer }));
   await session.note('Green', { attempt: context.assignment.attempt, snapshot: result.id, digest: result.manifestDigest });
   progress.establish('Verified');
   progress.finish('verify');

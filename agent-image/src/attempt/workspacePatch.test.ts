@@ -48,3 +48,10 @@ test('what the keeper writes around its sections stays', () => {
   expect(workspacePatch('')).toBe('');
   expect(workspacePatch(`${changed('workspace/a')}# cut at 10 bytes\n`)).toMatch(/^\+b\n# cut at 10 bytes\n/m);
 });
+
+test('what the checks or a build make is named, and not in the patch', () => {
+  const unified = changed('workspace/src/a.rs') + ['a', 'b', 'c', 'd'].map((name) => changed(`workspace/target/${name}.d`)).join('');
+  expect(workspacePatch(unified, (path) => path.startsWith('target/'))).toBe(
+    `# not in this patch (made by the checks or a build), but in revert.tar: workspace/target/a.d, workspace/target/b.d, workspace/target/c.d and 1 more\n${changed('workspace/src/a.rs').replaceAll('workspace/', '')}`,
+  );
+});

@@ -221,6 +221,8 @@ test('what set-up built is made again by a check with the tool that builds it, a
     );
   expect(of('cargo test --workspace')).toEqual(['target/debug/a', 'a/target/debug/b']);
   expect(of('npm test')).toEqual([]);
+  const set = protectedPaths(tree, [{ name: 'c', command: ['cargo', 'test'] }], byDefault, read);
+  expect(judgeChanges([{ path: 'target/debug/a', op: 'Modify' }], set).discard).toEqual(['target/debug/a']);
   expect(of('sh -c target/debug/a&&cargo')).toEqual([]);
 });
 
