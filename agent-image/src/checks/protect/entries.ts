@@ -51,7 +51,9 @@ const fileOptions =
 /** Programs whose options name nothing that runs: `test -s out.txt` reads, `cut -f 1` counts. */
 const readers =
   /^(?:test|\[\[?|[ef]?grep|rg|diff|cmp|comm|cut|sort|uniq|head|tail|wc|tr|stat|cat|ls|find|jq|yq|date|tar|cp|mv|rm|mkdir|touch|chmod|chown|ln|id|od|xxd|hexdump|md5sum|sha\d+sum|cksum|echo|printf|read|expr|git|curl|sqlite3|paste|join|column|tee|file|du|df|ps|kill|sleep|true|false)$/;
-const packageManagers = new Set(['npm', 'yarn', 'pnpm', 'bun']);
+const packageManagers = new Set(['npm', 'yarn', 'pnpm', 'bun', 'turbo', 'lerna']);
+/** Words that run a script in other packages of a repository: `pnpm -r test`, `npm test --workspaces`, `yarn workspace a test`. */
+const elsewhere = /^(?:-r|-F|-C|-w|-ws|--recursive|--(?:filter|workspaces?|prefix|dir|cwd)(?:=.*)?|workspaces?)$/;
 const installing = /^(?:ci|install|i|sync|add|clean-install)$/;
 const maxDepth = 5;
 
@@ -83,7 +85,8 @@ class Finder {
     this.#read = read;
   }
 
-  follow(check: string, commands: readonly SimpleCommand[], depth: number): void {
+  /** @param folder where the commands run, with a slash at its end */
+  follow(check: string, commands: readonly SimpleCommand[], depth: number, folder = ''): void {
     if (depth > maxDepth) return;
     for (const command of commands) {
       this.tools.add(command.tool);
@@ -91,36 +94,44 @@ class Finder {
       this.installs ||=
         command.words.some((word) => installing.test(word)) &&
         /^(?:npm|yarn|pnpm|bun|pip[\d.]*|uv|poetry|bundle|go|python[\d.]*)$/.test(command.tool);
-      for (const file of filesOf(command)) this.#file(check, file, depth);
+      for (const file of filesOf(command)) this.#file(check, file, depth, folder);
       // A missing file is read once it exists.
       for (const word of command.words) {
         const path = normal(/^--env-file-if-exists=(.+)$/.exec(word)?.[1] ?? '');
         if (path !== null && path !== '' && !this.files.has(path)) this.files.set(path, check);
       }
-      if (packageManagers.has(command.tool)) this.#script(check, command, depth);
+      if (packageManagers.has(command.tool)) this.#scripts(check, command, depth, folder);
       if (command.tool === 'make' || command.tool === 'gmake') this.#make(check, command, depth);
     }
   }
 
-  #file(check: string, word: string, depth: number): void {
-    const path = normal(word);
+  #file(check: string, word: string, depth: number, folder: string): void {
+    const path = normal(word.startsWith('/') ? word : `${folder}${word}`);
     if (path === null || !this.#tree.has(path) || this.files.has(path)) return;
     this.files.set(path, check);
     const text = this.#read(path);
     if (text === undefined) return;
     const isShell = /\.(?:sh|bash)$/.test(path) || /^#!.{0,60}\b(?:ba|da|z|k|a)?sh\b/.test(text);
-    if (isShell) this.follow(check, shellCommands(text), depth + 1);
+    if (isShell) this.follow(check, shellCommands(text), depth + 1, folder);
   }
 
-  /** `npm test`, `npm run lint`, `yarn lint`: the script, with its pre and post. */
-  #script(check: string, { words }: SimpleCommand, depth: number): void {
+  /** `npm test`, `npm run lint`, `yarn lint`: the script, with its pre and post; of all packages where the command reaches others. */
+  #scripts(check: string, { tool, words }: SimpleCommand, depth: number, folder: string): void {
     const names = words.filter((word) => !word.startsWith('-'));
     const name = names[0] === 'run' || names[0] === 'run-script' ? names[1] : names[0] === 't' || names[0] === 'tst' ? 'test' : names[0];
-    if (name === undefined || this.#visited.has(name)) return;
-    this.#visited.add(name);
+    const reaches = tool === 'turbo' || tool === 'lerna' || words.some((word) => elsewhere.test(word));
+    if (!reaches) return name === undefined ? undefined : this.#script(check, name, depth, folder);
+    for (const path of this.#tree)
+      if (/^(?!(?:.*\/)?node_modules\/).*(?<=^|\/)package\.json$/.test(path))
+        for (const one of names) this.#script(check, one, depth, path.slice(0, -'package.json'.length));
+  }
+
+  #script(check: string, name: string, depth: number, folder: string): void {
+    if (this.#visited.has(`${folder}:${name}`)) return;
+    this.#visited.add(`${folder}:${name}`);
     for (const script of [`pre${name}`, name, `post${name}`]) {
-      const text = scriptOf(this.#read('package.json'), script);
-      if (text !== undefined) this.follow(check, shellCommands(text), depth + 1);
+      const text = scriptOf(this.#read(`${folder}package.json`), script);
+      if (text !== undefined) this.follow(check, shellCommands(text), depth + 1, folder);
     }
   }
 

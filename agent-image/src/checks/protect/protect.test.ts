@@ -63,6 +63,30 @@ test.each([
 });
 
 test.each([
+  ['pnpm -r test', ['packages/a/run.js', 'packages/b/run.sh', 'packages/b/sub.js']],
+  ['pnpm --filter a test', ['packages/a/run.js', 'packages/b/run.sh', 'packages/b/sub.js']],
+  ['npm run test --workspaces', ['packages/a/run.js', 'packages/b/run.sh', 'packages/b/sub.js']],
+  ['turbo run test', ['packages/a/run.js', 'packages/b/run.sh', 'packages/b/sub.js']],
+  ['npm run all', ['all.js', 'packages/a/run.js', 'packages/b/run.sh', 'packages/b/sub.js']],
+  ['npm test', []],
+])('%s runs scripts of packages: %j', (command, files) => {
+  const scripts = (test: string): string => JSON.stringify({ scripts: { test } });
+  const tree = {
+    'package.json': JSON.stringify({ scripts: { all: 'node all.js && yarn workspaces foreach run test' } }),
+    'all.js': '',
+    'run.js': '',
+    'packages/a/package.json': scripts('node ./run.js'),
+    'packages/a/run.js': '',
+    'packages/b/package.json': scripts('./run.sh'),
+    'packages/b/run.sh': '#!/bin/sh\nnode sub.js',
+    'packages/b/sub.js': '',
+    'packages/b/node_modules/c/package.json': scripts('node c.js'),
+    'packages/b/node_modules/c/c.js': '',
+  };
+  expect(entries(command.split(' '), tree).sort()).toEqual(files);
+});
+
+test.each([
   ['python3 -c \'import json; print(open("settings.json").read())\'\n./next.sh', ['next.sh']],
   ['# sh next.sh\necho "$(sh sub.sh; cat settings.json)" done', ['sub.sh']],
   ["python3 - <<'END'\nimport app\nnext.sh\nEND\nsh sub.sh", ['sub.sh']],
