@@ -109,8 +109,7 @@ export function protectedPaths(
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
   const isModule = ruleOf(testModules).matches;
   const named = checks.flatMap(({ command }) => command).join('\n');
-  const rebuilt = paths.flatMap((path) => rebuiltBeside(path, entries));
-  const isBuilt = builtMatcher(read('.gitignore') ?? '', { named, stays: (folder) => there.has(folder) && !rebuilt.includes(folder) });
+  const isBuilt = builtMatcher(read('.gitignore') ?? '', named, stayingFolders(there, entries));
   const derived = (path: string): boolean =>
     path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || entries.reports.has(path);
   const onlyTest = (path: string): boolean => rules.every(({ matches, protection }) => protection.kind === 'Test' || !matches(path));
@@ -166,10 +165,7 @@ const isLeftover = picomatch([...derivedGlobs], { dot: true });
  * Matches what lies in folders that `.gitignore` names by a plain name and that are not there at snapshot 0: output of builds, which the
  * checks make again. A folder that a check names stays, and so does one with exceptions.
  */
-function builtMatcher(
-  ignored: string,
-  { named, stays }: { readonly named: string; readonly stays: (folder: string) => boolean },
-): (path: string) => boolean {
+function builtMatcher(ignored: string, named: string, stays: (folder: string) => boolean): (path: string) => boolean {
   const lines = ignored.split('\n').map((line) => line.trim());
   const kept = lines.filter((line) => line.startsWith('!')).join('\n');
   const names = lines.flatMap((line) => /^\/?([\w.-]+)\/?$/.exec(line)?.[1] ?? []);
@@ -177,10 +173,14 @@ function builtMatcher(
   return (path) => parentsOf(path).some((folder) => folders.has(folder.slice(folder.lastIndexOf('/') + 1)) && !stays(folder));
 }
 
-/** The folder that a tool of the checks builds into, beside a file that says what it builds: also where set-up built there. */
-function rebuiltBeside(path: string, { tools }: Entries): readonly string[] {
-  const name = path.slice(path.lastIndexOf('/') + 1);
-  return Object.entries(builtFolders).flatMap(([tool, { folder, beside }]) =>
-    tools.has(tool) && beside.test(name) ? [path.slice(0, -name.length) + folder] : [],
+/** Folders that are there, but not those that a tool of the checks builds into, where set-up built: it makes again what is missing. */
+function stayingFolders(there: ReadonlySet<string>, { tools }: Entries): (folder: string) => boolean {
+  const builds = Object.entries(builtFolders).flatMap(([tool, built]) => (tools.has(tool) ? [built] : []));
+  const rebuilt = new Set(
+    [...there].flatMap((path) => {
+      const name = path.slice(path.lastIndexOf('/') + 1);
+      return builds.flatMap(({ folder, beside }) => (beside.test(name) ? [path.slice(0, -name.length) + folder] : []));
+    }),
   );
+  return (folder) => there.has(folder) && !rebuilt.has(folder);
 }
