@@ -186,7 +186,7 @@ export function trace({ context, signal }: Keeping): KeptFile {
 
 const patchFile = 'change.patch';
 
-export function patch(keeping: Keeping, isMade: IsMade | undefined, from: string, to?: string): KeptFile {
+export function patch(keeping: Keeping, from: string, to?: string, isMade?: IsMade): KeptFile {
   const content = async (): Promise<string> =>
     workspacePatch((await keeperOf(keeping, (keeper) => keeper.diff(from, to, 'Raw'))).unified, isMade);
   return { name: patchFile, type: 'text/x-diff', content };

@@ -124,7 +124,7 @@ function runsOf({ proofs, reviews, baseline }: Ledger): readonly Ran[] {
 
 function filesOf(keeping: Keeping, ledger: Ledger, outcome: Outcome): readonly KeptFile[] {
   const from = ledger.prepared?.initial.id;
-  const change = from === undefined ? [] : [patch(keeping, ledger.baseline?.protectedSet.derived, from, ledger.result?.id)];
+  const change = from === undefined ? [] : [patch(keeping, from, ledger.result?.id, ledger.baseline?.protectedSet.derived)];
   // A rollback makes a script of its own.
   const stays = outcome.result !== 'Failed' || keeping.context.task.spec.rollback.whenFailed === 'Keep';
   const undo = from !== undefined && stays ? [revertScript(keeping, from, ledger.result?.id)] : [];
@@ -280,7 +280,7 @@ async function showEvidence({ context }: Scope, { prepared, result, derived, ans
   const keeping = { context, signal: context.signal };
   const { unified } = await keeperOf(keeping, (keeper) => keeper.diff(prepared.initial.id, result.id));
   const shown = shownPatch(unified, derived);
-  const kept = await keep(keeping, [patch(keeping, derived, prepared.initial.id, result.id)]);
+  const kept = await keep(keeping, [patch(keeping, prepared.initial.id, result.id, derived)]);
   context.signal.throwIfAborted();
   assertPatchKept(kept);
   const words = answer === undefined ? {} : { answer: shownAnswer(answer) };
