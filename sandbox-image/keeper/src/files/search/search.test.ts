@@ -96,6 +96,8 @@ describe('a search', () => {
     });
     expect(await places({ text: 'needle', path: join(root, 'node_modules') })).toEqual(['x/n.ts:1:1 needle']);
     expect(await places({ text: 'needle', include: 'node_modules/**' })).toEqual(['node_modules/x/n.ts:1:1 needle']);
+    expect(await places({ text: 'needle', include: '!**/node_modules/**' })).toEqual(['vendor/n.ts:1:1 needle']);
+    expect((await search({ text: 'needle', include: '!*.ts' })).matches).toEqual([]);
     expect((await search({ text: 'needle', path: join(root, 'vendor') })).leftOut).toBeUndefined();
     expect((await search({ text: 'needle', include: 'src/**' })).leftOut).toEqual(['src/node_modules']);
   });

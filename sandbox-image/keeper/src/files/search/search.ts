@@ -39,9 +39,13 @@ function textPattern(text: string, ignoreCase: boolean): Pattern {
 
 /**
  * A pattern of file names as one of whole paths: `*` and `?` stop at a slash, `**` does not, and `{a,b}` is one of its
- * alternatives. Braces without a comma are text, and so are those around a group.
+ * alternatives. Braces without a comma are text, and so are those around a group. With `!` in front it is one of all other files.
  */
 export function globPattern(glob: string): (path: string) => boolean {
+  if (glob.startsWith('!')) {
+    const named = globPattern(glob.slice(1));
+    return (path) => !named(path);
+  }
   // Every second part stood in braces.
   const parts = glob.split(/\{([^{}]*)\}/).map((part, at) => (at % 2 === 0 ? wildcards(part) : alternatives(part)));
   const compiled = compile(`${glob.includes('/') ? '' : '(?:.*/)?'}${parts.join('')}`, false);
@@ -104,8 +108,8 @@ export async function searchFiles(roots: readonly string[], query: SearchQuery, 
   const { path: real, isFile } = await placeOf(roots, query.path);
   const wanted = query.include === undefined ? () => true : globPattern(query.include);
   // A pattern of names that speaks of such a folder means to look there.
-  const leftOut: string[] | null = /node_modules|site-packages|venv|\.git\b|\.[tn]ox|\btarget\b/.test(query.include ?? '') ? null : [];
-  const within = /^[^*?{}]+\//.exec(query.include ?? '')?.[0] ?? '';
+  const leftOut: string[] | null = /^(?!!).*(?:node_modules|site-packages|venv|\.git\b|\.[tn]ox|\btarget\b)/.test(query.include ?? '') ? null : [];
+  const within = /^[^!*?{}]+\//.exec(query.include ?? '')?.[0] ?? '';
   const search = new Search(pattern, Math.min(Number(query.limit ?? defaultMatches), lookBounds.matches), options);
   if (isFile) await search.file(bytesOf(real), '');
   else

@@ -69,7 +69,7 @@ type WalkCounts = { unreadable: number };
 const foreign = /(?:^|\/)(?:\.git|node_modules|\.venv|venv|site-packages|\.tox|\.nox)$/;
 
 /** Names of folders that an answer gives at most. */
-const namedFolders = 8;
+const namedFolders = 3;
 
 /** The folders of packages that a walk did not enter, for an answer; without any, nothing. That of git is none of them: nobody looks for it. */
 export function leftOutOf(folders: readonly string[]): { readonly leftOut?: readonly string[] } {
