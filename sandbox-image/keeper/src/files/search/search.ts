@@ -108,7 +108,9 @@ export async function searchFiles(roots: readonly string[], query: SearchQuery, 
   const { path: real, isFile } = await placeOf(roots, query.path);
   const wanted = query.include === undefined ? () => true : globPattern(query.include);
   // A pattern of names that speaks of such a folder means to look there.
-  const leftOut: string[] | null = /^(?!!).*(?:node_modules|site-packages|venv|\.git\b|\.[tn]ox|\btarget\b)/.test(query.include ?? '') ? null : [];
+  const leftOut: string[] | null = /^(?!!).*(?:node_modules|site-packages|venv|\.git\b|\.[tn]ox|\btarget\b)/.test(query.include ?? '')
+    ? null
+    : [];
   const within = /^[^!*?{}]+\//.exec(query.include ?? '')?.[0] ?? '';
   const search = new Search(pattern, Math.min(Number(query.limit ?? defaultMatches), lookBounds.matches), options);
   if (isFile) await search.file(bytesOf(real), '');
