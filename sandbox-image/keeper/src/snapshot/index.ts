@@ -12,4 +12,4 @@ export { SnapshotError } from './base/errors.ts';
 export { type Manifest, manifestText } from './base/manifest.ts';
 export { type BytePath, bytesOf, displayPath, sysPath } from './base/pathBytes.ts';
 export { weightOf } from './scan/treeLimits.ts';
-export { lastingProgram } from './base/program.ts';
+export { Program } from './base/program.ts';

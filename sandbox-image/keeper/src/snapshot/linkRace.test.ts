@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { SnapshotEngine } from './records/engine.ts';
 import { SnapshotError } from './base/errors.ts';
+import { Program } from './base/program.ts';
 import { setMetaByRunner } from './base/xattrs.ts';
 import { describeTree, Harness } from './testing/harness.ts';
 import { buildRunner } from './testing/runner.ts';
@@ -112,7 +113,7 @@ function engineOf(context: { skip(): never }): Promise<SnapshotEngine> {
     console.warn('SKIPPED: the runner cannot be built here');
     return context.skip();
   }
-  return h.engine({ setMeta: setMetaByRunner(runner.binary) });
+  return h.engine({ setMeta: setMetaByRunner(new Program(runner.binary)) });
 }
 
 /** Types of a path, and how each is created. */

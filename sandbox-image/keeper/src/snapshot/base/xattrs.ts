@@ -1,7 +1,7 @@
 // sandbox-image/keeper, snapshot/base: extended attributes and times of files, by the runner. May import protocol alone.
 import { decodePath } from '@agentfleet/protocol/keeper';
 import { type BytePath, encodePath } from './pathBytes.ts';
-import { type Program, type Run, processEach, runToEnd, throwUnlessZero } from './program.ts';
+import type { Program, Run } from './program.ts';
 
 /** One extended attribute of the user namespace; the name includes `user.`, as bytes. */
 interface Xattr {
@@ -98,12 +98,11 @@ function decodeXattrAnswers(bytes: Buffer): XattrAnswer[] {
 }
 
 /** {@link XattrAccess} by `runner xattrs <root>` and `runner setxattrs <root>`. */
-export function xattrsByRunner(runner: string | Program): XattrAccess {
-  const program = typeof runner === 'string' ? processEach(runner) : runner;
+export function xattrsByRunner(program: Program): XattrAccess {
   return {
     read: (rootPath, maxBytes) => new XattrReader(program, rootPath, maxBytes),
     set: async (rootPath, records) => {
-      const left = await runToEnd(program, ['setxattrs', rootPath], encodeXattrRecords(records));
+      const left = await program.run(['setxattrs', rootPath], encodeXattrRecords(records));
       return left.toString('latin1').split('\0').slice(0, -1);
     },
   };
@@ -141,9 +140,7 @@ export class XattrReader {
   async answers(): Promise<readonly XattrAnswer[]> {
     this.#flush();
     this.#run.end();
-    const ended = await this.#run.ended;
-    throwUnlessZero(this.#program, this.#words, ended);
-    return decodeXattrAnswers(ended.stdout);
+    return decodeXattrAnswers(this.#program.outputOf(this.#words, await this.#run.ended));
   }
 
   cancel(): void {
@@ -167,9 +164,8 @@ export function encodeRecords(records: readonly MtimeRecord[]): Buffer {
  * A {@link SetMeta} that calls `runner setmeta <root>` once per batch. Rejects with the program's
  * standard error (first 4 KiB) when it does not exit with 0, or cannot be started.
  */
-export function setMetaByRunner(runner: string | Program): SetMeta {
-  const program = typeof runner === 'string' ? processEach(runner) : runner;
-  return async (rootPath, records) => void (await runToEnd(program, ['setmeta', rootPath], encodeRecords(records)));
+export function setMetaByRunner(program: Program): SetMeta {
+  return async (rootPath, records) => void (await program.run(['setmeta', rootPath], encodeRecords(records)));
 }
 
 export interface MtimeRecord {
@@ -205,20 +201,16 @@ export interface StatAnswer {
 /** Fewer names are asked for one by one in the time that a program takes to start. */
 const WORTH_FROM = 2000;
 const TOKEN_BYTES = 16;
-const NOT_STARTED = { code: null, stdout: Buffer.alloc(0) };
 
 /** {@link TreeStats} by `runner stat <root> <max> <since>`. */
-export function treeStatsByRunner(runner: string | Program, worthFrom: number = WORTH_FROM): TreeStats {
-  const program = typeof runner === 'string' ? processEach(runner) : runner;
+export function treeStatsByRunner(program: Program, worthFrom: number = WORTH_FROM): TreeStats {
   return {
     worthFrom,
     read: async (rootPath, maxEntries, since) => {
-      const run = program.start(['stat', rootPath, String(maxEntries), since ?? '-']);
-      run.end();
-      const { code, stdout } = await run.ended.catch(() => NOT_STARTED);
+      const stdout = await program.run(['stat', rootPath, String(maxEntries), since ?? '-']).catch(() => Buffer.alloc(0));
       const kind = stdout[TOKEN_BYTES];
       // A list of changes is meaningless without the answer that it refers to.
-      if (code !== 0 || (kind !== 0 && (kind !== 1 || since === null))) return null;
+      if (kind !== 0 && (kind !== 1 || since === null)) return null;
       return {
         token: stdout.toString('hex', 0, TOKEN_BYTES),
         changesOnly: kind === 1,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { SnapshotEngine } from '../records/engine.ts';
 import { openCasEngine, type CasOptions } from '../cas/casEngine.ts';
 import { sysPath } from '../base/pathBytes.ts';
-import { processEach, runToEnd } from '../base/program.ts';
+import { spawnSync } from 'node:child_process';
 
 /** Exact times by GNU `touch`, so that the tests need no built runner. One process per record. */
 export const setMetaByTouch: SetMeta = async (rootPath, records) => {
@@ -17,7 +17,8 @@ export const setMetaByTouch: SetMeta = async (rootPath, records) => {
     return `touch -h -d @${when} -- ./${quoteForShell(path.toString('latin1'))}\n`;
   });
   const script = `set -e\ncd ${quoteForShell(Buffer.from(rootPath).toString('latin1'))}\n${lines.join('')}`;
-  await runToEnd(processEach('/bin/sh'), [], Buffer.from(script, 'latin1'));
+  const { status, stderr } = spawnSync('/bin/sh', { input: Buffer.from(script, 'latin1'), encoding: 'utf8' });
+  if (status !== 0) throw new Error(`touch ended with ${status ?? 'a signal'}: ${stderr}`);
 };
 
 function quoteForShell(bytes: string): string {

@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SnapshotEngine } from '../../records/engine.ts';
-import { lastingProgram } from '../../base/program.ts';
+import { Program } from '../../base/program.ts';
 import { setMetaByRunner, treeStatsByRunner, xattrsByRunner } from '../../base/xattrs.ts';
 import type { CasOptions } from '../../cas/casEngine.ts';
 import { Harness } from '../harness.ts';
@@ -24,7 +24,7 @@ const hasSetfattr = spawnSync('setfattr', ['--version']).status === 0;
 
 /** The keeper's own parts, used for a tree of any size. */
 export function withRunner(binary: string): Pick<CasOptions, 'setMeta' | 'treeStats' | 'xattrs'> {
-  const runner = lastingProgram(binary, 100);
+  const runner = new Program(binary, 100);
   return { setMeta: setMetaByRunner(runner), treeStats: treeStatsByRunner(runner, 0), xattrs: xattrsByRunner(runner) };
 }
 
