@@ -33,7 +33,15 @@ import { parentMounter } from './keeper/mounts.ts';
 import { type Connector, NetworkProbe } from './network/index.ts';
 import { SpanRing } from '@agentfleet/protocol/tracing';
 import { Redaction } from '@agentfleet/protocol/redact';
-import { openCasEngine, openOverlayEngine, Program, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './snapshot/index.ts';
+import {
+  clearByRunner,
+  openCasEngine,
+  openOverlayEngine,
+  Program,
+  setMetaByRunner,
+  treeStatsByRunner,
+  xattrsByRunner,
+} from './snapshot/index.ts';
 
 export interface StartOptions extends Machine {
   readonly config: Config;
@@ -178,8 +186,13 @@ function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, c
   const limits = { entries: quotaEntries, bytes: quotaBytes ?? Number.POSITIVE_INFINITY };
   const retention = keeperRetention({ newest: config.snapshotRetain, log, logger, counts });
   const runner = new Program(runnerBinary);
-  const [setMeta, treeStats, xattrs] = [setMetaByRunner(runner), treeStatsByRunner(runner), xattrsByRunner(runner)];
-  const options = { storeDir: engineFolder(config), roots, setMeta, treeStats, xattrs, clock, limits, retention };
+  const programs = {
+    setMeta: setMetaByRunner(runner),
+    clear: clearByRunner(runner),
+    treeStats: treeStatsByRunner(runner),
+    xattrs: xattrsByRunner(runner),
+  };
+  const options = { storeDir: engineFolder(config), roots, ...programs, clock, limits, retention };
   if (chooseEngine(config).engine !== 'Overlay' || config.overlay === null) return openCasEngine(options);
   return openOverlayEngine({
     ...options,

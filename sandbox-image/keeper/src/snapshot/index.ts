@@ -3,7 +3,7 @@
  * imports Node, `diff`, `tar-stream` and types of `protocol`, and nothing else of the keeper.
  */
 export { type Adoption, type CollectReport, CURRENT, type SnapshotEngine } from './records/engine.ts';
-export { type SetMeta, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './base/xattrs.ts';
+export { clearByRunner, type SetMeta, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './base/xattrs.ts';
 export type { Retention } from './cas/collector.ts';
 export { openCasEngine } from './cas/casEngine.ts';
 export { openOverlayEngine } from './overlay/overlayEngine.ts';

@@ -119,10 +119,9 @@ func (r *reader) read(dir int, name string) (note string, found []attribute, err
 
 // SetXattrs makes the attributes of the user's namespace equal to records on in: "path NUL count
 // NUL", then for each "name NUL length NUL bytes". A file or folder whose mode forbids writing is
-// opened temporarily. A path with more attributes than the kernel lists is left as it is, and
-// reported on out as "path NUL": only a new file gets rid of them. It returns the exit status;
-// failures are lines on errs.
-func SetXattrs(root string, in io.Reader, out, errs io.Writer) int {
+// opened temporarily. It returns the exit status; failures are lines on errs, and a path with more
+// attributes than the kernel lists is one: only a new file gets rid of them.
+func SetXattrs(root string, in io.Reader, errs io.Writer) int {
 	r := reader{list: make([]byte, maxList), value: make([]byte, maxValue)}
 	records := bufio.NewReaderSize(in, 64<<10)
 	return each("setxattrs", root, errs, func(at *places) (string, error, error) {
@@ -131,12 +130,7 @@ func SetXattrs(root string, in io.Reader, out, errs io.Writer) int {
 		if err != nil {
 			return path, nil, err
 		}
-		err = r.set(path, wanted)
-		if errors.Is(err, unix.E2BIG) {
-			fmt.Fprintf(out, "%s\x00", path)
-			err = nil
-		}
-		return path, err, nil
+		return path, r.set(path, wanted), nil
 	})
 }
 
@@ -183,7 +177,7 @@ func number(r *bufio.Reader, limit int) (int, error) {
 }
 
 // set changes only differing attributes. Those in the way go first: all attributes of a path may
-// have to share one block. It returns E2BIG where they cannot be listed.
+// have to share one block.
 func (r *reader) set(path string, wanted []attribute) error {
 	dir, name, err := r.find(path)
 	if err != nil {

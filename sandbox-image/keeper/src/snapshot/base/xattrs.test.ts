@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { SnapshotEngine } from '../records/engine.ts';
 import { Program } from './program.ts';
-import { setMetaByRunner, decodeXattrs, encodeXattrs, xattrsByRunner, type XattrAccess } from './xattrs.ts';
+import { clearByRunner, setMetaByRunner, decodeXattrs, encodeXattrs, xattrsByRunner, type XattrAccess } from './xattrs.ts';
 import { Harness } from '../testing/harness.ts';
 import { runScript, unpackBundle } from '../testing/revertTrip.ts';
 import { buildRunner } from '../testing/runner.ts';
@@ -22,7 +22,8 @@ beforeEach(() => {
 afterEach(() => h.dispose());
 
 function open(xattrs: XattrAccess = access): Promise<SnapshotEngine> {
-  return h.engine({ setMeta: setMetaByRunner(new Program(runner?.binary ?? '')), xattrs, clock: { now: () => Date.now() + 60_000 } });
+  const program = new Program(runner?.binary ?? '');
+  return h.engine({ setMeta: setMetaByRunner(program), clear: clearByRunner(program), xattrs, clock: { now: () => Date.now() + 60_000 } });
 }
 
 /** Sets the attributes of a path in the workspace to exactly these. */
@@ -174,8 +175,9 @@ describe.skipIf(runner === null)('with the real runner', () => {
       return access.set(memory, [{ path: Buffer.from(name), text: encodeXattrs(attributes) }]);
     };
     await setMany('file', 1).catch(() => context.skip('this kernel keeps no such attributes in memory'));
-    const setMeta = setMetaByRunner(new Program(runner?.binary ?? ''));
-    const engine = await h.engine({ setMeta, xattrs: access, roots: [{ name: 'memory', path: memory }] });
+    const program = new Program(runner?.binary ?? '');
+    const programs = { setMeta: setMetaByRunner(program), clear: clearByRunner(program), xattrs: access };
+    const engine = await h.engine({ ...programs, roots: [{ name: 'memory', path: memory }] });
     const { manifestDigest } = await engine.take();
     for (const name of ['dir/file', 'dir', 'file']) await setMany(name, 300);
     await expect(engine.take()).rejects.toMatchObject({ code: 'AF_QUOTA_EXCEEDED' });

@@ -34,11 +34,8 @@ export interface XattrRecord {
 /** Extended attributes, which Node can neither read nor set. */
 export interface XattrAccess {
   read(rootPath: string, maxBytes: number): Pick<XattrReader, keyof XattrReader>;
-  /**
-   * Makes the user's attributes equal to the records, never through a symlink. Returns the paths that have more than can
-   * be listed; they are left as they are.
-   */
-  set(rootPath: string, records: readonly XattrRecord[]): Promise<readonly BytePath[]>;
+  /** Makes the user's attributes equal to the records, never through a symlink. Rejects for a path that has more than can be listed. */
+  set(rootPath: string, records: readonly XattrRecord[]): Promise<void>;
 }
 
 export class TooManyXattrs extends Error {}
@@ -101,10 +98,7 @@ function decodeXattrAnswers(bytes: Buffer): XattrAnswer[] {
 export function xattrsByRunner(program: Program): XattrAccess {
   return {
     read: (rootPath, maxBytes) => new XattrReader(program, rootPath, maxBytes),
-    set: async (rootPath, records) => {
-      const left = await program.run(['setxattrs', rootPath], encodeXattrRecords(records));
-      return left.toString('latin1').split('\0').slice(0, -1);
-    },
+    set: async (rootPath, records) => void (await program.run(['setxattrs', rootPath], encodeXattrRecords(records))),
   };
 }
 
@@ -179,6 +173,17 @@ export interface MtimeRecord {
  * times as doubles: a quarter of a microsecond is lost, and the digest would not match.
  */
 export type SetMeta = (rootPath: string, records: readonly MtimeRecord[]) => Promise<void>;
+
+/**
+ * Removes everything below a root, however large, but the special files at `kept` (relative to the root), which no snapshot can bring
+ * back. Returns how many paths were removed.
+ */
+export type Clear = (rootPath: string, kept: readonly BytePath[]) => Promise<number>;
+
+/** A {@link Clear} by `runner clear <root>`. */
+export function clearByRunner(program: Program): Clear {
+  return async (rootPath, kept) => Number((await program.run(['clear', rootPath], Buffer.from(kept.join('\0'), 'latin1'))).toString());
+}
 
 /** Stats of all names below a root at once, by more threads than Node has for it. */
 export interface TreeStats {

@@ -12,7 +12,7 @@ import {
   hashOf,
 } from '../base/manifest.ts';
 import { type Adoption, CURRENT, type CollectReport, type ScrubOptions, type SnapshotEngine, type TakeOptions } from '../records/engine.ts';
-import type { SetMeta, TreeStats, XattrAccess } from '../base/xattrs.ts';
+import type { Clear, SetMeta, TreeStats, XattrAccess } from '../base/xattrs.ts';
 import { Collector, type InUse, KEEP_ALL, Readers, type Retention, Scrubber } from './collector.ts';
 import { type SegmentFs, laterEnd, readLogEnd } from '../objects/segmentLog.ts';
 import { SnapshotError, isFull } from '../base/errors.ts';
@@ -24,8 +24,8 @@ import { makeTreeDiff } from '../diff/treeDiff.ts';
 import { ObjectStore } from '../objects/objectStore.ts';
 import { displayPath } from '../base/pathBytes.ts';
 import { type Base, SnapshotFiles } from '../records/snapshotFiles.ts';
-import { applyPlan, checkContents, resetXattrs, restoreFailure } from '../restore/apply.ts';
-import { planRestore, prune } from '../restore/plan.ts';
+import { applyPlan, checkContents, restoreFailure } from '../restore/apply.ts';
+import { planRestore, skippedAt } from '../restore/plan.ts';
 import { RootMap, Staging } from '../restore/staging.ts';
 import { Serial } from '@agentfleet/protocol/serial';
 import { Slices } from '../base/slices.ts';
@@ -37,6 +37,8 @@ export interface CasOptions {
   readonly storeDir: string;
   readonly roots: readonly SnapshotRoot[];
   readonly setMeta: SetMeta;
+  /** Absent: a tree that is larger than the limits cannot be restored. */
+  readonly clear?: Clear;
   /** Absent: extended attributes are neither captured nor set. */
   readonly xattrs?: XattrAccess;
   /** Absent: a scan asks for one name after the other. */
@@ -45,7 +47,7 @@ export interface CasOptions {
   readonly changes?: TreeChanges;
   /** `now` in milliseconds since 1970, from the clock that the kernel stamps files with. */
   readonly clock: { readonly now: () => number };
-  /** A larger tree is refused by `take`, and pruned by `restore`. Default: no limits. */
+  /** A larger tree is refused by `take`, and cleared by `restore`. Default: no limits. */
   readonly limits?: TreeLimits;
   /** Retention of `collect`. Default: all snapshots stay, and only unreferenced objects are freed. */
   readonly retention?: Retention;
@@ -263,10 +265,10 @@ export class CasEngine implements SnapshotEngine {
     const started = performance.now();
     this.#files.check(id);
     const slices = new Slices();
-    const looking = this.#scanOrPrune(id, slices);
+    const looking = this.#scanOrClear(id, slices);
     // Runs beside the program that stats the tree. A damaged snapshot is read again, which reports the fault.
     const early = this.#head && this.#files.loadIfSound(id, this.#head.manifest.entries);
-    const { current, pruned } = await looking;
+    const { current, cleared } = await looking;
     const target = early ?? this.#files.load(id, current.entries);
     const plan = planRestore(current, target.manifest);
     try {
@@ -283,7 +285,7 @@ export class CasEngine implements SnapshotEngine {
       expectedDigest: target.manifest.digest,
       created: plan.created,
       modified: plan.modified,
-      deleted: plan.deleted + pruned,
+      deleted: plan.deleted + cleared,
       mismatches: [],
       tookMs: Math.round(performance.now() - started),
     };
@@ -293,20 +295,26 @@ export class CasEngine implements SnapshotEngine {
     return report;
   }
 
-  /** Scans the tree; one too large to read is first pruned of what the snapshot lacks. */
-  async #scanOrPrune(id: string, slices: Slices): Promise<{ readonly current: Tree; readonly pruned: number }> {
-    try {
-      return { current: await this.#scanner.look(false, slices), pruned: 0 };
-    } catch (error) {
-      if (!(error instanceof TreeTooLarge)) throw error;
+  /**
+   * Scans the tree; one too large to read is cleared first, and what the snapshot knows to be special stays. Where that is the reason, it
+   * goes as well.
+   */
+  async #scanOrClear(id: string, slices: Slices): Promise<{ readonly current: Tree; readonly cleared: number }> {
+    for (let [round, cleared] = [0, 0]; ; round++) {
+      try {
+        return { current: await this.#scanner.look(false, slices), cleared };
+      } catch (error) {
+        if (!(error instanceof TreeTooLarge) || this.#options.clear === undefined || round > 1) throw error;
+      }
+      this.#scanner.forget();
+      const { manifest } = this.#files.load(id);
+      if (round === 0) await checkContents(manifest.entries, { store: this.#store, slices });
+      const kept = round === 0 ? skippedAt(manifest) : [];
+      for (const { name, textPath } of this.#roots) {
+        const below = kept.filter((path) => path.startsWith(`${name}/`)).map((path) => path.slice(name.length + 1));
+        cleared += await this.#options.clear(textPath, below);
+      }
     }
-    this.#scanner.forget();
-    const { manifest } = this.#files.load(id);
-    await checkContents(manifest.entries, { store: this.#store, slices });
-    const { xattrs } = this.#options;
-    const pruned = await prune(manifest, this.#roots, slices);
-    const renewed = await resetXattrs(manifest, this.#roots, { xattrs, slices });
-    return { current: await this.#scanner.look(false, slices), pruned: pruned + renewed };
   }
 
   #resolve(name: string, slices: Slices): Promise<Manifest> {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SnapshotEngine } from '../../records/engine.ts';
 import { Program } from '../../base/program.ts';
-import { setMetaByRunner, treeStatsByRunner, xattrsByRunner } from '../../base/xattrs.ts';
+import { clearByRunner, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from '../../base/xattrs.ts';
 import type { CasOptions } from '../../cas/casEngine.ts';
 import { Harness } from '../harness.ts';
 import { runScript, unpackBundle } from '../revertTrip.ts';
@@ -23,9 +23,14 @@ const hasGetfattr = spawnSync('getfattr', ['--version']).status === 0;
 const hasSetfattr = spawnSync('setfattr', ['--version']).status === 0;
 
 /** The keeper's own parts, used for a tree of any size. */
-export function withRunner(binary: string): Pick<CasOptions, 'setMeta' | 'treeStats' | 'xattrs'> {
+export function withRunner(binary: string): Pick<CasOptions, 'clear' | 'setMeta' | 'treeStats' | 'xattrs'> {
   const runner = new Program(binary, 100);
-  return { setMeta: setMetaByRunner(runner), treeStats: treeStatsByRunner(runner, 0), xattrs: xattrsByRunner(runner) };
+  return {
+    setMeta: setMetaByRunner(runner),
+    clear: clearByRunner(runner),
+    treeStats: treeStatsByRunner(runner, 0),
+    xattrs: xattrsByRunner(runner),
+  };
 }
 
 /**
