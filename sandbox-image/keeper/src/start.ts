@@ -34,8 +34,8 @@ import { type Connector, NetworkProbe } from './network/index.ts';
 import { SpanRing } from '@agentfleet/protocol/tracing';
 import { Redaction } from '@agentfleet/protocol/redact';
 import {
+  CasEngine,
   clearByRunner,
-  openCasEngine,
   openOverlayEngine,
   Program,
   setMetaByRunner,
@@ -181,7 +181,7 @@ function engineFolder({ storeDir }: Pick<Config, 'storeDir'>): string {
   return join(storeDir, 'cas');
 }
 
-function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, counts: CollectCounts): Promise<Snapshots> {
+async function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, counts: CollectCounts): Promise<Snapshots> {
   const { roots, runnerBinary, quotaBytes, quotaEntries } = config;
   const limits = { entries: quotaEntries, bytes: quotaBytes ?? Number.POSITIVE_INFINITY };
   const retention = keeperRetention({ newest: config.snapshotRetain, log, logger, counts });
@@ -193,7 +193,7 @@ function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, c
     xattrs: xattrsByRunner(runner),
   };
   const options = { storeDir: engineFolder(config), roots, ...programs, clock, limits, retention };
-  if (chooseEngine(config).engine !== 'Overlay' || config.overlay === null) return openCasEngine(options);
+  if (chooseEngine(config).engine !== 'Overlay' || config.overlay === null) return new CasEngine(options);
   return openOverlayEngine({
     ...options,
     layersDir: config.overlay.layersDir,

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { SnapshotEngine } from '../records/engine.ts';
+import type { CasEngine } from '../cas/casEngine.ts';
 import { Program } from './program.ts';
 import { clearByRunner, setMetaByRunner, decodeXattrs, encodeXattrs, xattrsByRunner, type XattrAccess } from './xattrs.ts';
 import { Harness } from '../testing/harness.ts';
@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => h.dispose());
 
-function open(xattrs: XattrAccess = access): Promise<SnapshotEngine> {
+function open(xattrs: XattrAccess = access): Promise<CasEngine> {
   const program = new Program(runner?.binary ?? '');
   return h.engine({ setMeta: setMetaByRunner(program), clear: clearByRunner(program), xattrs, clock: { now: () => Date.now() + 60_000 } });
 }

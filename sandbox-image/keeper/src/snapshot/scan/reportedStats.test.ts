@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { SnapshotEngine } from '../records/engine.ts';
+import type { CasEngine } from '../cas/casEngine.ts';
 import { Program } from '../base/program.ts';
 import { Harness } from '../testing/harness.ts';
 import { buildRunner } from '../testing/runner.ts';
@@ -44,7 +44,7 @@ describe.skipIf(runner === null)('reports of changes only', () => {
     };
     treeStats = { worthFrom: 0, read };
   });
-  const open = (): Promise<SnapshotEngine> => h.engine({ treeStats, clock: late });
+  const open = (): Promise<CasEngine> => h.engine({ treeStats, clock: late });
 
   test('knows the rest to be as it was, and asks for nothing', async () => {
     grow();

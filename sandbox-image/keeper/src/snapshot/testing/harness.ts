@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SnapshotEngine } from '../records/engine.ts';
-import { openCasEngine, type CasOptions } from '../cas/casEngine.ts';
+import { CasEngine, type CasOptions } from '../cas/casEngine.ts';
 import { sysPath } from '../base/pathBytes.ts';
 import { spawnSync } from 'node:child_process';
 
@@ -31,18 +30,18 @@ export class Harness {
   readonly storeDir = join(this.dir, 'store');
   readonly workspace = join(this.dir, 'workspace');
   readonly home = join(this.dir, 'home');
-  readonly #open: SnapshotEngine[] = [];
+  readonly #open: CasEngine[] = [];
 
   constructor() {
     for (const dir of [this.storeDir, this.workspace, this.home]) fs.mkdirSync(dir);
   }
 
-  async engine(options: Partial<CasOptions> = {}): Promise<SnapshotEngine> {
+  async engine(options: Partial<CasOptions> = {}): Promise<CasEngine> {
     const roots = [
       { name: 'workspace', path: this.workspace },
       { name: 'home', path: this.home },
     ];
-    const engine = await openCasEngine({ storeDir: this.storeDir, roots, setMeta: setMetaByTouch, clock: Date, ...options });
+    const engine = new CasEngine({ storeDir: this.storeDir, roots, setMeta: setMetaByTouch, clock: Date, ...options });
     this.#open.push(engine);
     return engine;
   }

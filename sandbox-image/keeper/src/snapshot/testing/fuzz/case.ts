@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { SnapshotEngine } from '../../records/engine.ts';
 import { Program } from '../../base/program.ts';
 import { clearByRunner, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from '../../base/xattrs.ts';
-import type { CasOptions } from '../../cas/casEngine.ts';
+import type { CasEngine, CasOptions } from '../../cas/casEngine.ts';
 import { Harness } from '../harness.ts';
 import { runScript, unpackBundle } from '../revertTrip.ts';
 import { type FuzzOperation, applyFuzz } from './operations.ts';
@@ -74,7 +73,7 @@ export async function assertUndone(runner: string, { setup, changes, killAfterMs
 }
 
 async function assertRestored(
-  engine: SnapshotEngine,
+  engine: CasEngine,
   { id, manifestDigest }: { readonly id: string; readonly manifestDigest: string },
   states: () => string[],
   goal: readonly string[],
