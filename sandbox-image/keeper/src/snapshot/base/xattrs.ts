@@ -16,8 +16,7 @@ export type XattrText = string;
  * Attributes at a path that are in no snapshot; `closed`: they are not readable at the moment; `many`: the kernel lists
  * no more than 64 KiB of names.
  */
-const notes = ['', 'acl', 'capability', 'closed', 'many'] as const;
-type XattrNote = (typeof notes)[number];
+type XattrNote = '' | 'acl' | 'capability' | 'closed' | 'many';
 
 export interface XattrAnswer {
   readonly path: BytePath;
@@ -56,42 +55,30 @@ function encodeName(name: BytePath): string {
   return encodePath(name).replaceAll(',', '%2C').replaceAll('=', '%3D');
 }
 
+/** A line of the runner's: bytes are in base64. */
+interface Line {
+  readonly path: string;
+  readonly note: XattrNote;
+  readonly attributes: readonly { readonly name: string; readonly value: string }[] | null;
+}
+
 /** Standard input of `runner setxattrs ROOT`. */
-export function encodeXattrRecords(records: readonly XattrRecord[]): Buffer {
-  const zero = Buffer.of(0);
-  const pieces = records.flatMap(({ path, text }) => {
-    const attributes = decodeXattrs(text);
-    const each = attributes.flatMap(({ name, value }) => [Buffer.from(`${name}\0${value.length}\0`, 'latin1'), value]);
-    return [path, zero, Buffer.from(`${attributes.length}\0`), ...each];
+function encodeXattrRecords(records: readonly XattrRecord[]): Buffer {
+  const lines = records.map(({ path, text }) => {
+    const attributes = decodeXattrs(text).map(({ name, value }) => ({ name: btoa(name), value: value.toString('base64') }));
+    return JSON.stringify({ path: path.toString('base64'), note: '', attributes } satisfies Line);
   });
-  return Buffer.concat(pieces);
+  return Buffer.from(lines.join('\n'));
 }
 
 /** Decodes the output of `runner xattrs ROOT`. Throws on anything else. */
 function decodeXattrAnswers(bytes: Buffer): XattrAnswer[] {
-  const answers: XattrAnswer[] = [];
-  let at = 0;
-  const word = (): string => {
-    const end = bytes.indexOf(0, at);
-    if (end === -1) throw new Error('the answer ends inside a record');
-    const text = bytes.toString('latin1', at, end);
-    at = end + 1;
-    return text;
-  };
-  while (at < bytes.length) {
-    const [path, named] = [word(), word()];
-    const note = notes.find((known) => known === named);
-    if (note === undefined) throw new Error(`not a note: ${named}`);
-    const attributes: Xattr[] = [];
-    for (let left = Number(word()); left > 0; left--) {
-      const [name, length] = [word(), Number(word())];
-      if (!(at + length <= bytes.length)) throw new Error('the answer ends inside a value');
-      attributes.push({ name, value: bytes.subarray(at, at + length) });
-      at += length;
-    }
-    answers.push({ path, note, text: encodeXattrs(attributes) });
-  }
-  return answers;
+  const lines = bytes.toString('latin1').split('\n').slice(0, -1);
+  return lines.map((line) => {
+    const { path, note, attributes } = JSON.parse(line) as Line;
+    const pairs = (attributes ?? []).map(({ name, value }) => ({ name: atob(name), value: Buffer.from(value, 'base64') }));
+    return { path: atob(path), note, text: encodeXattrs(pairs) };
+  });
 }
 
 /** {@link XattrAccess} by `runner xattrs <root>` and `runner setxattrs <root>`. */

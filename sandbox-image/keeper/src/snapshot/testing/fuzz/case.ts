@@ -22,7 +22,7 @@ const hasGetfattr = spawnSync('getfattr', ['--version']).status === 0;
 const hasSetfattr = spawnSync('setfattr', ['--version']).status === 0;
 
 /** The keeper's own parts, used for a tree of any size. */
-export function withRunner(binary: string): Pick<CasOptions, 'clear' | 'setMeta' | 'treeStats' | 'xattrs'> {
+export function withRunner(binary: string): Required<Pick<CasOptions, 'clear' | 'setMeta' | 'treeStats' | 'xattrs'>> {
   const runner = new Program(binary, 100);
   return {
     setMeta: setMetaByRunner(runner),
@@ -39,15 +39,16 @@ export function withRunner(binary: string): Pick<CasOptions, 'clear' | 'setMeta'
  */
 export async function assertUndone(runner: string, { setup, changes, killAfterMs }: FuzzCase): Promise<void> {
   const harness = new Harness();
-  const tools = { base: harness.dir, runner };
+  const programs = withRunner(runner);
+  const tools = { base: harness.dir, xattrs: programs.xattrs };
   const states = (): string[] => [...harness.describe(), ...attributes(harness)];
   try {
-    applyFuzz(tools, setup);
-    const engine = await harness.engine(withRunner(runner));
+    await applyFuzz(tools, setup);
+    const engine = await harness.engine(programs);
     const before = states();
     const taken = await engine.take();
     assert.deepEqual(states(), before, 'a take changes nothing');
-    applyFuzz(tools, changes);
+    await applyFuzz(tools, changes);
     const after = states();
     const later = await engine.take();
     const dir = await unpackBundle(harness, engine, taken.id, later.id);
