@@ -7,7 +7,7 @@ export type { Adoption } from './cas/adoption.ts';
 export type { CollectReport, Retention } from './cas/collector.ts';
 export { CasEngine, CURRENT } from './cas/casEngine.ts';
 export { openOverlayEngine } from './overlay/overlayEngine.ts';
-export type { LayeredRoot, Mounter } from './overlay/layers.ts';
+export type { Mounter } from './overlay/layers.ts';
 export { SnapshotError } from './base/errors.ts';
 export { type Manifest, manifestText } from './base/manifest.ts';
 export { type BytePath, bytesOf, displayPath, sysPath } from './base/pathBytes.ts';
