@@ -30,8 +30,6 @@ describe('the box of four A100', () => {
     expect(solution).toMatchObject({ feasible: true, proved: true, unplaced: [], rejections: [] });
     expect(['py', 'js', 'sh', 'edit'].map((item) => slotOf(solution, item))).toEqual(Array.from({ length: 4 }, () => gpu(1)));
     expect(slotOf(solution, 'core')).not.toBe(gpu(1));
-    expect(solution.alternatives.length).toBe(3);
-    expect(solution.alternatives.every(({ score }) => score.total >= solution.score.total)).toBe(true);
   });
 
   test('four specialists in bf16 are refused with the shortage in bytes, and the rest has its place', () => {

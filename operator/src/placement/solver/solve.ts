@@ -1,21 +1,10 @@
-// operator, placement/solver: entry point of the solver, with reasons and alternatives. Imports nothing of other folders.
+// operator, placement/solver: entry point of the solver, with reasons. Imports nothing of other folders.
 import { scoreOf, Occupancy } from './cost.ts';
-import {
-  modelOf,
-  type Model,
-  type ModelItem,
-  ranks,
-  type Alternative,
-  type Assignment,
-  type Problem,
-  type Rejection,
-  type Solution,
-} from './problem.ts';
-import { neighbours, search, type Found, type SearchResult } from './search.ts';
+import { modelOf, type Model, type ModelItem, ranks, type Assignment, type Problem, type Rejection, type Solution } from './problem.ts';
+import { search, type Found, type SearchResult } from './search.ts';
 
 /** Steps of the search after which it returns the best that it found and reports that it stopped early. */
 export const defaultMaxSteps = 4000;
-const maxAlternatives = 3;
 
 export interface SolveOptions {
   readonly maxSteps?: number;
@@ -76,27 +65,15 @@ function mostImportant(
 function solutionOf(model: Model, result: SearchResult, left: readonly ModelItem[]): Solution {
   const placement = result.best?.placement ?? [];
   return {
-    ...describe(model, placement),
+    assignments: assignmentsOf(model, placement),
+    score: scoreOf(model, new Occupancy(model), placement),
     feasible: left.length === 0,
     unplaced: left.map(({ item }) => item.name),
     rejections: left.flatMap((item) => rejectionsOf(model, item, placement)),
-    alternatives: alternativesOf(model, placement),
     proved: result.proved,
     bound: result.bound,
     steps: result.steps,
   };
-}
-
-function describe(model: Model, placement: Found['placement']): Pick<Solution, 'assignments' | 'score'> {
-  return { assignments: assignmentsOf(model, placement), score: scoreOf(model, new Occupancy(model), placement) };
-}
-
-function alternativesOf(model: Model, placement: Found['placement']): readonly Alternative[] {
-  const items = model.items.filter((item) => placement[item.index] !== undefined);
-  return [...neighbours(model, items, placement)]
-    .map((candidate) => describe(model, candidate))
-    .sort((a, b) => a.score.total - b.score.total)
-    .slice(0, maxAlternatives);
 }
 
 function assignmentsOf(model: Model, placement: Found['placement']): readonly Assignment[] {
