@@ -273,14 +273,12 @@ export class Controller {
   }
 
   async #reconcile(item: QueueItem): Promise<Outcome> {
-    const limit = deadline(this.#clock, this.#options.timeoutMs ?? 60_000, this.#kill.signal);
+    using limit = deadline(this.#clock, this.#options.timeoutMs ?? 60_000, this.#kill.signal);
     try {
       return await this.#options.reconcile(item.key, { signal: limit.signal });
     } catch (error) {
       if (limit.expired()) this.#metrics.timeout();
       throw error;
-    } finally {
-      limit.dispose();
     }
   }
 

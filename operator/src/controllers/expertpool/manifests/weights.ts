@@ -210,20 +210,16 @@ export async function readProgress(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, FetchProgress>> {
-  const limit = deadline(clock, timeLimitMs, signal);
-  try {
-    const answers = await Promise.all(
-      pods.filter(isFetching).map(async (pod) => {
-        const origin = originOf(pod);
-        const answer =
-          origin === undefined ? undefined : await ask(origin, limit.signal, pod.metadata.namespace ?? '').catch(() => undefined);
-        return [pod.metadata.name, progressOf(answer)] as const;
-      }),
-    );
-    return new Map(answers.filter((answer): answer is readonly [string, FetchProgress] => answer[1] !== undefined));
-  } finally {
-    limit.dispose();
-  }
+  using limit = deadline(clock, timeLimitMs, signal);
+  const answers = await Promise.all(
+    pods.filter(isFetching).map(async (pod) => {
+      const origin = originOf(pod);
+      const answer =
+        origin === undefined ? undefined : await ask(origin, limit.signal, pod.metadata.namespace ?? '').catch(() => undefined);
+      return [pod.metadata.name, progressOf(answer)] as const;
+    }),
+  );
+  return new Map(answers.filter((answer): answer is readonly [string, FetchProgress] => answer[1] !== undefined));
 }
 
 /** Returns the progress that an answer holds; undefined when it holds none, and while there is nothing to fetch. */
