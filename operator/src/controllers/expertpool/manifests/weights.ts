@@ -1,9 +1,8 @@
-import type { ConditionValue } from '../../../operands/conditions.ts';
 import { type WeightsItem, draftOf, nameBeside, weightsOf } from '../../../operands/index.ts';
 import type { Expert, ExpertPool, ExpertPoolStatus, Reason } from '@agentfleet/protocol/api';
 import { labels, expertPort } from '@agentfleet/protocol/pool';
 import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weights';
-import { type Pod, resources } from '../../../runtime/resources.ts';
+import { type ConditionValue, type Pod, resources } from '../../../runtime/resources.ts';
 import { podTrouble, originOf, type AskInfo, containerSecurity, podSecurity, operatorPeer, tcp } from '../../../serving/index.ts';
 import { cut, deadline, type Clock } from '@agentfleet/kube';
 import type { V1Container, V1EnvVar, V1JobSpec, V1Volume } from '@kubernetes/client-node';
