@@ -100,14 +100,11 @@ export function createEnergyModelController(context: OperatorContext, options: E
     if (model === undefined || model.metadata.deletionTimestamp !== undefined) return done;
     if (isTerminating(caches.namespaces.lister.get(model.metadata.namespace ?? ''))) return done;
     const snapshot = await observeModel(observer, model, signal);
-    const planned = await planModel({ context, trials, lock }, snapshot, signal);
-    try {
-      if (!('lost' in planned)) return await follow(model, withModelPlan(snapshot, planned.plan), signal);
+    return planModel({ context, trials, lock }, snapshot, signal, async (planned) => {
+      if (!('lost' in planned)) return follow(model, withModelPlan(snapshot, planned.plan), signal);
       const heldMs = await status.write(model, lostStatus(model, planned.lost, clock.now()), signal);
       return requeueAfter(heldMs ?? idleMs);
-    } finally {
-      planned.release();
-    }
+    });
   };
   return new Controller({ name: 'energymodel', sources: sourcesOf(context, children), reconcile, maxConcurrent: 4, ...context });
 }

@@ -124,7 +124,12 @@ export function withModelPlan(snapshot: ModelSnapshot, plan: ModelPlan | undefin
 }
 
 /** Decides how the rollout of a model goes on, and what the model consists of meanwhile. */
-export function planModel(followers: Followers, snapshot: ModelSnapshot, signal: AbortSignal): Promise<Planned<ModelPlan>> {
+export function planModel<T>(
+  followers: Followers,
+  snapshot: ModelSnapshot,
+  signal: AbortSignal,
+  act: (planned: Planned<ModelPlan>) => Promise<T>,
+): Promise<T> {
   const { model, recorded, policy, allPods, infos } = snapshot;
   const revisionsOf = (now: number): Revisions<ModelPlan> => {
     const desired = desiredModel(snapshot);
@@ -148,7 +153,8 @@ export function planModel(followers: Followers, snapshot: ModelSnapshot, signal:
       plan: (status, inUse) => modelPlan(snapshot, status, inUse, now),
     };
   };
-  return followRollout(followers, { owner: model, policy, leaving: (inUse) => leavingModel(snapshot, inUse) }, revisionsOf, signal);
+  const leaving = (inUse: InUse): ModelPlan | undefined => leavingModel(snapshot, inUse);
+  return followRollout(followers, { owner: model, policy, leaving, act }, revisionsOf, signal);
 }
 
 /** Returns the means by which golden sets find the revisions of a model: at the addresses of its status. */

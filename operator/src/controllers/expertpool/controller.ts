@@ -109,14 +109,11 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
     if (pool === undefined || pool.metadata.deletionTimestamp !== undefined || isTerminating(caches.namespaces.lister.get(homeOf(pool))))
       return done;
     const seen = await observePool(observer, pool, signal);
-    const planned = await planPool({ context, trials, lock }, seen, signal);
-    try {
-      if (!('lost' in planned)) return await follow(pool, withPlan(seen, planned.plan), signal);
+    return planPool({ context, trials, lock }, seen, signal, async (planned) => {
+      if (!('lost' in planned)) return follow(pool, withPlan(seen, planned.plan), signal);
       const heldMs = await status.write(pool, lostStatus(pool, planned.lost, clock.now()), signal);
       return requeueAfter(heldMs ?? idleMs);
-    } finally {
-      planned.release();
-    }
+    });
   };
   const sources = poolSources(context, children, heartbeats);
   return new Controller({ name: 'expertpool', sources, reconcile, maxConcurrent: 4, floorMs, ...context });
