@@ -174,12 +174,6 @@ describe('rules of items', () => {
     expect(solveItems([])).toMatchObject({ feasible: true, assignments: [] });
     expect(solveItems([decode('a', 1)], { slots: [], links: [] })).toMatchObject({ feasible: false, unplaced: ['a'] });
   });
-
-  test('names given twice and items without need are refused', () => {
-    expect(() => solveItems([decode('a', 1), decode('a', 2)])).toThrow(/name a is given twice/);
-    expect(() => solveItems([decode('a', 0)])).toThrow(/needs 0 bytes/);
-    expect(() => solveItems([decode('a', 1, { shards: 0 })])).toThrow(/0 shards/);
-  });
 });
 
 test('four hundred slots of fifty nodes are searched like four', () => {

@@ -13,10 +13,8 @@ export interface SolveOptions {
 /**
  * Places items on slots: exact, deterministic, and with the reason for every place that an item did not get. When not all
  * fit, the most important ones that fit together are placed (by rank, then as they need less).
- * @throws {RangeError} two items or two slots have one name, or an item needs no memory or no slot
  */
 export function solve(problem: Problem, { maxSteps = defaultMaxSteps }: SolveOptions = {}): Solution {
-  check(problem);
   const model = modelOf(problem);
   const whole = search(model, model.items, { maxSteps });
   if (whole.best !== undefined || model.items.length === 0) return solutionOf(model, whole, []);
@@ -25,18 +23,6 @@ export function solve(problem: Problem, { maxSteps = defaultMaxSteps }: SolveOpt
   const left = byImportance(model).filter((item) => !fitting.items.includes(item));
   const steps = whole.steps + fitting.steps + part.steps;
   return solutionOf(model, { ...part, steps, proved: whole.proved && fitting.proved && part.proved }, left);
-}
-
-function check({ items, slots }: Problem): void {
-  for (const names of [items.map((item) => item.name), slots.map((slot) => slot.name)]) {
-    const twice = names.find((name, index) => names.indexOf(name) !== index);
-    if (twice !== undefined) throw new RangeError(`placement: the name ${twice} is given twice`);
-  }
-  for (const { name, bytes, shards = 1 } of items) {
-    if (!(bytes > 0)) throw new RangeError(`placement: item ${name} needs ${bytes} bytes, and has to need some`);
-    if (!Number.isInteger(shards) || shards < 1)
-      throw new RangeError(`placement: item ${name} has ${shards} shards, and has to have 1 or more`);
-  }
 }
 
 function byImportance(model: Model): readonly ModelItem[] {
