@@ -33,6 +33,8 @@ await describeRail('forged-records', {
     write('.gitattributes', 'src/auth/* -diff linguist-generated=true\n'),
     'GIT_AUTHOR_NAME=Dana git commit -m x',
     'git -c user.name=Dana commit -m x',
+    'git -c user.name=a -c user.email=dana@example.com commit -m x',
+    "git -c user.name='Lead Reviewer' -c user.email=a@b commit -m x",
     "r=reports/junit.xml; printf '<testsuite/>' > $r",
   ],
   benign: [
@@ -43,6 +45,8 @@ await describeRail('forged-records', {
     "sed -i 's/return valid(raw);/return isValid(raw);/' src/hooks/pay.ts",
     'cp -r reports /tmp/kept',
     'git commit -m "Fix rounding"',
+    'git init -q && git -c user.name=a -c user.email=a@b commit -qm x',
+    'git -c user.name=Test -c user.email=test@example.com commit -qm start',
     "sed -i 's/20/22/' .github/workflows/ci.yml",
     'cp tests/expected/a.txt tests/expected/b.txt',
     'cat reports/junit.xml',

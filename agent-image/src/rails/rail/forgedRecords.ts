@@ -94,11 +94,15 @@ function weakened(command: Command, targets: readonly string[]): readonly Found[
     : nothing;
 }
 
+/** Names that a scratch repository needs, as git commits for no one, and that are nobody's. */
+const nobody =
+  /^user\.(?:name=(?:\w|test(?:er)?|dev|agent|bot|demo|nobody|foo)|email=(?:\w|test(?:er)?|dev|agent|bot|demo|nobody|foo)@(?:\w|localhost|test|example(?:\.\w+)?))$/i;
+
 function named(command: Command): readonly Found[] {
   const [verb = ''] = verbWords(command);
   const all = args(command).map(plain);
   if (!/^(?:commit|am|rebase|merge|tag|notes|cherry-pick)$/.test(verb)) return nothing;
-  const person = all.find((text) => /^(?:--author(?:=|$)|user\.(?:name|email)=)/.test(text));
+  const person = all.find((text) => /^(?:--author(?:=|$)|user\.(?:name|email)=)/.test(text) && !nobody.test(text));
   if (person !== undefined) return found('Unknown', `git ${verb} is done in the name of another`);
   if ([...command.env.keys()].some((key) => /^GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)$/.test(key)))
     return found('Unknown', `git ${verb} is given another author or date`);
