@@ -315,7 +315,10 @@ async function factsOf(
     operating: [...(await programsOf(session)), filesLine(own, packages, baseline.tree.some(isOfGit))],
     testNames: testNames(own.filter((path) => baseline.protectedSet.why(path)?.kind === 'Test')),
     setsAside: spec.protect.mode === 'Default' && baseline.tree.some((path) => baseline.protectedSet.why(path)?.kind === 'Test'),
-    protectedPaths: [...installedNames(packages.keys()), ...summarised(guarded, maxProtected)],
+    protectedPaths: [
+      ...installedNames([...packages.keys()]).map((name) => `${name} (installed packages)`),
+      ...summarised(guarded, maxProtected),
+    ],
     network: { mode, hosts: hosts.map(({ host, port }) => `${host}:${port}`) },
     approvals: [...(spec.policy.approvals?.require ?? [])],
     budget: [...budget, ...(Number.isFinite(seconds) ? [timeOf(seconds)] : [])],

@@ -105,22 +105,18 @@ describe('a list of paths', () => {
     ],
     ['knows tests by how they begin', ['t/test_a.py', 't/test_b.py', 't/c.py'], 2, ['t/test_*.py (2 files)', 't/c.py']],
     [
-      'hides the folder by which the packages of a repository differ',
-      ['package.json', ...['a', 'b', 'c'].flatMap((name) => [`packages/${name}/package.json`, `packages/${name}/src/${name}.test.ts`])],
-      3,
-      ['package.json', 'packages/*/package.json (3 files)', 'packages/*/src/*.test.ts (3 files)'],
-    ],
-    [
-      'hides the first folder of the crates of a workspace',
-      ['Cargo.toml', ...['a', 'b'].flatMap((name) => [`${name}/Cargo.toml`, `${name}/tests/x.rs`, `${name}/tests/y.rs`])],
-      3,
-      ['Cargo.toml', '*/Cargo.toml (2 files)', '*/tests/*.rs (4 files)'],
-    ],
-    [
       'counts the files that are left',
-      ['a/1.c', 'b/1.h', 'c/1.go', 'c/2.go', 'd/Makefile'],
+      ['a/1.c', 'b/1.c', 'c/1.c', 'c/2.c', 'd/Makefile'],
       2,
-      ['a/1.c', 'b/1.h', 'and 3 more of the same kinds'],
+      ['**/1.c (3 files)', 'c/2.c', 'and 1 more of the same kinds'],
+    ],
+    [
+      'names what many packages have once',
+      ['a', 'b', 'c']
+        .flatMap((name) => [`${name}/pom.xml`, `${name}/src/test/java/${name}Test.java`, `${name}/src/${name}.test.ts`])
+        .concat('pom.xml'),
+      5,
+      ['**/pom.xml (3 files)', '**/test/** (3 files)', '**/*.test.ts (3 files)', 'pom.xml'],
     ],
   ])('%s', (_, paths, most, shown) => {
     expect(summarised(paths, most)).toEqual(shown);
@@ -151,7 +147,7 @@ describe('the line about files', () => {
       ['index.js', ...many],
       ['node_modules', ...['a', 'b', 'c', 'd'].map((name) => `packages/${name}/node_modules`)].map((folder) => [folder, 500] as const),
       true,
-      'It holds 81 files, at its root: index.js, src/. Installed packages beside them: node_modules, packages/*/node_modules (4 folders) (2,500 files). It is a git repository.',
+      'It holds 81 files, at its root: index.js, src/. Installed packages beside them: **/node_modules (5 folders) (2,500 files). It is a git repository.',
     ],
     ['knows that there is none', [], [], false, 'It holds no files yet. It is no git repository.'],
   ])('%s', (_, own, packages, isRepository, line) => {

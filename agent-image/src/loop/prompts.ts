@@ -109,20 +109,17 @@ function ending(text: string): string {
 }
 
 /**
- * Paths as a list of so many items names them: where there are more, those of one folder and ending stand as one pattern, and where those
- * are too many still, alike folders of the packages of a repository too. Pure.
+ * Paths as a list of so many items names them: where there are more, those of one folder and ending stand as one pattern, or those below
+ * all folders of tests, and of one name anywhere. Pure.
  *
  * @example
  * summarised(['t/a.test.js', 't/b.test.js', 'run.sh'], 2); // ['t/*.test.js (2 files)', 'run.sh']
  */
-export function summarised(paths: readonly string[], most: number, unit = 'files'): readonly string[] {
+export function summarised(paths: readonly string[], most: number): readonly string[] {
   if (paths.length <= most) return paths;
-  const each = Map.groupBy(paths, (path) => patternOf(path));
-  const wider = [1, 0].map((hidden) => Map.groupBy(paths, (path) => patternOf(path, hidden)));
-  const groups = each.size <= most ? each : wider.reduce((best, one) => (one.size < best.size ? one : best), each);
-  const shown = [...groups].map(([pattern, all]) =>
-    all.length === 1 ? (all[0] ?? '') : `${sameName(pattern, all)} (${all.length} ${unit})`,
-  );
+  const near = Map.groupBy(paths, patternOf);
+  const groups = near.size <= most ? near : Map.groupBy(paths, patternAnywhere);
+  const shown = [...groups].map(([pattern, all]) => (all.length === 1 ? (all[0] ?? '') : `${pattern} (${all.length} files)`));
   const left = [...groups.values()].slice(most).reduce((sum, all) => sum + all.length, 0);
   return left === 0 ? shown : [...shown.slice(0, most), `and ${left} more of the same kinds`];
 }
@@ -137,7 +134,7 @@ const namedCharacters = 600;
  * @param packages number of files by folder of installed packages
  */
 export function filesLine(own: readonly string[], packages: ReadonlyMap<string, number>, isRepository: boolean): string {
-  const folders = summarised([...packages.keys()].map(plain), maxInstalled, 'folders');
+  const folders = installedNames([...packages.keys()].map(plain));
   const files = [...packages.values()].reduce((sum, one) => sum + one, 0);
   const after = files === 0 ? '' : ` Installed packages beside them: ${folders.join(', ')} (${files.toLocaleString('en-US')} files).`;
   const repository = `${after}${isRepository ? ' It is a git repository.' : ' It is no git repository.'}`;
@@ -150,9 +147,11 @@ export function filesLine(own: readonly string[], packages: ReadonlyMap<string, 
   return `It holds ${own.length} files, at its root: ${fit.join(', ')}${more}.${repository}`;
 }
 
-/** Names folders of installed packages among what is protected. */
-export function installedNames(folders: Iterable<string>): readonly string[] {
-  return summarised([...folders], maxInstalled, 'folders').map((name) => `${name} (installed packages)`);
+/** Folders of installed packages; those of many packages of a repository by their name. */
+export function installedNames(folders: readonly string[]): readonly string[] {
+  if (folders.length <= maxInstalled) return folders;
+  const groups = Map.groupBy(folders, (folder) => folder.slice(folder.lastIndexOf('/') + 1));
+  return [...groups].map(([name, all]) => (all.length === 1 ? (all[0] ?? '') : `**/${name} (${all.length} folders)`));
 }
 
 function fitting(names: readonly string[], characters: number): readonly string[] {
@@ -177,18 +176,20 @@ export function testNames(tests: readonly string[]): readonly string[] {
   return [...endings].flatMap((ending) => namesByEnding[ending] ?? (/^[cm]?[jt]sx?$/.test(ending) ? [`*.test.${ending}`] : [])).sort();
 }
 
-/** Files of tests begin or end alike. One folder of the path may be hidden by its place. */
-function patternOf(path: string, hidden = -1): string {
-  const name = path.slice(path.lastIndexOf('/') + 1);
-  const folders = path.split('/').slice(0, -1);
-  const [, begin = '', end = ''] = /^(test_)?.*?((?:[._-](?:tests?|spec|snap))?(?:\.[^.]*)?)$/.exec(name) ?? [];
-  return [...folders.map((folder, at) => (at === hidden ? '*' : folder)), `${begin}*${end}`].join('/');
+/** Files of tests begin or end alike. */
+function patternOf(path: string): string {
+  const folder = path.slice(0, path.lastIndexOf('/') + 1);
+  const [, begin = '', end = ''] = /^(test_)?.*?((?:[._-](?:tests?|spec|snap))?(?:\.[^.]*)?)$/.exec(path.slice(folder.length)) ?? [];
+  return `${folder}${begin}*${end}`;
 }
 
-/** The pattern, with the name of all its files where that is one. */
-function sameName(pattern: string, paths: readonly string[]): string {
-  const names = new Set(paths.map((path) => path.slice(path.lastIndexOf('/') + 1)));
-  return names.size > 1 ? pattern : pattern.slice(0, pattern.lastIndexOf('/') + 1) + [...names].join('');
+/** A repository of many packages has files of one kind in each. */
+function patternAnywhere(path: string): string {
+  const [, above, tests] = /^(.*?\/)?(tests?|__tests__|testdata|spec)\//.exec(path) ?? [];
+  if (tests !== undefined) return `${above === undefined ? '' : '**/'}${tests}/**`;
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const pattern = patternOf(name);
+  return `${name === path ? '' : '**/'}${/^\*\.[^.]*$/.test(pattern) ? name : pattern}`;
 }
 
 /** Lists the limits of the work, a line each; the goal message and each reminder have the same, but for the budget. */
