@@ -4,7 +4,7 @@ import { migrate as migrateText } from '../migrate/manifest.ts';
 import { printable } from '@agentfleet/protocol/text';
 import type { LocalContext } from './command.ts';
 
-export interface MigrateFlags {
+interface MigrateFlags {
   /** Only print what would change. */
   readonly dryRun?: boolean;
 }

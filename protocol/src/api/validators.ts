@@ -43,7 +43,7 @@ export function validators<V>(compiler: SchemaCompiler<V>): Readonly<Record<keyo
   };
 }
 
-/** All kinds of the group. */
+/** All kinds of the group, in the order in which `fleet uninstall` deletes their objects. */
 export const kinds = [
   agentTask,
   agentTaskOrder,
