@@ -71,7 +71,7 @@ function capabilityRoute(app: FastifyInstance, server: Server, { name, route }: 
     } catch (error) {
       const failure = asInferenceError(error);
       metrics.requests.inc({ capability: name, code: failure.code });
-      const after = failure.code === 'AF_QUEUE_FULL' ? service?.retryAfterSeconds : failure.retryAfterSeconds;
+      const after = failure.code === 'AF_QUEUE_FULL' ? service?.queue.retryAfterSeconds : failure.retryAfterSeconds;
       if (after !== undefined) reply.header('retry-after', after);
       throw failure;
     } finally {
