@@ -19,7 +19,7 @@ import type {
 import type { Generated } from './engine.ts';
 import { createHash } from 'node:crypto';
 import { glob, readFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 /** An engine's answer to one request of a batch. */
 export type Answer<T> = { readonly answer: T } | { readonly error: unknown };
@@ -119,10 +119,15 @@ export function generating(
 export async function codeDigest(folder: string, weights: readonly string[], settings = ''): Promise<string> {
   const own = import.meta.filename;
   const sources = own.endsWith('.ts') ? await sourcesOf(join(dirname(own), '../engines', folder)) : [own];
+  return digestOf([...sources, ...weights], readFile, settings);
+}
+
+/** `sha256:` over names and contents of files, in the order given, and over settings. */
+export async function digestOf(files: readonly string[], read: (file: string) => Promise<Buffer>, settings = ''): Promise<string> {
   const hash = createHash('sha256');
-  for (const file of [...sources, ...weights]) {
-    const content = await readFile(file);
-    hash.update(`${relative(dirname(own), file).split('/').at(-1)}\n${content.length}\n`).update(content);
+  for (const file of files) {
+    const content = await read(file);
+    hash.update(`${basename(file)}\n${content.length}\n`).update(content);
   }
   return `sha256:${hash.update(settings).digest('hex')}`;
 }
