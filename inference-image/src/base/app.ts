@@ -40,14 +40,7 @@ export function createBaseApp({ gate, reads, refused, bodyLimit, registry, sink,
     exposeHeadRoutes: false,
     frameworkErrors: (error, _request, reply) => answer(reply, error),
   });
-  app.addHook('onRequest', async ({ method, headers, routeOptions: { url: route = '' } }) => {
-    if (method === 'GET' && probes.has(route)) return;
-    try {
-      await gate(headers.authorization, method === 'GET' && reads.has(route) ? 'Read' : 'Work');
-    } catch (error) {
-      throw error instanceof TokenRefused ? refused(error) : error;
-    }
-  });
+  guard(app, { gate, reads, refused });
   traceRequests(app, sink);
   app.setErrorHandler((error, request, reply) => answer(reply, error, request));
   app.get('/healthz', () => ({ ok: true }));
@@ -56,6 +49,17 @@ export function createBaseApp({ gate, reads, refused, bodyLimit, registry, sink,
     return reply.type(type).send(text);
   });
   return app;
+}
+
+function guard(app: FastifyInstance, { gate, reads, refused }: Pick<BaseOptions, 'gate' | 'reads' | 'refused'>): void {
+  app.addHook('onRequest', async ({ method, headers, routeOptions: { url: route = '' } }) => {
+    if (method === 'GET' && probes.has(route)) return;
+    try {
+      await gate(headers.authorization, method === 'GET' && reads.has(route) ? 'Read' : 'Work');
+    } catch (error) {
+      throw error instanceof TokenRefused ? refused(error) : error;
+    }
+  });
 }
 
 /**
