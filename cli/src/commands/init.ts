@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { isNotFound, ResourceClient } from '@agentfleet/kube';
 import { apiVersion } from '@agentfleet/protocol/api';
 import { expertPools, secrets } from '../base/connection.ts';
-import { CliError } from '../base/failure.ts';
+import { CliError, readNamed } from '../base/failure.ts';
 import { objectLines } from '../text/format.ts';
 import type { CommandContext } from './command.ts';
 
@@ -34,9 +33,7 @@ interface Source {
 async function secretOf({ env, ask }: CommandContext, { what, flag, file, variable }: Source): Promise<string> {
   const found =
     file !== undefined
-      ? await readFile(file, 'utf8').catch((error: unknown) => {
-          throw new CliError(`${file} cannot be read (${error instanceof Error ? error.message : String(error)}); correct ${flag}-file`);
-        })
+      ? await readNamed(file, `correct ${flag}-file`)
       : variable !== undefined
         ? env[variable]
         : await ask?.(`${what} (not shown): `, true);

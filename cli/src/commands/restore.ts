@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { isAlreadyExists, isNotFound, leases, ResourceClient, type Lease, type Transport } from '@agentfleet/kube';
 import { apiVersion, fieldManagers, type AgentTaskStatus } from '@agentfleet/protocol/api';
 import { type ConnectionFlags, refuseNamespace } from '../base/connection.ts';
-import { CliError } from '../base/failure.ts';
+import { CliError, readNamed } from '../base/failure.ts';
 import { explain } from '../base/explain.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { savedKinds, type Saved } from './backup.ts';
@@ -18,9 +17,7 @@ const operatorLease = 'agentfleet-operator';
 
 /** Objects of a backup, by kind in the order in which they are made. @throws CliError for a file that is none */
 async function readBackup(file: string): Promise<readonly Saved[]> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new CliError(`${file} cannot be read (${error instanceof Error ? error.message : String(error)}); name a file of "fleet backup"`);
-  });
+  const text = await readNamed(file, 'name a file of "fleet backup"');
   const { loadManifests } = await import('@agentfleet/kube/manifests');
   let documents: readonly unknown[];
   try {

@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { asError, isAlreadyExists, isInvalid, ResourceClient } from '@agentfleet/kube';
 import { apiVersion, type AgentTask } from '@agentfleet/protocol/api';
 import { agentTasks } from '../base/connection.ts';
-import { CliError } from '../base/failure.ts';
+import { CliError, readNamed } from '../base/failure.ts';
 import { repositoryOf, workspaceOf } from '../source/folder.ts';
 import { objectLines } from '../text/format.ts';
 import { printable } from '@agentfleet/protocol/text';
@@ -72,12 +71,7 @@ async function ofFolder(folder: string, goal: string, flags: RunFlags): Promise<
 }
 
 async function read(file: string): Promise<string> {
-  if (file !== '-') {
-    return readFile(file, 'utf8').catch((error: unknown) => {
-      const why = error instanceof Error ? error.message : String(error);
-      throw new CliError(`${file} cannot be read (${why}); name the YAML of an AgentTask, or give --from FOLDER, --check and a goal`);
-    });
-  }
+  if (file !== '-') return readNamed(file, 'name the YAML of an AgentTask, or give --from FOLDER, --check and a goal');
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString();
