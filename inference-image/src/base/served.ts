@@ -12,7 +12,6 @@ import type {
   JudgeResponse,
   PriorRequest,
   PriorResponse,
-  Role,
   ScoreRequest,
   ScoreResponse,
 } from '@agentfleet/protocol/inference';
@@ -44,18 +43,12 @@ export interface Exchanges {
 
 export type Abilities = { readonly [C in Capability]?: Ability<Exchanges[C]['request'], Exchanges[C]['result']> };
 
+/** What an engine says of itself in `/v1/info`. `modelDigest` is of everything that determines the answers: code and weights or record. */
+type EngineFacts = Pick<InferenceInfo, 'roles' | 'modelDigest' | 'learned' | 'languages' | 'shadow' | 'about' | 'calibration'>;
+
 /** The engine of one server. */
-export interface ServedEngine {
+export interface ServedEngine extends EngineFacts {
   readonly name: EngineType;
-  /** Roles that it can play. */
-  readonly roles: readonly Role[];
-  /** `sha256:` of everything that determines the answers: code and weights or record. */
-  readonly modelDigest: string;
-  readonly learned: boolean;
-  readonly languages: readonly string[];
-  readonly shadow: string | null;
-  readonly about: InferenceInfo['about'];
-  readonly calibration?: InferenceInfo['calibration'];
   readonly abilities: Abilities;
   /** Proves by a separate example what the general example of a capability cannot. @throws Error when that fails */
   prove?(): Promise<void>;

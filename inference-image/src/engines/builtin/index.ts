@@ -2,9 +2,9 @@
  * The engine Builtin: one role per server, each with the project's weights or a small model in the image. Part of
  * `engines`: may import `base`, `gpu`, `models` and protocol.
  */
-import type { BuiltinRole, InferenceInfo, PolicyVerdict } from '@agentfleet/protocol/inference';
+import type { BuiltinRole, PolicyVerdict } from '@agentfleet/protocol/inference';
 import type { BuiltinConfig } from '../../base/config.ts';
-import { type ServedEngine, codeDigest, digestOf, type Abilities, alone } from '../../base/served.ts';
+import { type ServedEngine, codeDigest, digestOf, alone } from '../../base/served.ts';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -133,17 +133,13 @@ async function createPlanner(config: BuiltinConfig): Promise<ServedEngine> {
   });
 }
 
-interface BuiltinParts {
+interface BuiltinParts extends Pick<ServedEngine, 'about' | 'calibration' | 'abilities'>, Partial<Pick<ServedEngine, 'shadow'>> {
   /** Folder of its code, from `engines` on. */
   readonly folder: string;
   /** `sha256:` of its artifact. */
   readonly digest: string;
   /** Settings that change answers, as text. */
   readonly settings?: string;
-  readonly shadow?: string | null;
-  readonly about: InferenceInfo['about'];
-  readonly calibration?: InferenceInfo['calibration'];
-  readonly abilities: Abilities;
   readonly close?: () => void;
 }
 
