@@ -43,7 +43,7 @@ export interface Exchanges {
 
 export type Abilities = { readonly [C in Capability]?: Ability<Exchanges[C]['request'], Exchanges[C]['result']> };
 
-/** What an engine says of itself in `/v1/info`. `modelDigest` is of everything that determines the answers: code and weights or record. */
+/** Facts of `/v1/info` that the engine itself knows. `modelDigest` is of everything that determines the answers: code and weights or record. */
 type EngineFacts = Pick<InferenceInfo, 'roles' | 'modelDigest' | 'learned' | 'languages' | 'shadow' | 'about' | 'calibration'>;
 
 /** The engine of one server. */
