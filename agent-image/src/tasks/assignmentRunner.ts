@@ -1,6 +1,7 @@
 import { coded } from '@agentfleet/protocol/log';
 import { type AgentTask, type Approval, maxMessagesTaken, type Directive } from '@agentfleet/protocol/api';
 import type { AttemptContext, AttemptEngine, Outcome, Report, Restored, DecisionModels } from '../attempt/ports.ts';
+import { failed } from '../attempt/closing.ts';
 import { type Reporter, noUsage, usedSoFar, withinAssignment, withWallSeconds } from '../report/index.ts';
 import { asError, Backoff, deadline, isApiError, KubeError, sleep, timestamp, type Random } from '@agentfleet/kube';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
@@ -355,10 +356,6 @@ function isOutside(error: unknown): boolean {
 
 /** Returns the outcome of an attempt whose engine threw. External failures are Infrastructure, the rest are internal. */
 function outcomeOf(error: unknown): Outcome {
-  if (error instanceof AttemptFailure) {
-    return { result: 'Failed', class: error.failureClass, reason: error.reason, message: error.message };
-  }
-  const message = asError(error).message;
-  if (isOutside(error)) return { result: 'Failed', class: 'Infrastructure', reason: 'SandboxUnreachable', message };
-  return { result: 'Failed', class: 'AgentError', reason: 'UnexpectedError', message: `${message}; see the log of the worker` };
+  if (error instanceof AttemptFailure || !isOutside(error)) return failed(error);
+  return { result: 'Failed', class: 'Infrastructure', reason: 'SandboxUnreachable', message: asError(error).message };
 }

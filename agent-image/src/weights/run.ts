@@ -113,19 +113,12 @@ async function work(
 
 /** Returns the source of the files; undefined when they are in the folder already. */
 function sourceOf({ uri, bucket, hub, credentialFile }: WeightsConfig, clock: Clock): WeightsSource | undefined {
+  const retries = { clock, random: Math.random, maxWaitMs };
   if (bucket !== undefined)
-    return new BucketSource({
-      ...bucket,
-      uri,
-      ...(credentialFile !== undefined && { credentialFile }),
-      spool: tmpdir(),
-      clock,
-      random: Math.random,
-      maxWaitMs,
-    });
+    return new BucketSource({ ...bucket, uri, ...(credentialFile !== undefined && { credentialFile }), spool: tmpdir(), ...retries });
   const [, model, revision] = /^hf:\/\/([^@]+)@(.+)$/.exec(uri) ?? [];
   if (model === undefined || revision === undefined) return undefined;
-  return new HubSource({ origin: hub, model, revision, clock, ...(credentialFile !== undefined && { tokenFile: credentialFile }) });
+  return new HubSource({ origin: hub, model, revision, ...retries, ...(credentialFile !== undefined && { tokenFile: credentialFile }) });
 }
 
 /** Answers each request with how far it is. */

@@ -1,7 +1,8 @@
 import { StoreFailure, S3Client, S3Store, locate, type S3StoreOptions } from '../store/index.ts';
 import { WeightsFailure } from './failure.ts';
 import { readFile } from 'node:fs/promises';
-import { sleep, type Clock } from '@agentfleet/kube';
+import type { Clock, Random } from '@agentfleet/kube';
+import { retried, type Try } from '../base/requests.ts';
 
 /** A file to fetch. */
 export interface RemoteFile {
@@ -74,6 +75,9 @@ interface HubOptions {
   /** File with a token; absent: none is sent. */
   readonly tokenFile?: string;
   readonly clock: Clock;
+  readonly random: Random;
+  /** Longest time of retries while it is busy or not there, ms. */
+  readonly maxWaitMs: number;
 }
 
 interface HubFile {
@@ -83,8 +87,6 @@ interface HubFile {
   readonly lfs?: { readonly sha256?: unknown } | null;
 }
 
-const tries = 5;
-const firstWaitMs = 500;
 const tryMs = 120_000;
 
 /** Weights in a hub that speaks the API of Hugging Face: `/api/models/<model>/revision/<revision>` and `/<model>/resolve/…`. */
@@ -122,16 +124,11 @@ export class HubSource implements WeightsSource {
     return `hf://${this.#options.model}@${this.#options.revision}`;
   }
 
-  async #get(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Uint8Array> {
-    for (let attempt = 1; ; attempt += 1) {
-      const answer = await this.#try(path, headers, signal);
-      if (answer instanceof Uint8Array) return answer;
-      if (attempt === tries || answer.fault !== 'Unreachable') throw answer;
-      await sleep(this.#options.clock, firstWaitMs * 2 ** attempt, signal);
-    }
+  #get(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Uint8Array> {
+    return retried(() => this.#try(path, headers, signal), { ...this.#options, signal });
   }
 
-  async #try(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Uint8Array | WeightsFailure> {
+  async #try(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Try<Uint8Array>> {
     const { origin, tokenFile } = this.#options;
     // Read each time: the kubelet exchanges it. It is not sent on to another host that the hub redirects to.
     const token = tokenFile === undefined ? undefined : (await readFile(tokenFile, 'utf8')).trim();
@@ -141,14 +138,14 @@ export class HubSource implements WeightsSource {
         headers: { ...headers, ...authorization },
         signal: AbortSignal.any([signal, AbortSignal.timeout(tryMs)]),
       });
-      if (response.status === 200 || response.status === 206) return new Uint8Array(await response.arrayBuffer());
+      if (response.status === 200 || response.status === 206) return { value: new Uint8Array(await response.arrayBuffer()) };
       await response.body?.cancel();
-      return this.#refusal(path, response.status);
+      const failure = this.#refusal(path, response.status);
+      return { failure, retryMs: failure.fault === 'Unreachable' ? 0 : undefined };
     } catch (error) {
       signal.throwIfAborted();
-      return new WeightsFailure('Unreachable', `${this.#uri}: ${origin} does not answer: ${(error as Error).message}`, {
-        cause: error,
-      });
+      const why = `${this.#uri}: ${origin} does not answer: ${(error as Error).message}`;
+      return { failure: new WeightsFailure('Unreachable', why, { cause: error }), retryMs: 0 };
     }
   }
 

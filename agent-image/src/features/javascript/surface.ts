@@ -1,6 +1,7 @@
 import { builtinModules } from 'node:module';
 import { posix } from 'node:path';
 import { child, walk, type Node } from '../../rails/syntax/node.ts';
+import { moduleFiles } from '../languages.ts';
 import { bindingsOf, functionsOf } from './findings.ts';
 import type { Surface } from './types.ts';
 
@@ -16,13 +17,6 @@ export type Offered = Offer | 'Absent' | null;
 /** Text of a file of the workspace as JavaScript, parsed; null where there is none or it does not parse. */
 export type ParseFile = (path: string) => Promise<Node | null | 'Missing'>;
 
-const endings = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.jsx', '/index.ts', '/index.js'];
-const compiled = new Map([
-  ['.js', ['.ts', '.tsx']],
-  ['.mjs', ['.mts']],
-  ['.cjs', ['.cts']],
-  ['.jsx', ['.tsx']],
-]);
 const builtins = new Set(builtinModules);
 
 /** Returns the exports of a module that a file imports by name. Packages are not read. */
@@ -37,9 +31,7 @@ async function offerOf(name: string, from: string, parse: ParseFile): Promise<Of
 }
 
 async function offerOfFile(base: string, parse: ParseFile): Promise<Offered> {
-  const extension = posix.extname(base);
-  const others = (compiled.get(extension) ?? []).map((other) => `${base.slice(0, -extension.length)}${other}`);
-  for (const path of [...endings.map((ending) => `${base}${ending}`), ...others]) {
+  for (const path of moduleFiles(base)) {
     if (!/\.[cm]?[jt]sx?$/.test(path)) continue;
     const root = await parse(path);
     if (root !== 'Missing') return root === null ? null : exportsOf(root);
