@@ -1,4 +1,4 @@
-import { StoreFailure, S3Client, S3Store, locate, type S3StoreOptions } from '../store/index.ts';
+import { StoreFailure, S3Store, type S3StoreOptions } from '../store/index.ts';
 import { WeightsFailure } from './failure.ts';
 import { readFile } from 'node:fs/promises';
 import type { Clock, Random } from '@agentfleet/kube';
@@ -31,31 +31,16 @@ function safe(path: string): boolean {
   return /^[^\p{Cc}]+$/u.test(path) && path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
 }
 
-/** Weights below a prefix of a bucket. */
-export class BucketSource implements WeightsSource {
-  readonly #options: S3StoreOptions;
-  readonly #store: S3Store;
-  readonly #client: S3Client;
-
-  /** @throws StoreFailure when the uri names no bucket */
-  constructor(options: S3StoreOptions) {
-    this.#options = options;
-    this.#store = new S3Store(options);
-    this.#client = new S3Client(options);
-  }
-
-  async list(signal: AbortSignal): Promise<readonly RemoteFile[]> {
-    const entries = await this.#store.entries('', signal).catch(refuse);
-    return entries.map(({ key, bytes, etag }) => ({ path: key, bytes, ...(etag === undefined ? {} : { identity: etag }) }));
-  }
-
-  async read({ path, identity }: RemoteFile, start: number, end: number, signal: AbortSignal): Promise<Uint8Array> {
-    const location = locate(this.#options);
-    const what = `get ${location.uri(path)}`;
-    const headers = { range: `bytes=${start}-${end - 1}`, ...(identity === undefined ? {} : { 'if-match': `"${identity}"` }) };
-    const { body } = await this.#client.request({ method: 'GET', url: location.keyUrl(path), what, headers }, signal).catch(refuse);
-    return body;
-  }
+/** Weights below a prefix of a bucket. @throws StoreFailure when the uri names no bucket */
+export function bucketSource(options: S3StoreOptions): WeightsSource {
+  const store = new S3Store(options);
+  return {
+    list: async (signal) => {
+      const entries = await store.entries('', signal).catch(refuse);
+      return entries.map(({ key, bytes, etag }) => ({ path: key, bytes, ...(etag === undefined ? {} : { identity: etag }) }));
+    },
+    read: ({ path, identity }, start, end, signal) => store.part(path, start, end, identity, signal).catch(refuse),
+  };
 }
 
 const faults = { NotFound: 'NotFound', Refused: 'Refused', Credential: 'Refused' } as const;
