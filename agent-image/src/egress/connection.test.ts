@@ -191,3 +191,15 @@ test('a worker with a proxy dials through it, unless the host is exempt', async 
   await expect(dialer.dial({ host: 'a.direct.example', port: 443 }, signal)).rejects.toThrow('resolved here');
   expect(asked).toHaveLength(2);
 });
+
+test.for([
+  ['refuses', 'HTTP/1.1 407 Proxy Authentication Required\r\n\r\n', 'gave no connection: status 407'],
+  ['speaks no HTTP', 'hello\r\n\r\n', 'gave no connection: Parse Error'],
+  ['closes', '', 'gave no connection: socket hang up'],
+] as const)('a proxy of the worker that %s gives no connection', async ([, words, why]) => {
+  const server = createServer((socket) => void socket.once('data', () => socket.end(words)));
+  servers.push(server);
+  const env = { HTTPS_PROXY: `http://127.0.0.1:${await listening(server)}` };
+  const dialer = createDialer({ clock: systemClock, env })({ open: [{ host: 'registry.example', port: 443 }] });
+  await expect(dialer.dial({ host: 'registry.example', port: 443 }, new AbortController().signal)).rejects.toThrow(why);
+});
