@@ -1,4 +1,5 @@
-import { asError, deadline, type Clock } from '@agentfleet/kube';
+import { callbackify, promisify } from 'node:util';
+import { deadline, type Clock } from '@agentfleet/kube';
 import { Agent, buildConnector, fetch, type RequestInit } from 'undici';
 import { reasonOf } from '../base/failure.ts';
 import { beginningOf } from '../base/requests.ts';
@@ -126,14 +127,14 @@ function boundedTo(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
 
 /** Opens connections for undici; with TLS for https, to the requested name. */
 function connectorOf({ dialer, authorities }: Pick<PageOptions, 'dialer' | 'authorities'>, signal: AbortSignal): buildConnector.connector {
-  const secured = buildConnector({ allowH2: false, ...(authorities !== undefined && { ca: authorities }) });
-  const open = async (to: buildConnector.Options, callback: buildConnector.Callback): Promise<void> => {
+  const secured = promisify(buildConnector({ allowH2: false, ...(authorities !== undefined && { ca: authorities }) }));
+  const open = async (to: buildConnector.Options): Promise<unknown> => {
     const { hostname: host, port, protocol } = to;
     const secure = protocol === 'https:';
     const socket = await dialer.dial({ host, port: Number(port || (secure ? 443 : 80)) }, signal);
-    if (!secure) return callback(null, socket);
+    if (!secure) return socket;
     signal.addEventListener('abort', () => socket.destroy(), { once: true });
-    secured({ ...to, httpSocket: socket }, callback);
+    return secured({ ...to, httpSocket: socket });
   };
-  return (to, callback) => void open(to, callback).catch((error: unknown) => callback(asError(error), null));
+  return callbackify(open) as unknown as buildConnector.connector;
 }
