@@ -108,22 +108,6 @@ function sorted(lines: ReadonlyMap<string, ReadonlySet<number>>): Covered {
     .slice(0, bounds.files);
 }
 
-/** Keeps the runs that fit into `bytes` of JSON: failing tests first, then passing ones, each in order. */
-export function fitting(runs: readonly CoverageRun[], bytes: number): readonly CoverageRun[] {
-  const kept = new Set<CoverageRun>();
-  let room = bytes;
-  for (const wanted of ['Failed', 'Passed'] as const) {
-    for (const run of runs) {
-      if (run.outcome !== wanted) continue;
-      const size = JSON.stringify(run).length + 1;
-      if (size > room) continue;
-      room -= size;
-      kept.add(run);
-    }
-  }
-  return runs.filter((run) => kept.has(run));
-}
-
 export interface CoverageOptions {
   readonly keeper: Pick<KeeperClient, 'run' | 'cancel' | 'readFile' | 'writeFile'>;
   /** The check's command as it is run to judge. */
@@ -140,8 +124,6 @@ const folder = `${homeDir}/.agentfleet/trace`;
 const library = `${folder}/lib`;
 const output = `${folder}/out`;
 
-/** Largest answer, as JSON. */
-const maxBytes = 8 * 1024 * 1024;
 const maxReadBytes = 64 * 1024 * 1024;
 
 /**
@@ -160,7 +142,7 @@ export async function collectCoverage(options: CoverageOptions): Promise<readonl
   try {
     await install(keeper, signal);
     await runToEnd(keeper, request(options), signal);
-    return fitting(readRecords(await read(keeper, signal)), maxBytes);
+    return readRecords(await read(keeper, signal));
   } finally {
     // Also after an abort: the next snapshot must not hold it. A failed removal is repeated by the next run.
     await remove(keeper).catch(() => undefined);

@@ -1,6 +1,5 @@
-import type { CoverageRun } from '@agentfleet/protocol/inference';
 import { describe, expect, test } from 'vitest';
-import { runsPython, fitting, readRecords } from './collect.ts';
+import { runsPython, readRecords } from './collect.ts';
 
 const line = (test: string, outcome: string, path: string, lines: readonly number[]): string =>
   JSON.stringify({ test, outcome, covered: [{ path, lines }] });
@@ -42,15 +41,6 @@ describe('records of the tracer', () => {
     ['a name that is too long', line('a'.repeat(513), 'Passed', 'a.py', [1])],
   ])('%s is not believed', (_, text) => {
     expect(readRecords([text])).toEqual([]);
-  });
-
-  test('passing tests are left out before failing ones when there is no room', () => {
-    const run = (test: string, outcome: 'Passed' | 'Failed'): CoverageRun => ({ test, outcome, covered: [] });
-    const runs = [run('a', 'Passed'), run('b', 'Failed'), run('c', 'Passed'), run('d', 'Failed')];
-    const size = JSON.stringify(runs[0]).length + 1;
-    expect(fitting(runs, 3 * size)).toEqual([runs[0], runs[1], runs[3]]);
-    expect(fitting(runs, 2 * size)).toEqual([runs[1], runs[3]]);
-    expect(fitting(runs, 4 * size)).toEqual(runs);
   });
 });
 
