@@ -75,70 +75,64 @@ interface HubFile {
 const tryMs = 120_000;
 
 /** Weights in a hub that speaks the API of Hugging Face: `/api/models/<model>/revision/<revision>` and `/<model>/resolve/…`. */
-export class HubSource implements WeightsSource {
-  readonly #options: HubOptions;
+export function hubSource(options: HubOptions): WeightsSource {
+  const { model, revision } = options;
   /** The commit that was listed. */
-  #commit: string | undefined;
-
-  constructor(options: HubOptions) {
-    this.#options = options;
-  }
-
-  async list(signal: AbortSignal): Promise<readonly RemoteFile[]> {
-    const { model, revision } = this.#options;
-    const body = await this.#get(`/api/models/${model}/revision/${revision}?blobs=true`, {}, signal);
-    const { sha, siblings } = JSON.parse(Buffer.from(body).toString()) as { readonly sha?: unknown; readonly siblings?: unknown };
-    if (!Array.isArray(siblings)) throw new WeightsFailure('Unreadable', `${this.#uri}: the hub listed no files`);
-    // A branch may move while it is fetched: everything is of one commit.
-    if (typeof sha === 'string' && /^[0-9a-f]{40,64}$/.test(sha)) this.#commit = sha;
-    return siblings.flatMap((file: unknown) => {
-      const { rfilename, size, blobId, lfs } = file as HubFile;
-      const identity = [lfs?.sha256, blobId, sha].find((word) => typeof word === 'string');
-      if (typeof rfilename !== 'string' || !Number.isSafeInteger(size)) return [];
-      return [{ path: rfilename, bytes: size as number, ...(identity === undefined ? {} : { identity }) }];
-    });
-  }
-
-  read({ path }: RemoteFile, start: number, end: number, signal: AbortSignal): Promise<Uint8Array> {
-    const { model, revision } = this.#options;
-    const escaped = path.split('/').map(encodeURIComponent).join('/');
-    return this.#get(`/${model}/resolve/${this.#commit ?? revision}/${escaped}`, { range: `bytes=${start}-${end - 1}` }, signal);
-  }
-
-  get #uri(): string {
-    return `hf://${this.#options.model}@${this.#options.revision}`;
-  }
-
-  #get(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Uint8Array> {
-    return retried(() => this.#try(path, headers, signal), { ...this.#options, signal });
-  }
-
-  async #try(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Try<Uint8Array>> {
-    const { origin, tokenFile } = this.#options;
-    // Read each time: the kubelet exchanges it. It is not sent on to another host that the hub redirects to.
-    const token = tokenFile === undefined ? undefined : (await readFile(tokenFile, 'utf8')).trim();
-    const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    try {
-      const response = await fetch(`${origin}${path}`, {
-        headers: { ...headers, ...authorization },
-        signal: AbortSignal.any([signal, AbortSignal.timeout(tryMs)]),
+  let commit: string | undefined;
+  const get = (path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Uint8Array> =>
+    retried(() => tryToGet(options, path, headers, signal), { ...options, signal });
+  return {
+    list: async (signal) => {
+      const body = await get(`/api/models/${model}/revision/${revision}?blobs=true`, {}, signal);
+      const { sha, siblings } = JSON.parse(Buffer.from(body).toString()) as { readonly sha?: unknown; readonly siblings?: unknown };
+      if (!Array.isArray(siblings)) throw new WeightsFailure('Unreadable', `${uriOf(options)}: the hub listed no files`);
+      // A branch may move while it is fetched: everything is of one commit.
+      if (typeof sha === 'string' && /^[0-9a-f]{40,64}$/.test(sha)) commit = sha;
+      return siblings.flatMap((file: unknown) => {
+        const { rfilename, size, blobId, lfs } = file as HubFile;
+        const identity = [lfs?.sha256, blobId, sha].find((word) => typeof word === 'string');
+        if (typeof rfilename !== 'string' || !Number.isSafeInteger(size)) return [];
+        return [{ path: rfilename, bytes: size as number, ...(identity === undefined ? {} : { identity }) }];
       });
-      if (response.status === 200 || response.status === 206) return { value: new Uint8Array(await response.arrayBuffer()) };
-      await response.body?.cancel();
-      const failure = this.#refusal(path, response.status);
-      return { failure, retryMs: failure.fault === 'Unreachable' ? 0 : undefined };
-    } catch (error) {
-      signal.throwIfAborted();
-      const why = `${this.#uri}: ${origin} does not answer: ${(error as Error).message}`;
-      return { failure: new WeightsFailure('Unreachable', why, { cause: error }), retryMs: 0 };
-    }
-  }
+    },
+    read: ({ path }, start, end, signal) => {
+      const escaped = path.split('/').map(encodeURIComponent).join('/');
+      return get(`/${model}/resolve/${commit ?? revision}/${escaped}`, { range: `bytes=${start}-${end - 1}` }, signal);
+    },
+  };
+}
 
-  #refusal(path: string, status: number): WeightsFailure {
-    const answered = `${this.#uri}: GET ${path} was answered with ${status}`;
-    if (status === 404) return new WeightsFailure('NotFound', `${answered}: correct the model or the revision`);
-    if (status === 401 || status === 403)
-      return new WeightsFailure('Refused', `${answered}: give spec.modelCache.hub.credential a token that may read it`);
-    return new WeightsFailure('Unreachable', answered);
+const uriOf = ({ model, revision }: HubOptions): string => `hf://${model}@${revision}`;
+
+async function tryToGet(
+  options: HubOptions,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Try<Uint8Array>> {
+  const { origin, tokenFile } = options;
+  // Read each time: the kubelet exchanges it. It is not sent on to another host that the hub redirects to.
+  const token = tokenFile === undefined ? undefined : (await readFile(tokenFile, 'utf8')).trim();
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  try {
+    const response = await fetch(`${origin}${path}`, {
+      headers: { ...headers, ...authorization },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(tryMs)]),
+    });
+    if (response.status === 200 || response.status === 206) return { value: new Uint8Array(await response.arrayBuffer()) };
+    await response.body?.cancel();
+    const failure = refusal(`${uriOf(options)}: GET ${path} was answered with ${response.status}`, response.status);
+    return { failure, retryMs: failure.fault === 'Unreachable' ? 0 : undefined };
+  } catch (error) {
+    signal.throwIfAborted();
+    const why = `${uriOf(options)}: ${origin} does not answer: ${(error as Error).message}`;
+    return { failure: new WeightsFailure('Unreachable', why, { cause: error }), retryMs: 0 };
   }
+}
+
+function refusal(answered: string, status: number): WeightsFailure {
+  if (status === 404) return new WeightsFailure('NotFound', `${answered}: correct the model or the revision`);
+  if (status === 401 || status === 403)
+    return new WeightsFailure('Refused', `${answered}: give spec.modelCache.hub.credential a token that may read it`);
+  return new WeightsFailure('Unreachable', answered);
 }
