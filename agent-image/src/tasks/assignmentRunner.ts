@@ -114,23 +114,21 @@ export class AssignmentRunner {
    * `'Lost'`. Never two calls at a time.
    */
   async follow(directive: Directive, task: AgentTask, signal: AbortSignal): Promise<void> {
-    const stop = new AbortController();
-    const onSignal = (): void => stop.abort(signal.reason);
-    const onLost = (): void => stop.abort('Lost');
-    signal.addEventListener('abort', onSignal, { once: true });
-    this.#options.link.lost.addEventListener('abort', onLost, { once: true });
-    if (signal.aborted) onSignal();
-    if (this.#options.link.lost.aborted) onLost();
+    const { lost } = this.#options.link;
+    const isLost = new AbortController();
+    const onLost = (): void => isLost.abort('Lost');
+    lost.addEventListener('abort', onLost, { once: true });
+    if (lost.aborted) onLost();
+    const stop = AbortSignal.any([signal, isLost.signal]);
     try {
-      await this.#act(directive, task, stop.signal);
+      await this.#act(directive, task, stop);
     } catch (error) {
       if (isSuperseded(error)) this.#options.onSuperseded();
-      else if (!stop.signal.aborted) throw error;
+      else if (!stop.aborted) throw error;
     } finally {
-      signal.removeEventListener('abort', onSignal);
-      this.#options.link.lost.removeEventListener('abort', onLost);
+      lost.removeEventListener('abort', onLost);
     }
-    if (this.#options.link.lost.aborted) this.#sayLost();
+    if (lost.aborted) this.#sayLost();
     await this.#options.reporter.flush(this.#life.signal);
   }
 
