@@ -12,7 +12,7 @@ export { artifactFaults, SchemaError } from './artifact.ts';
 export { badEnd, judgeBaseline } from './compare/baseline.ts';
 export { compare } from './compare/compare.ts';
 export type { BaselineJudgement, CheckRun, Reason, ReasonCode, Verdict } from './compare/types.ts';
-export { namingEnvironment, countTests, wholeRun } from './parse/results.ts';
+export { namingEnvironment, countTests, failing, wholeRun } from './parse/results.ts';
 export { parseResults } from './parse/index.ts';
 export { homeCache } from './protect/conventions.ts';
 export { reportFiles } from './protect/entries.ts';

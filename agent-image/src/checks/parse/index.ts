@@ -1,11 +1,12 @@
 /** Parses the output of test runners, one format a file. Pure. Of the worker it imports `base`. */
-import { wholeRun, type CommandOutput, type ParsedResults, type ResultFormat } from './results.ts';
+import { summedFormats, wholeRun, type CommandOutput, type ParsedResults, type ResultFormat, type SummedFormat } from './results.ts';
 import { withAgreement } from './agreement.ts';
 import { parseCargoTest } from './cargoTest.ts';
 import { parseGoTest } from './goTest.ts';
 import { parseJUnit, looksLikeJUnit } from './junit.ts';
 import { parseNodeTest } from './nodeTest.ts';
 import { parsePytest, tallyOf } from './pytest.ts';
+import { isSumOf, parseSummed } from './summed.ts';
 import { parseTap } from './tap.ts';
 import { parseUnittest } from './unittest.ts';
 import { Collector, linesOf } from './collector.ts';
@@ -36,6 +37,10 @@ const signs: readonly Sign[] = [
     seen: (lines, { stderr }) => some(/^Ran \d+ tests? in [\d.]+s$/)([...lines, ...linesOf(stderr).lines]),
   },
   { format: 'Pytest', seen: (lines) => lines.some((line) => tallyOf(line) !== null) },
+  ...summedFormats.map((format): Sign => ({
+    format,
+    seen: (lines, { stderr }) => [...lines, ...linesOf(stderr).lines].some((line) => isSumOf(format, line)),
+  })),
 ];
 
 /** Chooses the format by the printed output; report files decide when it shows none. */
@@ -55,7 +60,7 @@ function parseExit({ exitCode }: CommandOutput): ParsedResults {
   return collector.finish('Exit');
 }
 
-const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedResults>> = {
+const parsers: Readonly<Record<Exclude<ResultFormat, SummedFormat>, (output: CommandOutput) => ParsedResults>> = {
   Exit: parseExit,
   JUnit: parseJUnit,
   TAP: parseTap,
@@ -65,6 +70,8 @@ const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedRe
   Unittest: parseUnittest,
   CargoTest: parseCargoTest,
 };
+
+const isSummed = (format: ResultFormat): format is SummedFormat => (summedFormats as readonly ResultFormat[]).includes(format);
 
 /**
  * Reads the results of a check's command. Never throws; untrusted results are listed in `problems`.
@@ -76,5 +83,6 @@ const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedRe
  * evidence: 'Tests', complete: true, tests: [{ id: 'adds', outcome: 'Passed', … }], … }
  */
 export function parseResults(format: ResultFormat | 'Auto', output: CommandOutput): ParsedResults {
-  return withAgreement(parsers[format === 'Auto' ? detect(output) : format](output), output);
+  const found = format === 'Auto' ? detect(output) : format;
+  return withAgreement(isSummed(found) ? parseSummed(found, output) : parsers[found](output), output);
 }
