@@ -203,3 +203,16 @@ test.for([
   const dialer = createDialer({ clock: systemClock, env })({ open: [{ host: 'registry.example', port: 443 }] });
   await expect(dialer.dial({ host: 'registry.example', port: 443 }, new AbortController().signal)).rejects.toThrow(why);
 });
+
+test('what comes through the proxy of a worker after its answer is all there', async () => {
+  const server = createServer((socket) => {
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      setTimeout(() => socket.end('late words'), 50);
+    });
+  });
+  servers.push(server);
+  const env = { HTTPS_PROXY: `http://127.0.0.1:${await listening(server)}` };
+  const dialer = createDialer({ clock: systemClock, env })({ open: [{ host: 'registry.example', port: 443 }] });
+  expect(await textOf(await dialer.dial({ host: 'registry.example', port: 443 }, new AbortController().signal))).toBe('late words');
+});

@@ -99,6 +99,7 @@ type TarHeader = Partial<Header> & Pick<Header, 'name'>;
 async function append(packer: Pack, header: TarHeader, entry: Entry): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const sink = packer.entry(header, (error) => (error ? reject(error) : resolve())) as unknown as Writable;
+  sink.on('error', reject);
   await Promise.all([promise, entry.kind === 'File' && pipeline(Readable.from(entry.content?.() ?? []), sink)]);
 }
 
