@@ -1,5 +1,5 @@
 // agent-image, features: expert domain by extension. May import checks, egress, rails, store, base; protocol, kube, keeper's client.
-import { extname, posix } from 'node:path';
+import { extname } from 'node:path';
 
 const domains: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -41,20 +41,4 @@ const foreign = /(?:^|\/)(?:node_modules|site-packages|\.venv|venv|vendor|third_
 /** Reports whether a file is third-party: files installed by package managers must not be edited. */
 export function isForeign(path: string): boolean {
   return foreign.test(path);
-}
-
-const endings = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.jsx', '/index.ts', '/index.js'] as const;
-/** TypeScript is imported by the name of its compiled file. */
-const compiled: Readonly<Record<string, readonly string[]>> = {
-  '.js': ['.ts', '.tsx'],
-  '.jsx': ['.tsx'],
-  '.mjs': ['.mts'],
-  '.cjs': ['.cts'],
-};
-
-/** Lists the files that a path in an import of JavaScript or TypeScript may denote, the likeliest first. */
-export function moduleFiles(base: string): readonly string[] {
-  const extension = posix.extname(base);
-  const sources = (compiled[extension] ?? []).map((other) => `${base.slice(0, -extension.length)}${other}`);
-  return [...endings.map((ending) => `${base}${ending}`), ...sources];
 }

@@ -12,7 +12,8 @@ import { isUtf8 } from 'node:buffer';
 import { isCommandCheck } from '@agentfleet/protocol/api';
 import { namingEnvironment, wholeRun } from '../checks/index.ts';
 import { type Baseline, tail, timeoutOf, type Ran } from '../attempt/checkRun.ts';
-import { domainOf, isForeign, mainDomain, moduleFiles } from '../features/languages.ts';
+import { moduleFiles } from '../features/javascript/surface.ts';
+import { domainOf, isForeign, mainDomain } from '../features/languages.ts';
 import type { Scope } from '../attempt/scope.ts';
 
 /** `import … from 'x'`, `export … from 'x'`, `import 'x'`, `import('x')`, `require('x')`: the module names of a source text. */

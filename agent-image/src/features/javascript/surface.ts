@@ -1,7 +1,6 @@
 import { builtinModules } from 'node:module';
 import { posix } from 'node:path';
 import { child, walk, type Node } from '../../rails/syntax/node.ts';
-import { moduleFiles } from '../languages.ts';
 import { bindingsOf, functionsOf } from './findings.ts';
 import type { Surface } from './types.ts';
 
@@ -16,6 +15,22 @@ export type Offered = Offer | 'Absent' | null;
 
 /** Text of a file of the workspace as JavaScript, parsed; null where there is none or it does not parse. */
 export type ParseFile = (path: string) => Promise<Node | null | 'Missing'>;
+
+const endings = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.jsx', '/index.ts', '/index.js'] as const;
+/** TypeScript is imported by the name of its compiled file. */
+const compiled: Readonly<Record<string, readonly string[]>> = {
+  '.js': ['.ts', '.tsx'],
+  '.jsx': ['.tsx'],
+  '.mjs': ['.mts'],
+  '.cjs': ['.cts'],
+};
+
+/** Lists the files that a path in an import of JavaScript or TypeScript may denote, the likeliest first. */
+export function moduleFiles(base: string): readonly string[] {
+  const extension = posix.extname(base);
+  const sources = (compiled[extension] ?? []).map((other) => `${base.slice(0, -extension.length)}${other}`);
+  return [...endings.map((ending) => `${base}${ending}`), ...sources];
+}
 
 const builtins = new Set(builtinModules);
 
