@@ -6,6 +6,7 @@ import {
   type ProtectedSet,
   badEnd,
   countTests,
+  failureOfMaven,
   judgeBaseline,
   type BaselineJudgement,
   type Reason,
@@ -331,9 +332,10 @@ export function sumOf(output: string): string | null {
   return sums.length === 0 ? null : JSON.stringify(sums.slice(-3).join(', ').slice(0, 160));
 }
 
-/** The sum of tests that a command printed, else its last line, which often is the reason that it gives. */
+/** The sum of tests that a command printed, else the reason that Maven gives before its advice, else the last line, which often is one. */
 export function lastWords(output: string): string {
-  const line = linesOf(output).at(-1) ?? '';
+  const lines = linesOf(output);
+  const line = failureOfMaven(lines) ?? lines.at(-1) ?? '';
   return sumOf(output) ?? (line === '' ? 'and it printed nothing' : JSON.stringify(line.slice(0, 160)));
 }
 

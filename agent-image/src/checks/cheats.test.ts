@@ -138,6 +138,7 @@ test.each([
   ['a new test module that patches the others', 'shop/test_zz.py'],
   ['a new module among the tests', 'tests/test_zz.py'],
   ['a new suite of JavaScript', 'spec/zz.test.js'],
+  ['a new class of JUnit', 'core/src/test/java/org/zz/CartTest.java'],
 ])('cheat, caught by proving the result without it: %s', (_, path) => {
   expect(judgeChanges([change('Add', path)], set)).toEqual({ violations: [], discard: [], aside: [path] });
   // Its own module, that a formatter rewrote, or that it took back.
@@ -147,6 +148,7 @@ test.each([
 
 test.each([
   'tests/helper.py',
+  'core/src/test/java/Latest.java',
   'tests/__init__.py',
   'spec/__snapshots__/zz.test.js.snap',
   'spec/node_modules/test_x.py',

@@ -144,6 +144,7 @@ it.each([
   ['test/cli.mjs test/fixtures/a.json', ['*.test.mjs']],
   ['a_test.go mem/b_test.go testdata/t.tar', ['*_test.go']],
   ['tests/test_a.py web/a.spec.tsx web/b.test.ts', ['*.test.ts', '*.test.tsx', 'test_*.py']],
+  ['core/src/test/java/ATest.java core/src/test/resources/a.md', ['*Test.java']],
   ['tests/run.exe', []],
 ])('new tests beside %s have names', (tests, names) => {
   expect(testNames(tests.split(' '))).toEqual(names);

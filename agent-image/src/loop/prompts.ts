@@ -152,7 +152,13 @@ function fitting(names: readonly string[], characters: number): readonly string[
 export const isOfGit = (path: string): boolean => path === '.git' || path.startsWith('.git/');
 
 /** Names of new test modules where the ending of the name does not show it. */
-const namesByEnding: Readonly<Record<string, string>> = { py: 'test_*.py', go: '*_test.go', rb: '*_spec.rb' };
+const namesByEnding: Readonly<Record<string, string>> = {
+  py: 'test_*.py',
+  go: '*_test.go',
+  rb: '*_spec.rb',
+  java: '*Test.java',
+  kt: '*Test.kt',
+};
 
 /**
  * Returns the names that new test modules may have, for the languages of the tests that are there. Pure.

@@ -2,8 +2,10 @@
 import { wholeRun, type CommandOutput, type ParsedResults, type ResultFormat } from './results.ts';
 import { withAgreement } from './agreement.ts';
 import { parseCargoTest } from './cargoTest.ts';
+import { ctestSum, parseCtest } from './ctest.ts';
 import { parseGoTest } from './goTest.ts';
 import { parseJUnit, looksLikeJUnit } from './junit.ts';
+import { mavenSum, parseMavenTest } from './mavenTest.ts';
 import { parseNodeTest } from './nodeTest.ts';
 import { parsePytest, tallyOf } from './pytest.ts';
 import { parseTap } from './tap.ts';
@@ -19,6 +21,8 @@ const some = (pattern: RegExp) => (lines: readonly string[]) => lines.some((line
 
 /** In this order: a runner's first lines before its summary, structured output before text. */
 const signs: readonly Sign[] = [
+  { format: 'MavenTest', seen: some(mavenSum) },
+  { format: 'CTest', seen: some(ctestSum) },
   { format: 'Pytest', seen: some(/^=+ test session starts =+$/) },
   { format: 'GoTest', seen: some(/^\{"(?:Time|ImportPath)":.*"Action":"/) },
   { format: 'NodeTest', seen: (lines) => some(/^TAP version 1[34]$/)(lines) && some(/^# duration_ms /)(lines) },
@@ -64,6 +68,8 @@ const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedRe
   GoTest: parseGoTest,
   Unittest: parseUnittest,
   CargoTest: parseCargoTest,
+  MavenTest: parseMavenTest,
+  CTest: parseCtest,
 };
 
 /**

@@ -20,6 +20,8 @@ test.each([
   ['cargo.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
   ['cargo-shown.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
   ['cargo-q.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
+  ['maven.txt', 'MavenTest', { passed: 9, failed: 1, skipped: 0, errored: 1 }],
+  ['ctest.txt', 'CTest', { passed: 2, failed: 1, skipped: 1, errored: 1 }],
 ] as const)('counts what %s says, as Auto finds it', (name, format, counts) => {
   const results = parseResults('Auto', output(1, fixture(name)));
   expect(results).toMatchObject({ format, complete: true });
@@ -276,6 +278,53 @@ test.each([
   expect(codes(results)).toEqual(problems);
 });
 
+test('Maven: failing tests have the name of their class, and what they said', () => {
+  const results = parseResults('Auto', output(1, fixture('maven.txt')));
+  expect(results).toMatchObject({ evidence: 'Counts', stopped: true });
+  expect(results.tests.map(({ id, outcome }) => [id, outcome])).toEqual([
+    ['org.example.text.NotesTest.testOrder', 'Failed'],
+    ['org.example.text.NotesTest.testSlow', 'Errored'],
+  ]);
+  expect(results.tests[0]?.message).toContain('expected: \n  "[1] [2]');
+});
+
+const build = (text: string, end = 'SUCCESS'): string =>
+  `[INFO] --- surefire:3.5.3:test (default-test) @ a ---\n${text}\n[INFO] BUILD ${end}\n`;
+const ran = '[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0';
+test.each([
+  ['whole', build(ran), 0, []],
+  ['of another version', build(`[ERROR] t(a.B)  Time elapsed: 0.01 s  <<< FAILURE!\n${ran.replace('es: 0', 'es: 1')}`, 'FAILURE'), 1, []],
+  ['without an end', ran, 0, ['Incomplete', 'TwoSummaries']],
+  ['that does not compile', '[INFO] BUILD FAILURE\n[ERROR] Failed to execute goal x: Compilation failure\n', 1, ['Incomplete']],
+  ['with a sum that a test printed', build(`${ran}\n${ran}`), 0, ['TwoSummaries']],
+  ['that hides a failure', build(ran.replace('es: 0', 'es: 1')), 0, ['ExitHidesFailure']],
+] as const)('a build of Maven %s', (_, text, exitCode, problems) => {
+  expect(codes(parseResults('MavenTest', output(exitCode, text)))).toEqual(problems);
+});
+
+test('ctest: what a failing test printed is its message', () => {
+  const results = parseResults('Auto', output(8, fixture('ctest.txt')));
+  expect(results).toMatchObject({ evidence: 'Tests', complete: true });
+  expect(results.tests.find(({ id }) => id === 'test_null')?.message).toMatch(/^ERROR: "test_null[^]*expected"$/);
+  expect(outcomeOf(results, 'gone')).toBe('Errored');
+});
+
+const point = (name: string, word = '   Passed'): string => `1/1 Test #1: ${name} ..........${word}    0.01 sec\n`;
+test.each([
+  ['whole', `Test project /b\n${point('a')}\n100% tests passed, 0 tests failed out of 1\n`, 0, []],
+  ['of a newer version', `Test project /b\n${point('a')}\n100% tests passed out of 1\n`, 0, []],
+  ['without a sum', `Test project /b\n${point('a')}`, 0, ['Incomplete']],
+  ['with a test that another printed', `Test project /b\n${point('a')}${point('b')}\n100% tests passed out of 1\n`, 0, ['CountsDisagree']],
+  [
+    'with a sum that a test printed',
+    `Test project /b\n${point('a')}${'100% tests passed out of 1\n'.repeat(2)}`,
+    0,
+    ['TwoSummaries', 'CountsDisagree'],
+  ],
+] as const)('a run of ctest %s', (_, text, exitCode, problems) => {
+  expect(codes(parseResults('CTest', output(exitCode, text)))).toEqual(problems);
+});
+
 test('unittest: noise on standard error is no result, a failing subtest fails its test', () => {
   const results = parseResults('Auto', { exitCode: 1, stdout: '', stderr: fixture('unittest-v.txt') });
   expect(results).toMatchObject({ format: 'Unittest', evidence: 'Tests', complete: true });
@@ -301,7 +350,7 @@ test('Auto falls back to the exit code', () => {
   expect(parseResults('Auto', output(0, 'all fine\n')).format).toBe('Exit');
 });
 
-test.each(['JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest', 'CargoTest'] satisfies ResultFormat[])(
+test.each(['JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest', 'CargoTest', 'MavenTest', 'CTest'] satisfies ResultFormat[])(
   '%s believes nothing when some output was dropped',
   (format) => {
     expect(parseResults(format, output(0, '1..1\nok 1\n', { truncated: true })).complete).toBe(false);

@@ -5,7 +5,18 @@ import { countTests, trusted, type Outcome, type ResultFormat } from './results.
 import { exitOf, file, junit, output, pytest, tap } from '../testdata/render.ts';
 import { parseResults } from './index.ts';
 
-const formats: readonly ResultFormat[] = ['Exit', 'JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest', 'CargoTest'];
+const formats: readonly ResultFormat[] = [
+  'Exit',
+  'JUnit',
+  'TAP',
+  'Pytest',
+  'NodeTest',
+  'GoTest',
+  'Unittest',
+  'CargoTest',
+  'MavenTest',
+  'CTest',
+];
 const fixture = (name: string): string => readFileSync(new URL(`../testdata/${name}`, import.meta.url), 'utf8');
 const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 }).map((text) => `t${text.replace(/[\p{C}\p{Z}]/gu, ' ')}x`);
 const outcome = fc.constantFrom<Outcome>('Passed', 'Failed', 'Skipped');
@@ -55,6 +66,8 @@ test.each([
   ['JUnit', 'vitest.xml'],
   ['Unittest', 'unittest-v.txt'],
   ['Unittest', 'unittest.txt'],
+  ['MavenTest', 'maven.txt'],
+  ['CTest', 'ctest.txt'],
 ] as const)('%s: %s, cut at any byte, is never complete with other counts', (format, name) => {
   const text = fixture(name);
   for (let end = 0; end < text.length; end += 1) sameOrIncomplete(format, text, end);

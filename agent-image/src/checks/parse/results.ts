@@ -3,8 +3,8 @@
 /** Outcome of one test. `Errored`: it could not be run to its end (set-up, collection, build, crash). */
 export type Outcome = 'Passed' | 'Failed' | 'Skipped' | 'Errored';
 
-/** Format of a check's results. `Unittest` (Python's own text) and `CargoTest` are never requested: `Auto` finds them. */
-export type ResultFormat = 'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest' | 'Unittest' | 'CargoTest';
+/** Format of a check's results. Those after `GoTest` are never requested: `Auto` finds them. `Unittest` is Python's own text. */
+export type ResultFormat = 'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest' | 'Unittest' | 'CargoTest' | 'MavenTest' | 'CTest';
 
 export interface TestResult {
   /** As the runner prints it; a repeated id gets ` (2)`, ` (3)`, failing ones first. At most 1024 characters. */

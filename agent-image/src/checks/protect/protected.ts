@@ -98,7 +98,7 @@ export function protectedPaths(
   const tests = files.filter((path) => why(path)?.kind === 'Test');
   const shadows = byDefault ? shadowing(paths, tests, entries) : (): null => null;
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
-  const isModule = ruleOf(testModules).matches;
+  const modules = testModules.map(ruleOf);
   const named = checks.flatMap(({ command }) => command).join('\n');
   const isBuilt = builtMatcher(read('.gitignore') ?? '', there, named);
   const derived = (path: string): boolean =>
@@ -111,7 +111,7 @@ export function protectedPaths(
     derived,
     addable: (given) => {
       const path = normal(given);
-      if (!byDefault || path === null || there.has(path) || !isModule(path) || !onlyTest(path)) return false;
+      if (!byDefault || path === null || there.has(path) || !modules.some(({ matches }) => matches(path)) || !onlyTest(path)) return false;
       // A check that names a file is there to run it.
       return shadows(path) === null && !derived(path) && !parents.has(path) && !named.includes(path);
     },
