@@ -109,6 +109,15 @@ export const testModules: readonly Convention[] = [
   { ...test('it is a test class', classes), caseSensitive: true },
 ];
 
+/**
+ * Programs with tests, and their data by the same name. A build file names them, so that they stay where the result is proved: they are
+ * processes of their own, which can do no more than the code under test.
+ */
+export const testPrograms: Convention = test('it is a test program', [
+  '**/{test_*,*_test}.{c,cc,cpp,cxx}',
+  '**/{test,tests}/{test_*,*_test}.{expected,in,out,test}',
+]);
+
 /** Protected only when a check calls the tool. */
 export const toolConventions: Readonly<Record<string, Convention>> = {
   make: settings('a check calls make', ['**/{GNUmakefile,makefile,Makefile}', '**/*.mk']),
