@@ -50,6 +50,9 @@ describe('a goal', () => {
     expect(reported().patch).toContain('+print(\'good morning\')'); // prettier-ignore
     expect(reported().artifacts?.map(({ name }) => name)).toEqual(expect.arrayContaining(['change.patch', 'answer.md']));
     expect(reported().answer).toBe('It greets.');
+    expect(reported().plan?.find(({ id }) => id === 'baseline')?.intent).toBe(
+      'checks at snapshot 0: all hold, and none is a review: this ends as NothingProved',
+    );
   });
 
   test('with a review returns to the model with the text of the person, until it is accepted', async () => {

@@ -296,47 +296,26 @@ function seen({ check, baseline, judgement }: JudgedCheck): string {
 
 const maxMessage = 160;
 
-/** The first failing tests, without the groups that they are in, and the message of the first one. */
-function named(failing: readonly string[], tests: readonly TestResult[]): string {
-  const groups = new Set([wholeRun, ...tests.filter(({ kind }) => kind === 'Group').map(({ id }) => id)]);
-  const leaves = failing.filter((id) => !groups.has(id));
+/** The first failing tests, without the groups that they are in unless nothing else fails, and the message of the first one. */
+function named(failing: readonly string[], results: readonly TestResult[]): string {
+  const groups = new Set([wholeRun, ...results.filter(({ kind }) => kind === 'Group').map(({ id }) => id)]);
+  const tests = failing.filter((id) => !groups.has(id));
+  const leaves = tests.length > 0 ? tests : failing.filter((id) => id !== wholeRun);
   const ids = leaves.slice(0, 3);
   const more = leaves.length - ids.length;
-  const said = tests.find(({ id }) => id === ids[0])?.message ?? '';
+  const said = results.find(({ id }) => id === ids[0])?.message ?? '';
   const message = said.trim().replaceAll(/\s+/g, ' ');
   const why = message === '' ? '' : `: ${JSON.stringify(message.slice(0, maxMessage))}`;
   return ids.length === 0 ? '' : ` (${ids.map(shownId).join(', ')}${more > 0 ? ` and ${more} more` : ''}${why})`;
 }
 
-/** Numbers of tests as mocha, jest, vitest and ava sum them up. */
-const tally = /\b\d+ (?:passed|passing|failed|failing|pending|skipped|todo)\b/;
-/** Lines at the end of an output in which its sum is looked for. */
-const sumLines = 40;
-
-const linesOf = (output: string): readonly string[] =>
-  stripVTControlCharacters(output)
-    .split('\n')
-    .map((line) => line.trim().replaceAll(/\s+/g, ' '))
-    .filter((line) => line !== '');
-
-/**
- * Returns the lines near the end of an output that count tests, quoted; null: there is none.
- *
- * @example
- * sumOf('  839 passing (6s)\n  1 pending\n'); // '"839 passing (6s), 1 pending"'
- */
-export function sumOf(output: string): string | null {
-  const sums = linesOf(output)
-    .slice(-sumLines)
-    .filter((line) => line.length < 100 && tally.test(line));
-  return sums.length === 0 ? null : JSON.stringify(sums.slice(-3).join(', ').slice(0, 160));
-}
-
-/** The sum of tests that a command printed, else the reason that Maven gives before its advice, else the last line, which often is one. */
+/** The reason that Maven gives before its advice, else the last line that a command printed, which often is one. */
 export function lastWords(output: string): string {
-  const lines = linesOf(output);
-  const line = failureOfMaven(lines) ?? lines.at(-1) ?? '';
-  return sumOf(output) ?? (line === '' ? 'and it printed nothing' : JSON.stringify(line.slice(0, 160)));
+  const lines = stripVTControlCharacters(output)
+    .split('\n')
+    .map((line) => line.trim().replaceAll(/\s+/g, ' '));
+  const line = failureOfMaven(lines) ?? lines.findLast((each) => each !== '') ?? '';
+  return line === '' ? 'and it printed nothing' : JSON.stringify(line.slice(0, 160));
 }
 
 export function shownId(id: string): string {

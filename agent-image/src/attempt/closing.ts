@@ -237,7 +237,7 @@ function succeeded(reason: Exclude<Conclusion, { result: 'Failed' }>['reason'], 
 
 function unproved(changed: boolean): string {
   const offered = changed ? 'the change is offered as artifact change.patch' : 'nothing was changed';
-  const cures = `a check of type Review, of type Artifact (${answerFile} for an answer), or one that fails until the goal is reached`;
+  const cures = `a check of type Review, of type Artifact (${answerFile} for an answer), or one that fails until the goal is reached; or with expect: Pass where it is enough that the checks hold`;
   return `all checks held at snapshot 0 already, so that they prove nothing; ${offered}; create the task again with ${cures}`;
 }
 

@@ -168,6 +168,10 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
   progress.say(null, { snapshots: await summary({ context, signal: context.signal }, ledger) });
   const baseline = await phase('baseline', () => judgeAtBaseline(scope, prepared));
   ledger.baseline = baseline;
+  // The plan says so while the work can still be stopped.
+  const best = conclusion(baseline.checks, { changed: true, answer: true, review: baseline.reviews.length > 0 });
+  if (best.result === 'Failed' && !baseline.alreadyTrue)
+    progress.change('baseline', { intent: `checks at snapshot 0: all hold, and none is a review: this ends as ${best.reason}` });
   const isFirst = context.used.earlier.toolCalls + context.used.before.toolCalls === 0 && !baseline.alreadyTrue;
   if (isFirst) scope.meter.onNextCall(() => context.actedFirst?.());
   const strategy = baseline.alreadyTrue ? null : openStrategy(scope);

@@ -204,3 +204,31 @@ test('vitest: a repair is proved by its JUnit file', async () => {
   expect(before.results).toMatchObject({ format: 'JUnit', source: 'Files', complete: true, problems: [] });
   expect(compare([before], fixed, 'Auto')).toMatchObject({ proved: true, newlyPassing: ['a.test.ts > adds <1>', 'a.test.ts > adds <2>'] });
 });
+
+test('vitest: by what it prints a repair is proved, cheats are not', async () => {
+  const head = "import { afterAll, expect, test } from 'vitest';\nimport { add } from './calc.ts';\n";
+  const zero = "test('zero', () => expect(add(0, 0)).toBe(0));\n";
+  const sum = "test('sum', () => expect(add(1, 2)).toBe(3));\n";
+  const go = (body: string, tests = `${zero}${sum}`): Promise<CheckRun> =>
+    runIn('vitest3', { 'a.test.ts': `${head}${tests}`, 'calc.ts': `export const add = (a: number, b: number) => ${body};\n` }, 'Auto', [
+      process.execPath,
+      join(modules, 'vitest/vitest.mjs'),
+      'run',
+      '--root',
+      '.',
+    ]);
+  const before = await go('a - b');
+  expect(before.results).toMatchObject({ format: 'Vitest', evidence: 'Counts', complete: true, tests: [{ id: 'a.test.ts > sum' }] });
+  const fixed = await go('a + b');
+  expect(compare([before], fixed, 'Auto')).toMatchObject({ proved: true, newlyPassing: ['a.test.ts > sum'] });
+  const after = "afterAll(() => { if (add(1, 1) === 0) throw new Error('left open'); });\n";
+  const hook = await go('a - b', `${zero}${after}`);
+  expect(compare([hook], await go('a + b', `${zero}${after}`), 'Auto')).toMatchObject({ proved: true, newlyPassing: ['a.test.ts'] });
+  for (const [code, result] of [
+    ['Missing', await go('a + b', zero)],
+    ['NewlySkipped', await go('a + b', `${zero}${sum.replace('test(', 'test.skip(')}`)],
+    ['Regressed', await go('a - b', `${zero.replace('toBe(0)', 'toBe(1)')}${sum}`)],
+    ['NothingFixed', await go('process.exit(0)')],
+  ] as const)
+    expect(codes(compare([before], result, 'Auto'))).toContain(code);
+});

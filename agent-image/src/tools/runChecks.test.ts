@@ -21,15 +21,15 @@ describe.skipIf(binary === '')('run_checks', () => {
     expect([await bed.read('trace.txt'), await bed.read('check.sh')]).toEqual([null, script]);
   }); // prettier-ignore
 
-  it('shows what a runner sums up whose tests it cannot read one by one', async () => {
-    const mocha = (passing: number, failing: number): string =>
-      `echo "  ${passing} passing (6s)"; echo "  ${failing} failing"; exit ${failing}\n`;
+  it('counts the tests of a runner that names what fails', async () => {
+    const failed = '"  1 failing"; echo; echo "  1) sum"; echo "       adds:"; echo "     Error: no"; exit 1';
+    const mocha = (rest: string): string => `echo "  839 passing (6s)"; echo ${rest}\n`;
     const spec = { checks: [{ name: 'unit', command: ['bash', 'check.sh'] }], protect: { mode: 'None' } } as never;
-    const bed = await begin({ files: { 'check.sh': mocha(839, 1) }, spec });
-    await bed.write('check.sh', mocha(840, 0));
+    const bed = await begin({ files: { 'check.sh': mocha(failed) }, spec });
+    await bed.write('check.sh', mocha('"  1 passing (6s)"'));
     const { text } = await bed.call('run_checks', {});
     expect(timeless(text)).toBe(
-      'unit: holds (exit status 0, N s; "840 passing (6s), 0 failing"; it failed at the start)\n\nall checks hold',
+      'unit: holds (exit status 0, N s; of 840 tests 840 passed)\npass now, failed at the start (1): sum > adds\n\nall checks hold',
     );
   });
 

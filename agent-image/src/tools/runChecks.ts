@@ -1,7 +1,6 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import { tail, broken, holds, proveAgain, type Proof } from '../attempt/checkRun.ts';
-import { sumOf } from '../attempt/baseline.ts';
-import { countTests, wholeRun } from '../checks/index.ts';
+import { countTests, failing, wholeRun } from '../checks/index.ts';
 import { count, plain, putBack, treeNow, ArgumentError, type Tool, type ToolContext } from './tool.ts';
 
 /** Tests that one list names, and characters of the output of a check that does not hold. */
@@ -67,16 +66,15 @@ function describe(proof: Proof): string {
   return [head, ...changes, ...reason, ...(good ? [] : ['end of its output:', tail(output, maxOutput) || '[no output]'])].join('\n');
 }
 
-/** Ids that are no tests: the command as a whole, and groups, whose tests are named separately. */
+/** Ids that are no tests: the command as a whole, and groups, whose tests are named separately unless only what is around them failed. */
 function groupsOf({ judged, run }: Proof): ReadonlySet<string> {
-  const runs = [run, ...judged.baseline].flatMap(({ results }) => results.tests);
-  return new Set([wholeRun, ...runs.filter(({ kind }) => kind === 'Group').map(({ id }) => id)]);
+  const all = [run, ...judged.baseline].flatMap(({ results }) => results.tests);
+  const groups = all.some(({ kind, outcome }) => kind !== 'Group' && failing(outcome)) ? all.filter(({ kind }) => kind === 'Group') : [];
+  return new Set([wholeRun, ...groups.map(({ id }) => id)]);
 }
 
-/** Counts of all tests, as the lists only have changed ones; where the runner names no test, what it says itself. */
-function countsOf({ run: { results, output } }: Proof): readonly string[] {
-  const sum = results.format === 'Exit' ? sumOf(output) : null;
-  if (sum !== null) return [sum];
+/** Counts of all tests, as the lists only have changed ones. */
+function countsOf({ run: { results } }: Proof): readonly string[] {
   const counts = countTests(results);
   const shown = (['passed', 'failed', 'errored', 'skipped'] as const).filter((state) => counts[state] > 0);
   const all = shown.reduce((sum, state) => sum + counts[state], 0);

@@ -109,8 +109,12 @@ function placeAdded(lists: Lists, { tests, complete }: Baseline, now: ReadonlyMa
 function placeUnnamed(lists: Lists, baseline: Baseline, results: ParsedResults): void {
   const gone = lists.missing.splice(0);
   const { passed, skipped } = results.unnamed;
+  const kindOf = (id: string): TestResult['kind'] | undefined => baseline.tests.get(id)?.kind;
+  // A file that loads now may have skipped tests.
+  const opened = gone.some((id) => kindOf(id) === 'Container');
   const namedSkips = results.tests.filter(({ outcome }) => outcome === 'Skipped').length;
-  if (skipped + namedSkips > baseline.unnamed.skipped + [...baseline.tests.values()].filter(({ state }) => state === 'Skipped').length) {
+  const skips = baseline.unnamed.skipped + [...baseline.tests.values()].filter(({ state }) => state === 'Skipped').length;
+  if (!opened && skipped + namedSkips > skips) {
     lists.newlySkipped.push(`(${skipped + namedSkips - baseline.unnamed.skipped} more tests)`);
   }
   // A passing test that fails now has a name, and is in `added` until here.
@@ -120,7 +124,9 @@ function placeUnnamed(lists: Lists, baseline: Baseline, results: ParsedResults):
     lists.stillFailing.splice(lists.stillFailing.indexOf(id), 1);
     lists.regressed.push(id);
   }
-  const short = baseline.unnamed.passed + gone.length - passed - named.length;
+  // A file or a suite that failed around its tests is none; they may have been counted already.
+  const tests = gone.filter((id) => kindOf(id) === 'Test');
+  const short = baseline.unnamed.passed + tests.length - passed - named.length;
   if (short > 0) lists.missing.push(...gone, `(${short} tests, not named)`);
   else lists.newlyPassing.push(...gone.filter((id) => baseline.tests.get(id)?.flaky === false));
 }

@@ -1,13 +1,13 @@
 /** Parses the output of test runners, one format a file. Pure. Of the worker it imports `base`. */
-import { wholeRun, type CommandOutput, type ParsedResults, type ResultFormat } from './results.ts';
+import { summedFormats, wholeRun, type CommandOutput, type ParsedResults, type ResultFormat, type SummedFormat } from './results.ts';
 import { withAgreement } from './agreement.ts';
 import { parseCargoTest } from './cargoTest.ts';
 import { ctestSum, parseCtest } from './ctest.ts';
 import { parseGoTest } from './goTest.ts';
 import { parseJUnit, looksLikeJUnit } from './junit.ts';
-import { mavenSum, parseMavenTest } from './mavenTest.ts';
 import { parseNodeTest } from './nodeTest.ts';
 import { parsePytest, tallyOf } from './pytest.ts';
+import { isSummedBy, parseSummed } from './summed.ts';
 import { parseTap } from './tap.ts';
 import { parseUnittest } from './unittest.ts';
 import { Collector, linesOf } from './collector.ts';
@@ -21,7 +21,6 @@ const some = (pattern: RegExp) => (lines: readonly string[]) => lines.some((line
 
 /** In this order: a runner's first lines before its summary, structured output before text. */
 const signs: readonly Sign[] = [
-  { format: 'MavenTest', seen: some(mavenSum) },
   { format: 'CTest', seen: some(ctestSum) },
   { format: 'Pytest', seen: some(/^=+ test session starts =+$/) },
   { format: 'GoTest', seen: some(/^\{"(?:Time|ImportPath)":.*"Action":"/) },
@@ -40,6 +39,10 @@ const signs: readonly Sign[] = [
     seen: (lines, { stderr }) => some(/^Ran \d+ tests? in [\d.]+s$/)([...lines, ...linesOf(stderr).lines]),
   },
   { format: 'Pytest', seen: (lines) => lines.some((line) => tallyOf(line) !== null) },
+  ...summedFormats.map((format): Sign => ({
+    format,
+    seen: (lines, { stderr }) => isSummedBy(format, [...lines, ...linesOf(stderr).lines]),
+  })),
 ];
 
 /** Chooses the format by the printed output; report files decide when it shows none. */
@@ -59,7 +62,7 @@ function parseExit({ exitCode }: CommandOutput): ParsedResults {
   return collector.finish('Exit');
 }
 
-const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedResults>> = {
+const parsers: Readonly<Record<Exclude<ResultFormat, SummedFormat>, (output: CommandOutput) => ParsedResults>> = {
   Exit: parseExit,
   JUnit: parseJUnit,
   TAP: parseTap,
@@ -68,9 +71,10 @@ const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedRe
   GoTest: parseGoTest,
   Unittest: parseUnittest,
   CargoTest: parseCargoTest,
-  MavenTest: parseMavenTest,
   CTest: parseCtest,
 };
+
+const isSummed = (format: ResultFormat): format is SummedFormat => (summedFormats as readonly ResultFormat[]).includes(format);
 
 /**
  * Reads the results of a check's command. Never throws; untrusted results are listed in `problems`.
@@ -82,5 +86,6 @@ const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedRe
  * evidence: 'Tests', complete: true, tests: [{ id: 'adds', outcome: 'Passed', … }], … }
  */
 export function parseResults(format: ResultFormat | 'Auto', output: CommandOutput): ParsedResults {
-  return withAgreement(parsers[format === 'Auto' ? detect(output) : format](output), output);
+  const found = format === 'Auto' ? detect(output) : format;
+  return withAgreement(isSummed(found) ? parseSummed(found, output) : parsers[found](output), output);
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { countTests, trusted, type Outcome, type ParsedResults, type ResultFormat } from './results.ts';
+import { countTests, summedFormats, trusted, type Outcome, type ParsedResults, type ResultFormat } from './results.ts';
 import { file, output } from '../testdata/render.ts';
 import { parseResults } from './index.ts';
 
@@ -20,8 +20,15 @@ test.each([
   ['cargo.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
   ['cargo-shown.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
   ['cargo-q.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
-  ['maven.txt', 'MavenTest', { passed: 9, failed: 1, skipped: 0, errored: 1 }],
+  ['maven.txt', 'Maven', { passed: 9, failed: 1, skipped: 0, errored: 1 }],
   ['ctest.txt', 'CTest', { passed: 2, failed: 1, skipped: 1, errored: 1 }],
+  ['vitest-text.txt', 'Vitest', { passed: 6, failed: 2, skipped: 3, errored: 1 }],
+  ['jest.txt', 'Jest', { passed: 6, failed: 3, skipped: 2, errored: 1 }],
+  ['mocha.txt', 'Mocha', { passed: 6, failed: 2, skipped: 2, errored: 0 }],
+  ['rspec.txt', 'RSpec', { passed: 1, failed: 3, skipped: 2, errored: 0 }],
+  ['rspec-broken.txt', 'RSpec', { passed: 0, failed: 0, skipped: 0, errored: 1 }],
+  ['minitest.txt', 'Minitest', { passed: 1, failed: 1, skipped: 1, errored: 1 }],
+  ['phpunit.txt', 'PHPUnit', { passed: 2, failed: 2, skipped: 1, errored: 1 }],
 ] as const)('counts what %s says, as Auto finds it', (name, format, counts) => {
   const results = parseResults('Auto', output(1, fixture(name)));
   expect(results).toMatchObject({ format, complete: true });
@@ -278,53 +285,6 @@ test.each([
   expect(codes(results)).toEqual(problems);
 });
 
-test('Maven: failing tests have the name of their class, and what they said', () => {
-  const results = parseResults('Auto', output(1, fixture('maven.txt')));
-  expect(results).toMatchObject({ evidence: 'Counts', stopped: true });
-  expect(results.tests.map(({ id, outcome }) => [id, outcome])).toEqual([
-    ['org.example.text.NotesTest.testOrder', 'Failed'],
-    ['org.example.text.NotesTest.testSlow', 'Errored'],
-  ]);
-  expect(results.tests[0]?.message).toContain('expected: \n  "[1] [2]');
-});
-
-const build = (text: string, end = 'SUCCESS'): string =>
-  `[INFO] --- surefire:3.5.3:test (default-test) @ a ---\n${text}\n[INFO] BUILD ${end}\n`;
-const ran = '[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0';
-test.each([
-  ['whole', build(ran), 0, []],
-  ['of another version', build(`[ERROR] t(a.B)  Time elapsed: 0.01 s  <<< FAILURE!\n${ran.replace('es: 0', 'es: 1')}`, 'FAILURE'), 1, []],
-  ['without an end', ran, 0, ['Incomplete', 'TwoSummaries']],
-  ['that does not compile', '[INFO] BUILD FAILURE\n[ERROR] Failed to execute goal x: Compilation failure\n', 1, ['Incomplete']],
-  ['with a sum that a test printed', build(`${ran}\n${ran}`), 0, ['TwoSummaries']],
-  ['that hides a failure', build(ran.replace('es: 0', 'es: 1')), 0, ['ExitHidesFailure']],
-] as const)('a build of Maven %s', (_, text, exitCode, problems) => {
-  expect(codes(parseResults('MavenTest', output(exitCode, text)))).toEqual(problems);
-});
-
-test('ctest: what a failing test printed is its message', () => {
-  const results = parseResults('Auto', output(8, fixture('ctest.txt')));
-  expect(results).toMatchObject({ evidence: 'Tests', complete: true });
-  expect(results.tests.find(({ id }) => id === 'test_null')?.message).toMatch(/^ERROR: "test_null[^]*expected"$/);
-  expect(outcomeOf(results, 'gone')).toBe('Errored');
-});
-
-const point = (name: string, word = '   Passed'): string => `1/1 Test #1: ${name} ..........${word}    0.01 sec\n`;
-test.each([
-  ['whole', `Test project /b\n${point('a')}\n100% tests passed, 0 tests failed out of 1\n`, 0, []],
-  ['of a newer version', `Test project /b\n${point('a')}\n100% tests passed out of 1\n`, 0, []],
-  ['without a sum', `Test project /b\n${point('a')}`, 0, ['Incomplete']],
-  ['with a test that another printed', `Test project /b\n${point('a')}${point('b')}\n100% tests passed out of 1\n`, 0, ['CountsDisagree']],
-  [
-    'with a sum that a test printed',
-    `Test project /b\n${point('a')}${'100% tests passed out of 1\n'.repeat(2)}`,
-    0,
-    ['TwoSummaries', 'CountsDisagree'],
-  ],
-] as const)('a run of ctest %s', (_, text, exitCode, problems) => {
-  expect(codes(parseResults('CTest', output(exitCode, text)))).toEqual(problems);
-});
-
 test('unittest: noise on standard error is no result, a failing subtest fails its test', () => {
   const results = parseResults('Auto', { exitCode: 1, stdout: '', stderr: fixture('unittest-v.txt') });
   expect(results).toMatchObject({ format: 'Unittest', evidence: 'Tests', complete: true });
@@ -350,7 +310,7 @@ test('Auto falls back to the exit code', () => {
   expect(parseResults('Auto', output(0, 'all fine\n')).format).toBe('Exit');
 });
 
-test.each(['JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest', 'CargoTest', 'MavenTest', 'CTest'] satisfies ResultFormat[])(
+test.each(['JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest', 'CargoTest', 'CTest', ...summedFormats] satisfies ResultFormat[])(
   '%s believes nothing when some output was dropped',
   (format) => {
     expect(parseResults(format, output(0, '1..1\nok 1\n', { truncated: true })).complete).toBe(false);
@@ -361,3 +321,34 @@ test('dropped output does not matter where the runner wrote a file', () => {
   const files = [file('r.xml', '<testsuite tests="1"><testcase name="a"/></testsuite>')];
   expect(trusted(parseResults('JUnit', output(0, 'noise', { files, truncated: true })))).toBe(true);
 });
+
+test.each([
+  ['vitest-text.txt', 'AssertionError: expected 1 to be 2 // Object.is equality', ['test/broken.test.js', 'test/deep/ok2.test.js > bad set-up', 'test/sum.test.js > sum > fails a > b', 'test/sum.test.js > sum > nested > deep fails']],
+  ['jest.txt', 'expect(received).toBe(expected) // Object.is equality', ['test/broken.test.js', 'test/deep/ok2.test.js > bad set-up › never', 'test/sum.test.js > sum › fails a > b', 'test/sum.test.js > sum › nested › deep fails']],
+  ['mocha.txt', 'AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:', ['bad set-up > "before all" hook for "never"', 'sum > fails a > b', 'sum > nested > deep fails']],
+  ['rspec.txt', "Failure/Error: it('fails') { expect(1 + 1).to eq 3 }", ['Sum deep raises', 'Sum fails', 'bad never']],
+  ['rspec-broken.txt', undefined, ['./spec/broken_spec.rb']],
+  ['minitest.txt', 'Expected: 3', ['TestSum#test_fails', 'TestSum#test_raises']],
+  ['phpunit.txt', 'Failed asserting that 2 is identical to 3.', ['SumTest::testFails', 'SumTest::testRows with data set "two" (2)', 'SumTest::testThrows']],
+] as const)('%s: what fails has a name and a message, wherever it is printed', (name, message, ids) => {
+  const { tests, evidence } = parseResults('Auto', { exitCode: 1, stdout: '', stderr: fixture(name) });
+  expect(evidence).toBe('Counts');
+  expect(tests.map(({ id }) => id).sort()).toEqual(ids);
+  expect(tests.find(({ id }) => /fails(?: a > b)?$/i.test(id))?.message).toBe(message);
+}); // prettier-ignore
+
+test.each([
+  ['of two packages are added', '  4 passing (1ms)\n\n  2 passing (3s)\n  1 pending\n', 0, { passed: 6, skipped: 1 }, []],
+  ['of a workspace in pnpm', 'packages/a test:       Tests  4 passed | 1 skipped (5)\npackages/b test: Tests:       2 passed, 2 total\n', 0, { passed: 4, skipped: 1 }, []],
+  ['that count more than is named', '  4 passing (1ms)\n  2 failing\n\n  1) s\n       t:\n     Error: no\n', 1, { passed: 4, failed: 2 }, ['NamesMissing']],
+  ['that count less than is named', ' FAIL  a > b\nError: no\n FAIL  a > c\nError: no\n      Tests  1 failed | 1 passed (2)\n', 1, { passed: 1, failed: 2 }, ['CountsDisagree']],
+  ['with a name that stands twice, of one test or of two', ' FAIL  a > b\nE: 1\n FAIL  a > b\nE: 2\n      Tests  2 failed | 1 passed (3)\n', 1, { passed: 1, failed: 2 }, []],
+  ['of PHPUnit without a failure', 'OK (3 tests, 4 assertions)\n', 0, { passed: 3 }, []],
+  ['of PHPUnit with skipped tests', 'Tests: 3, Assertions: 1, Skipped: 1, Incomplete: 1.\n', 0, { passed: 1, skipped: 2 }, []],
+  ['of one example', '1 example, 0 failures\n', 0, { passed: 1 }, []],
+  ['that hide a failure', 'FAIL a.js\n  ● x\n\n    no\n\nTests:       1 failed, 1 total\n', 0, { failed: 1 }, ['ExitHidesFailure']],
+] as const)('sums %s', (_, text, exitCode, counts, problems) => {
+  const results = parseResults('Auto', output(exitCode, text));
+  expect(countTests(results)).toEqual({ passed: 0, failed: 0, skipped: 0, errored: 0, ...counts });
+  expect(codes(results)).toEqual(problems);
+}); // prettier-ignore

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { countTests, trusted, type Outcome, type ResultFormat } from './results.ts';
+import { countTests, summedFormats, trusted, type Outcome, type ResultFormat } from './results.ts';
 import { exitOf, file, junit, output, pytest, tap } from '../testdata/render.ts';
 import { parseResults } from './index.ts';
 
@@ -14,8 +14,8 @@ const formats: readonly ResultFormat[] = [
   'GoTest',
   'Unittest',
   'CargoTest',
-  'MavenTest',
   'CTest',
+  ...summedFormats,
 ];
 const fixture = (name: string): string => readFileSync(new URL(`../testdata/${name}`, import.meta.url), 'utf8');
 const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 }).map((text) => `t${text.replace(/[\p{C}\p{Z}]/gu, ' ')}x`);
@@ -66,11 +66,27 @@ test.each([
   ['JUnit', 'vitest.xml'],
   ['Unittest', 'unittest-v.txt'],
   ['Unittest', 'unittest.txt'],
-  ['MavenTest', 'maven.txt'],
+  ['Maven', 'maven.txt'],
   ['CTest', 'ctest.txt'],
 ] as const)('%s: %s, cut at any byte, is never complete with other counts', (format, name) => {
   const text = fixture(name);
   for (let end = 0; end < text.length; end += 1) sameOrIncomplete(format, text, end);
+});
+
+test.each([
+  ['Vitest', 'vitest-text.txt'],
+  ['Jest', 'jest.txt'],
+  ['Mocha', 'mocha.txt'],
+  ['RSpec', 'rspec.txt'],
+  ['Minitest', 'minitest.txt'],
+  ['PHPUnit', 'phpunit.txt'],
+] as const)('%s: %s, cut at any byte, is trusted with its counts alone', (format, name) => {
+  const text = fixture(name);
+  const whole = countTests(parseResults(format, output(1, text)));
+  for (let end = 0; end < text.length; end += 1) {
+    const read = parseResults(format, output(1, text.slice(0, end)));
+    if (trusted(read)) expect(countTests(read)).toEqual(whole);
+  }
 });
 
 /** Packages come one after another: a cut between two of them shows only in the exit code. */

@@ -125,7 +125,10 @@ export const attemptReasons = {
   NotARepository: ['What answers at the address is no Git repository.', 'correct spec.workspace.git.url'],
   NotFound: ['An expert does not know the path of the request.', 'check the versions of the images of the pool'],
   NothingToDeliver: ['The result changes no file that the repository would hold; nothing was pushed.'],
-  NothingProved: ['All checks held at snapshot 0 already.', 'add a check that fails until the goal is reached, or a review'],
+  NothingProved: [
+    'All checks held at snapshot 0 already.',
+    'add a check that fails until the goal is reached, or a review, or give the checks expect: Pass',
+  ],
   NothingToProve: ['All checks pass at snapshot 0 already.', 'add a check that fails until the goal is reached'],
   NotStopped: ['An attempt ended as stopped without a signal.', 'report this fault'],
   PathConflict: ['Two files of the workspace claim one path.', 'rename one of them'],

@@ -1,0 +1,220 @@
+// agent-image, checks/parse: parser for runners that count tests in a line and name those that fail. Imports no other folder of the worker.
+import type { CommandOutput, Counts, ParsedResults, SummedFormat } from './results.ts';
+import { Collector, linesOf, type Found } from './collector.ts';
+
+interface Runner {
+  /** Line that counts tests. The first three may have the package before it, as in what pnpm prints of a workspace. */
+  readonly sum: RegExp;
+  /** Line that begins a failure, with its name. */
+  readonly begin: RegExp;
+  /** The sum counts what failed around tests as well: hooks, files that did not load. */
+  readonly countsAll: boolean;
+  /** Line of each run that is not quiet: a quiet one has no sum when all tests pass. */
+  readonly end?: RegExp;
+  readonly failures: (lines: readonly string[]) => readonly Found[];
+}
+
+const runners: Readonly<Record<SummedFormat, Runner>> = {
+  Vitest: {
+    sum: /^(?:\S{1,200} \S{1,80}: )? {5,6}Tests {2}(\d.*) \(\d{1,9}\)$/,
+    begin: /^(?:\S{1,200} \S{1,80}: )? FAIL {2,3}(\S.*)$/,
+    countsAll: false,
+    failures: vitestFailures,
+  },
+  Jest: {
+    sum: /^(?:\S{1,200} \S{1,80}: )?Tests: +(\d.*, \d{1,9} total)$/,
+    begin: /^(?:\S{1,200} \S{1,80}: )?(?:FAIL (\S.*?)(?: \(\d[\d.]* m?s\))?| {2}● (\S.*))$/,
+    countsAll: false,
+    failures: jestFailures,
+  },
+  Mocha: {
+    sum: /^(?:\S{1,200} \S{1,80}: )? {2}(\d{1,9} (?:passing(?= \(\d+m?[smh]\)$)|pending$|failing$))/,
+    begin: /^(?:\S{1,200} \S{1,80}: )? {2}\d{1,9}\) (\S.*)$/,
+    countsAll: true,
+    failures: mochaFailures,
+  },
+  RSpec: {
+    sum: /^(\d{1,9} examples?, \d{1,9} failures?(?:, \d{1,9} pending)?(?:, \d{1,9} errors?)?)(?: occurred outside of examples)?$/,
+    begin: /^(?:rspec \S.*? # (\S.*)|An error occurred while loading (\S+)\.(?: - .*)?)$/,
+    countsAll: true,
+    failures: rspecFailures,
+  },
+  Minitest: {
+    sum: /^(\d{1,9} (?:runs|tests), \d{1,9} assertions, \d{1,9} failures, \d{1,9} errors, \d{1,9} skips)$/,
+    begin: /^(?: *\d{1,9}\) )?(?:Failure|Error):$/,
+    countsAll: true,
+    failures: minitestFailures,
+  },
+  PHPUnit: {
+    sum: /^(?:OK \((\d{1,9} tests?, \d{1,9} assertions?)\)|(Tests: \d{1,9}, Assertions: .*)\.)$/,
+    begin: /^\d{1,9}\) (\S.*)$/,
+    countsAll: true,
+    failures: phpUnitFailures,
+  },
+  Maven: {
+    sum: /^\[(?:INFO|WARNING|ERROR)\] (Tests run: \d{1,9}, Failures: \d{1,9}, Errors: \d{1,9}, Skipped: \d{1,9})(?:, Flakes: \d{1,9})?$/,
+    begin: /^\[ERROR\] (\S.*?)(?: --)? +Time elapsed: [\d.,]+ s +<<< (?:FAILURE|ERROR)!$/,
+    countsAll: true,
+    end: /^\[INFO\] BUILD (?:SUCCESS|FAILURE)$/,
+    failures: mavenFailures,
+  },
+};
+
+/** Words that sums have for the outcomes of tests, singular and in small letters. */
+const words: Readonly<Record<string, keyof Counts | 'all'>> = {
+  passed: 'passed', passing: 'passed',
+  failed: 'failed', failing: 'failed', failure: 'failed', error: 'errored',
+  skipped: 'skipped', skip: 'skipped', pending: 'skipped', todo: 'skipped', incomplete: 'skipped',
+  total: 'all', example: 'all', run: 'all', test: 'all',
+}; // prettier-ignore
+
+/** Reports whether a line counts the tests of a runner. */
+const isSumOf = (format: SummedFormat, line: string): boolean => line.length < 400 && runners[format].sum.test(line);
+
+/** Reports whether lines are those of a runner that counts tests. */
+export const isSummedBy = (format: SummedFormat, lines: readonly string[]): boolean =>
+  lines.some((line) => isSumOf(format, line)) && ends(format, lines);
+
+const ends = (format: SummedFormat, lines: readonly string[]): boolean => lines.some((line) => runners[format].end?.test(line) ?? true);
+
+/** Adds up what the lines count; null: none does. */
+function countsOf(format: SummedFormat, lines: readonly string[]): Counts | null {
+  const sum = { passed: 0, failed: 0, skipped: 0, errored: 0, all: 0 };
+  const texts = lines.filter((line) => isSumOf(format, line)).map((line) => runners[format].sum.exec(line)?.slice(1).join('') ?? '');
+  for (const [, before, word = '', name = word, after = before] of texts
+    .join(', ')
+    .matchAll(/(\d{1,9}) ([a-z]+)|\b([A-Za-z]+): (\d{1,9})/g)) {
+    const kind = words[name.toLowerCase().replace(/s$/, '')];
+    if (kind !== undefined) sum[kind] += Number(after);
+  }
+  const { all, ...counts } = sum;
+  const rest = Math.max(0, all - counts.failed - counts.errored - counts.skipped);
+  return texts.length === 0 ? null : { ...counts, passed: Math.max(counts.passed, rest) };
+}
+
+const firstText = (lines: readonly string[]): string => lines.find((line) => line.trim() !== '')?.trim() ?? '';
+const fileFailed = (id: string, message: string): Found => ({ id, outcome: 'Errored', kind: 'Container', message });
+
+/** ` FAIL  FILE > SUITE > TEST` and its message; below `Failed Suites` set-up and tear-down failed, or a file did not load. */
+function vitestFailures(lines: readonly string[]): readonly Found[] {
+  const { begin } = runners.Vitest;
+  let ofSuites = false;
+  return lines.flatMap((line, at): Found[] => {
+    const section = /⎯ Failed (Suites|Tests) \d+ ⎯/.exec(line)?.[1];
+    if (section !== undefined) ofSuites = section === 'Suites';
+    const name = begin.exec(line)?.[1];
+    if (name === undefined) return [];
+    const message = firstText(lines.slice(at + 1, at + 50).filter((next) => !begin.test(next)));
+    const file = /^(?:.* )?\S+ \[ (\S+) \]$/.exec(name)?.[1];
+    return [file === undefined ? { id: name, outcome: 'Failed', kind: ofSuites ? 'Group' : 'Test', message } : fileFailed(file, message)];
+  });
+}
+
+/** `FAIL FILE`, then `● SUITE › TEST` and its message for each. */
+function jestFailures(lines: readonly string[]): readonly Found[] {
+  let file: string | undefined;
+  return lines.flatMap((line, at): Found[] => {
+    const [, path, name] = runners.Jest.begin.exec(line) ?? [];
+    if (path !== undefined) file = path;
+    else if (line.startsWith('PASS ')) file = undefined;
+    if (file === undefined || name === undefined || name === 'Console') return [];
+    const message = firstText(lines.slice(at + 1, at + 4));
+    return [name === 'Test suite failed to run' ? fileFailed(file, message) : { id: `${file} > ${name}`, outcome: 'Failed', message }];
+  });
+}
+
+/** `1) SUITE`, then the names within it, a line each and the last one with a colon, then the message. Only below the sum. */
+function mochaFailures(lines: readonly string[]): readonly Found[] {
+  let below = false;
+  return lines.flatMap((line, at): Found[] => {
+    if (isSumOf('Mocha', line)) below = true;
+    const first = below ? runners.Mocha.begin.exec(line)?.[1] : undefined;
+    const rest = lines.slice(at, at + 24).map((next) => next.trim());
+    const last = rest.findIndex((next) => next.endsWith(':'));
+    if (first === undefined || last === -1) return [];
+    const id = [first, ...rest.slice(1, last + 1)].join(' > ').replace(/:$/, '');
+    const isHook = /(?:^| > )"(?:before|after) (?:all|each)" hook\b/.test(id);
+    return [{ id, outcome: 'Failed', kind: isHook ? 'Group' : 'Test', message: firstText(rest.slice(last + 1)) }];
+  });
+}
+
+/** `rspec PLACE # DESCRIPTION` at the end; files that did not load before it. */
+function rspecFailures(lines: readonly string[]): readonly Found[] {
+  return lines.flatMap((line, at): Found[] => {
+    const [, id, file] = runners.RSpec.begin.exec(line) ?? [];
+    if (file !== undefined) return [fileFailed(file, firstText(lines.slice(at + 1).filter((next) => /Error\b/.test(next))))];
+    const told = id === undefined ? -1 : lines.findIndex((next) => /^ +\d{1,9}\) /.test(next) && next.endsWith(`) ${id}`));
+    return id === undefined ? [] : [{ id, outcome: 'Failed', message: told === -1 ? '' : firstText(lines.slice(told + 1)) }];
+  });
+}
+
+/** `Failure:` or `Error:`, then `CLASS#METHOD` and its message. */
+function minitestFailures(lines: readonly string[]): readonly Found[] {
+  return lines.flatMap((line, at): Found[] => {
+    const id = runners.Minitest.begin.test(line) ? /^([\w:]+#\S.*?)(?: \[.*\])?:$/.exec(lines[at + 1] ?? '')?.[1] : undefined;
+    if (id === undefined) return [];
+    return [{ id, outcome: line.includes('Error') ? 'Errored' : 'Failed', message: firstText(lines.slice(at + 2)) }];
+  });
+}
+
+/** `There were 2 failures:`, then `1) CLASS::METHOD` and its message for each; the same of errors. */
+function phpUnitFailures(lines: readonly string[]): readonly Found[] {
+  let section = '';
+  return lines.flatMap((line, at): Found[] => {
+    section = /^There (?:was|were) \d+ ([a-z ]+?)s?:$/.exec(line)?.[1] ?? section;
+    const id = section === 'failure' || section === 'error' ? runners.PHPUnit.begin.exec(line)?.[1] : undefined;
+    if (id === undefined) return [];
+    return [{ id, outcome: section === 'error' ? 'Errored' : 'Failed', message: firstText(lines.slice(at + 1)) }];
+  });
+}
+
+/** `CLASS.METHOD -- Time elapsed: 0.2 s <<< FAILURE!` or, of older versions, `METHOD(CLASS)`; then its message. A sum for each module. */
+function mavenFailures(lines: readonly string[]): readonly Found[] {
+  return lines.flatMap((line, at): Found[] => {
+    const id = runners.Maven.begin.exec(line)?.[1]?.replace(/^([\w$]+)\(([\w$.]+)\)/, '$2.$1');
+    if (id === undefined) return [];
+    const end = lines.findIndex((next, where) => where > at && (/^\s+at |^\[/.test(next) || where > at + 20));
+    const message = lines
+      .slice(at + 1, end)
+      .join('\n')
+      .trim();
+    return [{ id, outcome: line.endsWith('ERROR!') ? 'Errored' : 'Failed', message }];
+  });
+}
+
+/** Returns the line in which Maven gives the reason of a failed build; undefined without one. */
+export function failureOfMaven(lines: readonly string[]): string | undefined {
+  const from = lines.indexOf('[INFO] BUILD FAILURE');
+  const compiling = lines.indexOf('[ERROR] COMPILATION ERROR :');
+  return lines.slice((compiling === -1 ? from : compiling) + 1).find((line) => /^\[ERROR\] \S/.test(line) && from !== -1);
+}
+
+const cure = 'let the runner print every failure, and tests nothing that looks like one; or add a reporter for JUnit or TAP';
+
+/**
+ * Reads a runner with the reporter that it has by itself: failing tests have a name, the others are counted. A name may be printed
+ * more than once, and two tests may have one name.
+ */
+export function parseSummed(format: SummedFormat, { stdout, stderr }: CommandOutput): ParsedResults {
+  const collector = new Collector();
+  const streams = [linesOf(stdout), linesOf(stderr)];
+  const lines = streams.flatMap((stream) => (stream.ended ? stream.lines : stream.lines.slice(0, -1)));
+  const { countsAll, failures } = runners[format];
+  const found = failures(lines);
+  const distinct = new Map(found.map((one) => [one.id, one]));
+  for (const one of distinct.values()) collector.add(one);
+  collector.evidence = 'Counts';
+  const counts = countsOf(format, lines);
+  if (counts === null || !ends(format, lines))
+    collector.incomplete(failureOfMaven(lines) ?? 'no line counts the tests', 'read the output of the check');
+  else {
+    const isCounted = ({ kind = 'Test' }: Found): boolean => countsAll || kind === 'Test';
+    const [bad, named] = [counts.failed + counts.errored, [...distinct.values()].filter(isCounted).length];
+    collector.unnamed = { ...counts, failed: Math.max(0, bad - named), errored: 0 };
+    const said = `${bad} tests fail and ${named} are named`;
+    if (named > bad) collector.distrust('CountsDisagree', said, cure);
+    else if (found.filter(isCounted).length < bad) collector.distrust('NamesMissing', said, cure);
+  }
+  if (streams.some(({ cut }) => cut)) collector.incomplete('the output is too long', 'print less');
+  return collector.finish(format);
+}
