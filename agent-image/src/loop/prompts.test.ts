@@ -108,7 +108,15 @@ describe('a list of paths', () => {
       'counts the files that are left',
       ['a/1.c', 'b/1.c', 'c/1.c', 'c/2.c', 'd/Makefile'],
       2,
-      ['a/1.c', 'b/1.c', 'and 3 more of the same kinds'],
+      ['**/1.c (3 files)', 'c/2.c', 'and 1 more of the same kinds'],
+    ],
+    [
+      'names what many packages have once',
+      ['a', 'b', 'c']
+        .flatMap((name) => [`${name}/pom.xml`, `${name}/src/test/java/${name}Test.java`, `${name}/src/${name}.test.ts`])
+        .concat('pom.xml'),
+      5,
+      ['**/pom.xml (3 files)', '**/test/** (3 files)', '**/*.test.ts (3 files)', 'pom.xml'],
     ],
   ])('%s', (_, paths, most, shown) => {
     expect(summarised(paths, most)).toEqual(shown);

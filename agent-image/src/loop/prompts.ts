@@ -107,14 +107,16 @@ function ending(text: string): string {
 }
 
 /**
- * Paths as a list of so many items names them: where there are more, those of one folder and ending stand as one pattern. Pure.
+ * Paths as a list of so many items names them: where there are more, those of one folder and ending stand as one pattern, or those below
+ * all folders of tests, and of one name anywhere. Pure.
  *
  * @example
  * summarised(['t/a.test.js', 't/b.test.js', 'run.sh'], 2); // ['t/*.test.js (2 files)', 'run.sh']
  */
 export function summarised(paths: readonly string[], most: number): readonly string[] {
   if (paths.length <= most) return paths;
-  const groups = Map.groupBy(paths, patternOf);
+  const near = Map.groupBy(paths, patternOf);
+  const groups = near.size <= most ? near : Map.groupBy(paths, patternAnywhere);
   const shown = [...groups].map(([pattern, all]) => (all.length === 1 ? (all[0] ?? '') : `${pattern} (${all.length} files)`));
   const left = [...groups.values()].slice(most).reduce((sum, all) => sum + all.length, 0);
   return left === 0 ? shown : [...shown.slice(0, most), `and ${left} more of the same kinds`];
@@ -175,6 +177,15 @@ function patternOf(path: string): string {
   const folder = path.slice(0, path.lastIndexOf('/') + 1);
   const [, begin = '', end = ''] = /^(test_)?.*?((?:[._-](?:tests?|spec|snap))?(?:\.[^.]*)?)$/.exec(path.slice(folder.length)) ?? [];
   return `${folder}${begin}*${end}`;
+}
+
+/** A repository of many packages has files of one kind in each. */
+function patternAnywhere(path: string): string {
+  const [, above, tests] = /^(.*?\/)?(tests?|__tests__|testdata|spec)\//.exec(path) ?? [];
+  if (tests !== undefined) return `${above === undefined ? '' : '**/'}${tests}/**`;
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const pattern = patternOf(name);
+  return `${name === path ? '' : '**/'}${/^\*\.[^.]*$/.test(pattern) ? name : pattern}`;
 }
 
 /** Lists the limits of the work, a line each; the goal message and each reminder have the same, but for the budget. */
