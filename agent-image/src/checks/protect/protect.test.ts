@@ -134,6 +134,11 @@ test.each([
   ['CMakeLists.txt', 'if(NOT OFF)\nset(T "#")\nendif()\n', 'if(NOT OFF AND b)\nset(T "#")\nendif()\n', false],
   ['CMakeLists.txt', 'set(S ${D}/a.c)\n', 'set(S ${D}/a.c ${D}/b.c)\n', true],
   ['CMakeLists.txt', 'add_test(NAME a COMMAND a)\n', 'add_test(NAME a COMMAND a -h)\n', false],
+  ['Makefile', 'OBJS = a.o \\\n  b.o\nt:\n\t./t\n', 'OBJS = a.o \\\n  b.o \\\n  c.o\nt:\n\t./t\n', true],
+  ['Makefile', 'OBJS = a.o b.o\n', 'OBJS = a.o\n', false],
+  ['Makefile', 'OBJS = a.o\n', 'OBJS = a.o $(shell x)\n', false],
+  ['Makefile', 'SHELL = sh\n', 'SHELL = sh x\n', false],
+  ['Makefile', 'T = a\nt:\n\t./t\n', 'T = a\nt:\n\t./t || true\n', false],
   ['CMakeLists.txt', 'set(F x)\n', 'set(F x -DNDEBUG)\n', false],
 ])('%s: %j → %j leaves tests alone: %s', (path, before, after, expected) => {
   expect(harmless(path, before, after)).toBe(expected);

@@ -20,6 +20,7 @@ const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = n
     sections(/^\[(?:package|dependencies|build-dependencies|features|badges|package\.metadata[\w.-]*|dependencies\.[\w-]+)\]$/),
   ],
   ['CMakeLists.txt', addsTargets],
+  ...['Makefile', 'makefile', 'GNUmakefile'].map((name) => [name, addsSources] as const),
 ]);
 
 /**
@@ -119,6 +120,16 @@ function addsTargets(before: string, after: string): boolean {
     else if (!addsOnly(command)) return false;
   }
   return at === old.length;
+}
+
+const lists = /^\w*(?:OBJ|SRC|SOURCE|HEADER|HDR|TEST)\w* *[+:?]?=/;
+
+/** Files and programs may be added to a list of a makefile. */
+function addsSources(before: string, after: string): boolean {
+  const [old = [], now = []] = [before, after].map((text) => text.replaceAll('\\\n', ' ').split('\n'));
+  const isMore = (was: string, is = ''): boolean =>
+    lists.test(was) && added(was.trim().split(/\s+/), is.trim().split(/\s+/))?.every((word) => item.test(word)) === true;
+  return old.length === now.length && old.every((line, at) => line === now[at] || isMore(line, now[at]));
 }
 
 /** The words of a command that another has more, in the same order; null where it has not all of them. */
