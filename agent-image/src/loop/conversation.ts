@@ -203,8 +203,7 @@ export async function filesBack(
 /** Returns the facts of the work that no model reported; the keeper compares the files with the start of the task. */
 export async function recordOf({ scope: { session }, prepared, baseline }: StrategyScope, memory: TranscriptMemory): Promise<WorkRecord> {
   const { entries } = await session.diff(prepared.initial.id);
-  const own = entries.filter(({ path }) => !baseline.protectedSet.derived(session.fromWorkspace(path)));
-  return { ...memory.record, changed: namedChanges(session, own) };
+  return { ...memory.record, changed: namedChanges(session, entries, baseline.protectedSet.derived) };
 }
 
 /** The id by which the keeper knows a tree now. */

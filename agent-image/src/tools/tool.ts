@@ -177,12 +177,16 @@ const verbs = { A: 'new', M: 'changed', D: 'deleted', T: 'replaced' } as const;
 export const isOfGit = (path: string): boolean => path === '.git' || path.startsWith('.git/');
 
 /**
- * Lists changes as `a.py (changed)`, from the older tree to the newer, without folders of named files, what git keeps for itself, which
- * `git diff` changes too, and caches of the home folder.
+ * Lists changes as `a.py (changed)`, from the older tree to the newer, without folders above others, what git keeps for itself, which
+ * `git diff` changes too, and what is derived: caches of the home folder at least.
  */
-export function namedChanges(session: SandboxSession, entries: readonly DiffEntry[]): readonly string[] {
+export function namedChanges(
+  session: SandboxSession,
+  entries: readonly DiffEntry[],
+  derived = (path: string): boolean => homeCache.test(path),
+): readonly string[] {
   const folders = foldersAbove(entries.map(({ path }) => path));
-  const own = (path: string): boolean => !isOfGit(session.relative(path) ?? path) && !homeCache.test(session.fromWorkspace(path));
+  const own = (path: string): boolean => !isOfGit(session.relative(path) ?? path) && !derived(session.fromWorkspace(path));
   const files = entries.filter(({ path }) => !folders.has(path) && own(path));
   return files.map(({ op, path }) => `${plain(session.relative(path) ?? path)} (${verbs[op]})`);
 }
