@@ -9,7 +9,7 @@ import { constants, createZstdCompress } from 'node:zlib';
 import { createSealer, Durability, PackShelf } from '@agentfleet/agent/durable';
 import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
 import { startRealKeeper, type Harness } from '@agentfleet/keeper/durable/testing';
-import { setMetaByRunner } from '@agentfleet/keeper/snapshot';
+import { Program, setMetaByRunner } from '@agentfleet/keeper/snapshot';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import { hostArch, runnerBinary, s3ServerBinary } from '../images/index.ts';
 import { startLocalServer } from '../storage/localServer.ts';
@@ -124,7 +124,7 @@ export async function durableRows(): Promise<readonly Row[]> {
   const place = { type: 'S3' as const, uri: `s3://${bucket}/bench`, endpoint, region: 'us-east-1', forcePathStyle: true, credentialFile };
   const store = createArtifactStore(place, { clock: systemClock, random: Math.random });
   const keepers: Harness[] = [];
-  const setMeta = setMetaByRunner((await runnerBinary(hostArch())).file);
+  const setMeta = setMetaByRunner(new Program((await runnerBinary(hostArch())).file));
   const open = async (): Promise<Harness> => {
     const keeper = await startRealKeeper({ setMeta });
     keepers.push(keeper);

@@ -1,4 +1,4 @@
-import { lastingProgram, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from '@agentfleet/keeper/snapshot';
+import { Program, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from '@agentfleet/keeper/snapshot';
 import { benchSnapshots } from '@agentfleet/keeper/snapshot-bench';
 import { hostArch, runnerBinary } from '../images/index.ts';
 import type { Row } from './report/table.ts';
@@ -6,7 +6,7 @@ import type { Row } from './report/table.ts';
 /** Snapshot figures of ours and of git plumbing, on the same tree in the same run. */
 export async function snapshotRows(files: number): Promise<readonly Row[]> {
   const { file } = await runnerBinary(hostArch());
-  const runner = lastingProgram(file);
+  const runner = new Program(file);
   const programs = { setMeta: setMetaByRunner(runner), treeStats: treeStatsByRunner(runner), xattrs: xattrsByRunner(runner) };
   const { ours, git } = await benchSnapshots({ files, bytesPerFile: 4900, programs });
   const row = (name: string, mine: number, theirs: number, note: string): Row => ({

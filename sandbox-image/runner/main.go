@@ -18,11 +18,7 @@ var version = "dev"
 const usage = `usage:
   runner serve          PID 1: dial the keeper at $AGENTFLEET_LINK with $AGENTFLEET_LINK_KEY
   runner install DIR    copy this program to DIR/runner
-  runner stat ROOT MAX -  stat all names below ROOT, at most MAX
-  runner setmeta ROOT   set modification times from records on standard input
-  runner setxattrs ROOT set extended attributes from records on standard input
-  runner xattrs ROOT    print extended attributes of paths on standard input
-  runner files          do the four verbs above as often as standard input asks
+  runner files          look at trees and change them, as standard input asks
   runner mount PROGRAM… mount layers for the keeper, which it starts, and for the runner at $AGENTFLEET_MOUNTS
   runner version
 `
@@ -56,9 +52,6 @@ func run(args []string) int {
 		return 0
 	case len(args) == 1 && args[0] == "files":
 		return files.Serve(os.Stdin, os.Stdout, os.Stderr)
-	}
-	if code, known := files.Call(files.NewMemory(), args, os.Stdin, os.Stdout, os.Stderr); known {
-		return code
 	}
 	fmt.Fprint(os.Stderr, usage)
 	return 2

@@ -9,7 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { headerLength, lengthBytes, readConfig, tensorBytes } from '@agentfleet/protocol/weights';
 import { projectionWidth } from '../../../operator/src/controllers/placement/owners.ts';
-import { batchedTokens, estimateEngine, gibibyte, type EngineDemand } from '../../../operator/src/placement/memory/index.ts';
+import { estimateEngine, gibibyte, type EngineDemand } from '../../../operator/src/placement/memory/index.ts';
 import type { VllmDemand } from '../../../operator/src/serving/vllm/command.ts';
 import {
   configOf,
@@ -202,11 +202,8 @@ async function described(one: Case): Promise<{ readonly path: string; readonly d
   const demand: EngineDemand = {
     ...size,
     tokens: 0,
-    kvElementBytes: 2,
     maxSequences: one.sequences,
-    maxBatchedTokens: batchedTokens,
     shards: 1,
-    enforceEager: false,
     ...(draftPath === undefined ? {} : { draft: await sizeOf(draftPath) }),
     ...(count === 0 ? {} : { adapters: { count, rank: maxRank, projectionWidth: projectionWidth(size.architecture) } }),
   };

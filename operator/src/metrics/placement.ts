@@ -1,3 +1,4 @@
+import { keyOf } from '@agentfleet/kube';
 import type { Registry } from 'prom-client';
 import type { PlacementView, PlanHolder } from '../controllers/placement/index.ts';
 import { compareMemory, itemOf, nodeOfSlot } from '../placement/index.ts';
@@ -13,19 +14,19 @@ function sums(all: Iterable<readonly [string, number]>): ReadonlyMap<string, num
   return found;
 }
 
+type Server = PlacementView['servers'][number];
+
+/** The part of the status about the expert of a server; none for one that is tried. */
+function reportOf({ pool, server: { expert, canary } }: Server) {
+  return canary === undefined ? pool.status?.experts?.find(({ name }) => name === expert.name) : undefined;
+}
+
 /** Bytes of keys and values that engines report, by slot; engines that report nothing are not in it. */
-function measuredOn({ servers, pools }: PlacementView): ReadonlyMap<string, number> {
-  const reported = new Map<string, number | undefined>(
-    pools.flatMap(({ metadata, status }) =>
-      (status?.experts ?? []).map(
-        ({ name, memory }) => [`${metadata.namespace ?? ''}/${metadata.name} ${name}`, memory?.measured] as const,
-      ),
-    ),
-  );
+function measuredOn({ servers }: PlacementView): ReadonlyMap<string, number> {
   return sums(
-    servers.flatMap(({ pool, server, slots }): readonly (readonly [string, number])[] => {
-      const bytes = server.canary === undefined ? reported.get(`${pool} ${server.expert.name}`) : undefined;
-      return bytes === undefined ? [] : slots.map((slot) => [slot, bytes * server.expert.replicas] as const);
+    servers.flatMap((one): readonly (readonly [string, number])[] => {
+      const bytes = reportOf(one)?.memory?.measured;
+      return bytes === undefined ? [] : one.slots.map((slot) => [slot, bytes * one.server.expert.replicas] as const);
     }),
   );
 }
@@ -68,32 +69,27 @@ export function infeasible(holders: readonly PlanHolder[]): readonly Sample[] {
 }
 
 /** Returns the properties and place of each expert: one series for each server, of one that spans several slots for each of them. Pure. */
-function expertInfo({ servers, pools, holders }: PlacementView): readonly Sample[] {
-  const digests = new Map<string, string | undefined>(
-    pools.flatMap(({ metadata, status }) =>
-      (status?.experts ?? []).map(({ name, digest }) => [`${metadata.namespace ?? ''}/${metadata.name} ${name}`, digest] as const),
-    ),
-  );
-  const modes = new Map(holders.flatMap(({ of, plan }) => ('pool' in of ? [[of.pool, plan?.mode] as const] : [])));
-  return servers.flatMap(({ pool, server: { expert, revision = '', canary }, slots }) => {
-    const reported = canary === undefined ? digests.get(`${pool} ${expert.name}`) : undefined;
-    const digest = reported ?? expert.artifact?.digest ?? '';
+function expertInfo({ servers }: PlacementView): readonly Sample[] {
+  return servers.flatMap((one) => {
+    const { pool, server, slots } = one;
+    const { expert, revision = '', canary } = server;
+    const digest = reportOf(one)?.digest ?? expert.artifact?.digest ?? '';
     const track = canary === undefined ? 'stable' : 'canary';
-    const mode = slots.length === 0 ? '' : (modes.get(pool) ?? '');
+    const mode = slots.length === 0 ? '' : (pool.status?.plan?.mode ?? '');
     const { name, role, engine } = expert;
-    const labels = { pool, expert: name, revision, track, role, engine: engine.type, digest, mode };
+    const labels = { pool: keyOf(pool), expert: name, revision, track, role, engine: engine.type, digest, mode };
     return (slots.length === 0 ? [''] : slots).map((slot) => ({ labels: { ...labels, slot }, value: 1 }));
   });
 }
 
 /** The revisions of each EnergyModel that judge, and where they sit. Pure. */
 function modelInfo({ models }: PlacementView): readonly Sample[] {
-  return models.flatMap(({ metadata: { namespace = '', name }, status }) => {
-    const { rollout, plan, arms = [] } = status ?? {};
+  return models.flatMap((model) => {
+    const { rollout, plan, arms = [] } = model.status ?? {};
     const slots = new Map((plan?.assignments ?? []).map(({ item, slot }) => [item, slot]));
     const tell = (track: string, revision: string | undefined, of: string): Sample => {
-      const slot = slots.get(itemOf(name, revision)) ?? '';
-      return { labels: { model: `${namespace}/${name}`, revision: revision ?? '', track, digest: of, slot }, value: 1 };
+      const slot = slots.get(itemOf(model.metadata.name, revision)) ?? '';
+      return { labels: { model: keyOf(model), revision: revision ?? '', track, digest: of, slot }, value: 1 };
     };
     const { stable, canary } = rollout ?? {};
     const digests = new Map(arms.map((arm) => [arm.revision, arm.digest]));
@@ -105,12 +101,10 @@ function modelInfo({ models }: PlacementView): readonly Sample[] {
 }
 
 function estimateErrors({ pools }: PlacementView): readonly Sample[] {
-  return pools.flatMap(({ metadata, status }) =>
-    (status?.experts ?? []).flatMap(({ name, memory }) => {
+  return pools.flatMap((pool) =>
+    (pool.status?.experts ?? []).flatMap(({ name, memory }) => {
       const value = memory === undefined ? undefined : compareMemory(memory.estimated, memory.measured)?.errorRatio;
-      return value === undefined
-        ? []
-        : [{ labels: { pool: `${metadata.namespace ?? ''}/${metadata.name}`, expert: name }, value: Number(value) }];
+      return value === undefined ? [] : [{ labels: { pool: keyOf(pool), expert: name }, value: Number(value) }];
     }),
   );
 }

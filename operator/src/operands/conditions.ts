@@ -1,15 +1,7 @@
 import type { RolloutReport } from '../revisions/index.ts';
-import type { Condition, ConditionEntry } from '@agentfleet/kube';
-import { type Reason, passedOn } from '@agentfleet/protocol/api';
-
-/** One sentence of state for programs and people. */
-export interface ConditionValue {
-  readonly status: Condition['status'];
-  readonly reason: Reason;
-  readonly message: string;
-  /** Nothing but a change from outside can help. */
-  readonly stalled?: boolean;
-}
+import type { ConditionEntry } from '@agentfleet/kube';
+import { passedOn } from '@agentfleet/protocol/api';
+import type { ConditionValue } from '../runtime/resources.ts';
 
 /** Returns the conditions of an object as a whole: whether it is ready, and if not, whether it is under way or stuck. Pure. */
 export function wholeConditions(whole: ConditionValue): readonly ConditionEntry[] {

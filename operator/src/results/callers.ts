@@ -105,6 +105,10 @@ interface TokenAnswer {
   };
 }
 
+interface AccessAnswer {
+  readonly status?: { readonly allowed?: boolean; readonly reason?: string };
+}
+
 /** The part of a task that a caller wants to read. */
 export interface ResourceRead {
   readonly namespace: string;
@@ -133,13 +137,7 @@ export class Delegation {
   callerByToken(token: string, signal: AbortSignal): Promise<Caller | undefined> {
     const key = createHash('sha256').update(token).digest('hex');
     return this.#tokens.of(key, async () => {
-      const { status } = await this.#post<TokenAnswer>(
-        '/apis/authentication.k8s.io/v1/tokenreviews',
-        'authentication',
-        'TokenReview',
-        { token },
-        signal,
-      );
+      const { status } = await this.#review<TokenAnswer>('authentication', 'TokenReview', { token }, signal);
       const { username, uid, groups = [], extra = {} } = status?.user ?? {};
       return status?.authenticated !== true || username === undefined ? undefined : { username, uid, groups, extra };
     });
@@ -151,20 +149,14 @@ export class Delegation {
     const resourceAttributes = { namespace, verb: 'get', group, version, resource: 'agenttasks', subresource: part, name };
     const spec = { user: username, ...(uid !== undefined && { uid }), groups, extra, resourceAttributes };
     return this.#reviews.of(JSON.stringify(spec), async () => {
-      const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-      const { status } = await this.#post<{ readonly status?: { readonly allowed?: boolean; readonly reason?: string } }>(
-        path,
-        'authorization',
-        'SubjectAccessReview',
-        spec,
-        signal,
-      );
+      const { status } = await this.#review<AccessAnswer>('authorization', 'SubjectAccessReview', spec, signal);
       return { allowed: status?.allowed === true, reason: status?.reason ?? '' };
     });
   }
 
-  #post<T>(path: string, group: string, kind: string, spec: object, signal: AbortSignal): Promise<T> {
-    const body = { apiVersion: `${group}.k8s.io/v1`, kind, spec };
-    return this.#transport.request<T>({ method: 'POST', path, body, signal });
+  #review<T>(group: string, kind: string, spec: object, signal: AbortSignal): Promise<T> {
+    const apiVersion = `${group}.k8s.io/v1`;
+    const path = `/apis/${apiVersion}/${kind.toLowerCase()}s`;
+    return this.#transport.request<T>({ method: 'POST', path, body: { apiVersion, kind, spec }, signal });
   }
 }

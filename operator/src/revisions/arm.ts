@@ -133,18 +133,14 @@ function isReplacing({ metadata, spec, status }: ExpertPool): boolean {
   return spec.rolloutPolicyRef === undefined && status?.observedGeneration !== metadata.generation;
 }
 
-/** A status that was decided; `release` once it is written, or will not be. */
-export interface Guarded {
-  readonly status: RolloutReport;
-  readonly release: () => void;
-}
-
 /** Decision that depends on what keeps a rollout from beginning. */
-export interface Decider {
+export interface Decider<T> {
   readonly before: RolloutStatus | undefined;
   /** Obstacle that keeps it from beginning, as the caches show it. */
   readonly lockedBy: string | undefined;
   readonly decide: (lockedBy: string | undefined) => RolloutReport;
+  /** Writes down what was decided. */
+  readonly act: (status: RolloutReport) => Promise<T>;
 }
 
 /** Reports whether a rollout begins between two statuses. Pure. */
@@ -166,8 +162,8 @@ export class RolloutLock {
     this.#models = new ResourceClient(transport, resources.energyModels);
   }
 
-  /** Decides about a pool; one that begins holds the lock. */
-  ofPool(pool: ExpertPool, decider: Decider, signal: AbortSignal): Promise<Guarded> {
+  /** Decides about a pool, and acts; one that begins holds the lock until it has. */
+  ofPool<T>(pool: ExpertPool, decider: Decider<T>, signal: AbortSignal): Promise<T> {
     const { metadata, spec } = pool;
     const name = spec.energyModelRef?.name;
     return this.#guard(decider, signal, async () =>
@@ -175,22 +171,21 @@ export class RolloutLock {
     );
   }
 
-  /** Decides about a model; one that begins holds the lock. */
-  ofModel({ metadata }: EnergyModel, decider: Decider, signal: AbortSignal): Promise<Guarded> {
+  /** Decides about a model, and acts; one that begins holds the lock until it has. */
+  ofModel<T>({ metadata }: EnergyModel, decider: Decider<T>, signal: AbortSignal): Promise<T> {
     return this.#guard(decider, signal, async () =>
       modelLockedBy(metadata.name, await this.#pools.list({ namespace: metadata.namespace ?? '', signal })),
     );
   }
 
-  async #guard({ before, lockedBy, decide }: Decider, signal: AbortSignal, now: () => Promise<string | undefined>): Promise<Guarded> {
+  async #guard<T>({ before, lockedBy, decide, act }: Decider<T>, signal: AbortSignal, now: () => Promise<string | undefined>): Promise<T> {
     const status = decide(lockedBy);
-    if (!begins(before, status)) return { status, release: () => undefined };
+    if (!begins(before, status)) return act(status);
     const release = await this.#take(signal);
     try {
-      return { status: decide(await now()), release };
-    } catch (error) {
+      return await act(decide(await now()));
+    } finally {
       release();
-      throw error;
     }
   }
 

@@ -5,6 +5,7 @@ import type { Pod } from '../runtime/resources.ts';
 import { boundedText, originOf, type BearerFor, type ReaderOptions } from '../serving/index.ts';
 import type { RolloutPolicySpec } from '@agentfleet/protocol/api';
 import { inferenceErrors } from '@agentfleet/protocol/inference';
+import { defined } from './report.ts';
 
 /** Asks a server for its metrics in the text format of Prometheus. Rejects when it does not answer with them. */
 export type AskMetrics = (origin: string, signal: AbortSignal, namespace: string) => Promise<string>;
@@ -51,7 +52,7 @@ export class EngineReader {
     const { uid } = pod.metadata;
     if (origin === undefined || uid === undefined) return undefined;
     const { ask, clock, log } = this.#options;
-    const limit = deadline(clock, timeLimitMs, signal);
+    using limit = deadline(clock, timeLimitMs, signal);
     try {
       const { first, last } = await this.#known.of(`${rollout} ${uid}`, async (before) => {
         const now = readMetrics(await ask(origin, limit.signal, pod.metadata.namespace ?? ''));
@@ -61,8 +62,6 @@ export class EngineReader {
     } catch (error) {
       log.warn('a server did not tell its metrics', { pod: pod.metadata.name, origin, error: asError(error).message });
       return undefined;
-    } finally {
-      limit.dispose();
     }
   }
 }
@@ -177,11 +176,7 @@ export function readMetrics(text: string): Series {
   const buckets = histogram(points, 'agentfleet_inference_request_seconds') ?? histogram(points, 'vllm:e2e_request_latency_seconds');
   const draftTokens = sum(points, 'vllm:spec_decode_num_draft_tokens_total');
   const acceptedTokens = sum(points, 'vllm:spec_decode_num_accepted_tokens_total');
-  return defined({ requests, failed, buckets, draftTokens, acceptedTokens });
-}
-
-function defined(fields: { readonly [K in keyof Series]-?: Series[K] | undefined }): Series {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  return defined<Series>({ requests, failed, buckets, draftTokens, acceptedTokens });
 }
 
 function each(a: Series, b: Series, of: (a: number, b: number) => number): Series {
@@ -189,7 +184,7 @@ function each(a: Series, b: Series, of: (a: number, b: number) => number): Serie
     x === undefined && y === undefined ? undefined : of(x ?? 0, y ?? 0);
   const bounds = new Set([...(a.buckets?.keys() ?? []), ...(b.buckets?.keys() ?? [])]);
   const buckets = new Map([...bounds].map((bound) => [bound, of(a.buckets?.get(bound) ?? 0, b.buckets?.get(bound) ?? 0)]));
-  return defined({
+  return defined<Series>({
     requests: number(a.requests, b.requests),
     failed: number(a.failed, b.failed),
     buckets: bounds.size === 0 ? undefined : buckets,

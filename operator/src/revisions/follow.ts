@@ -6,7 +6,7 @@ import { rolloutOrderIndex, rolloutOrderKey } from '../runtime/caches.ts';
 import type { OperatorContext } from '../runtime/context.ts';
 import { identity, resources } from '../runtime/resources.ts';
 import { revisionIndex } from '../runtime/taskCensus.ts';
-import { modelLockedBy, poolLockedBy, type Decider, type Guarded, type RolloutLock } from './arm.ts';
+import { modelLockedBy, poolLockedBy, type Decider, type RolloutLock } from './arm.ts';
 import type { GoldenQuestion } from './goldenSets.ts';
 import { DamagedBook, mostTasks, type LedgerPlace } from './ledger.ts';
 import { isPool, ownerKind, type PlanOf, type RolloutOwner } from './plan.ts';
@@ -26,11 +26,13 @@ export interface Followers {
 export type InUse = (revision: string) => boolean;
 
 /** The pool or model that a rollout is of. */
-interface Followed<P> {
+interface Followed<P, T> {
   readonly owner: RolloutOwner;
   readonly policy: NamedPolicy | undefined;
   /** Returns the rest of a rollout where no policy is named any more. */
   readonly leaving: (inUse: InUse) => P | undefined;
+  /** Brings about what was planned, and writes it down. */
+  readonly act: (planned: Planned<P>) => Promise<T>;
 }
 
 /** The revisions of an owner, as its controller knows them. */
@@ -48,46 +50,44 @@ export interface Revisions<P> extends Pick<Seen, 'canaryEngines' | 'incompatible
   readonly plan: (status: RolloutReport, inUse: InUse) => P | undefined;
 }
 
-/** Result of a look at a rollout: a plan, or the status of one whose stable revision is unknown. `release` once the status is written. */
-export type Planned<P> = ({ readonly plan: P | undefined } | { readonly lost: RolloutReport }) & { readonly release: () => void };
+/** Result of a look at a rollout: a plan, or the status of one whose stable revision is unknown. */
+export type Planned<P> = { readonly plan: P | undefined } | { readonly lost: RolloutReport };
 
 type RolloutParts = Pick<PlanOf<never>, 'keep' | 'shadow'>;
 
-const free = (): void => undefined;
-
-/** Brings what was seen of a rollout to the state machine, and plans the children of its owner by the answer. */
-export async function followRollout<P extends RolloutParts>(
+/** Brings what was seen of a rollout to the state machine, plans the children of its owner by the answer, and acts. */
+export async function followRollout<P extends RolloutParts, T>(
   followers: Followers,
-  followed: Followed<P>,
+  followed: Followed<P, T>,
   revisionsOf: (now: number) => Revisions<P>,
   signal: AbortSignal,
-): Promise<Planned<P>> {
+): Promise<T> {
   try {
     return await follow(followers, followed, revisionsOf, signal);
   } catch (error) {
     const before = rolloutReport(followed.owner.status);
     if (!(error instanceof DamagedBook) || before === undefined) throw error;
-    return { lost: { ...before, reason: 'BookUnreadable', message: error.message }, release: free };
+    return followed.act({ lost: { ...before, reason: 'BookUnreadable', message: error.message } });
   }
 }
 
-async function follow<P extends RolloutParts>(
+async function follow<P extends RolloutParts, T>(
   followers: Followers,
-  { owner, policy, leaving }: Followed<P>,
+  { owner, policy, leaving, act }: Followed<P, T>,
   revisionsOf: (now: number) => Revisions<P>,
   signal: AbortSignal,
-): Promise<Planned<P>> {
+): Promise<T> {
   const { context, trials } = followers;
   const inUse: InUse = (revision) => context.caches.tasks.lister.byIndex(revisionIndex, revision).length > 0;
-  if (policy === undefined) return { plan: leaving(inUse), release: free };
+  if (policy === undefined) return act({ plan: leaving(inUse) });
   const before = rolloutReport(owner.status);
   const now = context.clock.now();
-  if (policy.spec === undefined) return { lost: withoutPolicy(before, policy, now), release: free };
+  if (policy.spec === undefined) return act({ lost: withoutPolicy(before, policy, now) });
   const { spec } = policy;
   const revisions = revisionsOf(now);
   const { desired, recorded, incompatible, short, amend } = revisions;
   if (before?.stable !== undefined && before.stable !== desired && recorded?.has(before.stable) !== true)
-    return { lost: recordLost(before, before.stable), release: free };
+    return act({ lost: recordLost(before, before.stable) });
   const { place, golden: question, arm } = meansOf(owner);
   const canaryEngines = enginesOf(trials, before, revisions);
   const retry = owner.metadata.annotations?.[rolloutAnnotations.retry];
@@ -100,17 +100,13 @@ async function follow<P extends RolloutParts>(
     const next = withFullBook(whole, (id) => trials.isFull(place, id));
     return amend?.(next) ?? next;
   };
-  const { status, release } = await guarded(followers, owner, { before, decide }, signal);
-  try {
+  const carryOut = (status: RolloutReport): Promise<T> => {
     const plan = revisions.plan(status, inUse);
-    if (plan === undefined) return { lost: recordLost(status, status.stable ?? ''), release };
+    if (plan === undefined) return act({ lost: recordLost(status, status.stable ?? '') });
     const jobs = before?.id === status.id ? golden.keep.map((name) => identity(resources.jobs, name)) : [];
-    return { plan: { ...plan, keep: [...plan.keep, ...jobs], shadow: trials.shadow(place, status) }, release };
-  } catch (error) {
-    // All other rollouts wait for it.
-    release();
-    throw error;
-  }
+    return act({ plan: { ...plan, keep: [...plan.keep, ...jobs], shadow: trials.shadow(place, status) } });
+  };
+  return guarded(followers, owner, { before, decide, act: carryOut }, signal);
 }
 
 /** Returns the names and labels that differ between a pool and a model. */
@@ -131,12 +127,12 @@ function meansOf(owner: RolloutOwner): {
 }
 
 /** Decides with the obstacle that keeps a rollout from beginning, as the caches show it; one that begins holds the lock. */
-function guarded(
+function guarded<T>(
   { context: { caches }, lock }: Followers,
   owner: RolloutOwner,
-  decider: Omit<Decider, 'lockedBy'>,
+  decider: Omit<Decider<T>, 'lockedBy'>,
   signal: AbortSignal,
-): Promise<Guarded> {
+): Promise<T> {
   const { name, namespace = '' } = owner.metadata;
   if (!isPool(owner))
     return lock.ofModel(owner, { ...decider, lockedBy: modelLockedBy(name, caches.pools.lister.list({ namespace })) }, signal);

@@ -23,5 +23,5 @@ export {
   type RolloutOwner,
 } from './plan.ts';
 export { noShadow, type ShadowTallies, shadowCondition } from './shadow.ts';
-export { namedPolicy, type NamedPolicy, namesPolicy, shadowOf } from './policy.ts';
+export { namedPolicy, type NamedPolicy, namesPolicy } from './policy.ts';
 export { Trials } from './trials.ts';

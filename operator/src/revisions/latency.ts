@@ -6,7 +6,7 @@ import { keepNewest } from '../runtime/index.ts';
 import type { Pod } from '../runtime/resources.ts';
 import { isReady, originOf } from '../serving/index.ts';
 import { countOf, lastBound, valueAt } from '../rollout/index.ts';
-import { type AskMetrics, type Buckets, gatewayTimes, readMetrics } from './engines.ts';
+import { addSeries, type AskMetrics, type Buckets, gatewayTimes, readMetrics } from './engines.ts';
 
 /** Time between two looks at a pod, and how far back answers count, ms. */
 export const lookMs = 30_000;
@@ -29,12 +29,9 @@ const componentOf = ({ metadata }: Pod): string | undefined => metadata.labels?.
 const expertOf = ({ metadata }: Pod): string => metadata.labels?.[labels.expert] ?? '';
 
 function sumOf(all: readonly ReadonlyMap<string, Buckets>[]): Map<string, Buckets> {
-  const sums = new Map<string, Map<number, number>>();
-  for (const [expert, buckets] of all.flatMap((one) => [...one])) {
-    const sum = sums.get(expert) ?? new Map<number, number>();
-    for (const [bound, count] of buckets) sum.set(bound, count + (sum.get(bound) ?? 0));
-    sums.set(expert, sum);
-  }
+  const sums = new Map<string, Buckets>();
+  for (const [expert, buckets] of all.flatMap((one) => [...one]))
+    sums.set(expert, addSeries({ buckets }, { buckets: sums.get(expert) ?? new Map() }).buckets ?? new Map());
   return sums;
 }
 
@@ -105,7 +102,7 @@ export class LatencyReader {
 
   async #ask(pod: Pod, origin: string, isGateway: boolean, signal: AbortSignal): Promise<Look['times'] | undefined> {
     const { name, namespace = '' } = pod.metadata;
-    const limit = deadline(this.#options.clock, timeLimitMs, signal);
+    using limit = deadline(this.#options.clock, timeLimitMs, signal);
     try {
       const text = await this.#options[isGateway ? 'gateway' : 'expert'](origin, limit.signal, namespace);
       if (isGateway) return gatewayTimes(text);
@@ -114,8 +111,6 @@ export class LatencyReader {
     } catch (error) {
       this.#options.log.warn('a server did not report how long it takes', { pod: name, origin, error: asError(error).message });
       return undefined;
-    } finally {
-      limit.dispose();
     }
   }
 }

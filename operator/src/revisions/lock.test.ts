@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newPool } from '../controllers/agenttask/testing/objects.ts';
 import { newModel } from '../controllers/energymodel/testing/models.ts';
 import { type ConfigMap, resources } from '../runtime/resources.ts';
-import { followRollout, type Followers, type Revisions } from './follow.ts';
+import { followRollout, type Followers, type Planned, type Revisions } from './follow.ts';
 import { LedgerWriter, type LedgerPlace } from './ledger.ts';
 import { Designs, type NamedPolicy } from './policy.ts';
 import { modelLockedBy, poolLockedBy, RolloutLock, type Decider } from './arm.ts';
@@ -80,10 +80,11 @@ describe('the lock', () => {
 
   const { signal } = new AbortController();
   const name = { namespace: 'platform', name: 'coding' };
-  const decider: Decider = {
+  const decider: Decider<RolloutReport> = {
     before: idle,
     lockedBy: undefined,
     decide: (by) => (by === undefined ? loading : { ...idle, reason: 'RolloutLocked', message: by }),
+    act: (status) => Promise.resolve(status),
   };
   const write = async (
     resource: typeof resources.expertPools | typeof resources.energyModels,
@@ -105,21 +106,20 @@ describe('the lock', () => {
     await write(resources.energyModels, 'judge', { rollout: idle });
     // What both read before either had begun: the caches of one process.
     const [stalePool, staleModel] = [pool({ rollout: idle }), model({ rollout: idle })];
-    const begun = async (guarded: Promise<{ readonly status: RolloutReport; readonly release: () => void }>, of: () => Promise<void>) => {
-      const { status, release } = await guarded;
-      if (status.phase === 'Loading') await of();
-      release();
-      return status.phase;
-    };
-    const phases = await Promise.all([
-      begun(lock.ofPool(stalePool, decider, signal), () => write(resources.expertPools, 'coding', { rollout: loading })),
-      begun(lock.ofModel(staleModel, decider, signal), () => write(resources.energyModels, 'judge', { rollout: loading })),
-    ]);
+    const begins = (of: () => Promise<void>): Decider<string> => ({
+      ...decider,
+      act: async ({ phase }) => {
+        if (phase === 'Loading') await of();
+        return phase;
+      },
+    });
+    const beginPool = begins(() => write(resources.expertPools, 'coding', { rollout: loading }));
+    const beginModel = begins(() => write(resources.energyModels, 'judge', { rollout: loading }));
+    const phases = await Promise.all([lock.ofPool(stalePool, beginPool, signal), lock.ofModel(staleModel, beginModel, signal)]);
     expect(phases).toEqual(['Loading', 'Idle']);
     await write(resources.expertPools, 'coding', { rollout: idle });
     const after = await lock.ofModel(staleModel, decider, signal);
-    after.release();
-    expect(after.status.phase).toBe('Loading');
+    expect(after.phase).toBe('Loading');
   });
 
   it('is free for the next one also when a read fails, and asks nothing for one that does not begin', async () => {
@@ -127,24 +127,26 @@ describe('the lock', () => {
     const lock = new RolloutLock(broken);
     await expect(lock.ofModel(model({}), decider, signal)).rejects.toThrow('no answer');
     const still = await lock.ofModel(model({}), { ...decider, lockedBy: 'ExpertPool coding' }, signal);
-    expect(still.status.reason).toBe('RolloutLocked');
+    expect(still.reason).toBe('RolloutLocked');
     const alone = await lock.ofPool(newPool(), decider, signal);
-    expect(alone.status.phase).toBe('Loading');
-    alone.release();
+    expect(alone.phase).toBe('Loading');
+    const failing = { ...decider, act: () => Promise.reject(new Error('not written')) };
+    await expect(lock.ofPool(newPool(), failing, signal)).rejects.toThrow('not written');
     const waiting = lock.ofPool(newPool(), decider, AbortSignal.abort(new Error('stopped')));
     await expect(waiting).rejects.toThrow('stopped');
-    (await lock.ofPool(newPool(), decider, signal)).release();
+    await lock.ofPool(newPool(), decider, signal);
   });
   it('is not waited for by one that is stopped, which those behind it do not notice', async () => {
     const lock = new RolloutLock(transport);
-    const { release } = await lock.ofPool(newPool(), decider, signal);
+    const { promise, resolve: release } = Promise.withResolvers<RolloutReport>();
+    const held = lock.ofPool(newPool(), { ...decider, act: () => promise }, signal);
     const stop = new AbortController();
     const waiting = lock.ofPool(newPool(), decider, stop.signal);
     const behind = lock.ofPool(newPool(), decider, signal);
     stop.abort(new Error('stopped'));
     await expect(waiting).rejects.toThrow('stopped');
-    release();
-    (await behind).release();
+    release(loading);
+    await Promise.all([held, behind]);
   });
 
   it('is free for the next one where the book of a rollout is damaged, which its status names with a cure', async () => {
@@ -168,9 +170,10 @@ describe('the lock', () => {
       recorded: new Map([[idle.stable, 1]]),
       plan: () => ({ keep: [] }),
     };
+    const act = (planned: Planned<{ keep: [] }>): Promise<Planned<{ keep: [] }>> => Promise.resolve(planned);
     const planned = await followRollout(
       { context, trials, lock } as unknown as Followers,
-      { owner, policy: { spec: {} } as NamedPolicy, leaving: () => undefined },
+      { owner, policy: { spec: {} } as NamedPolicy, leaving: () => undefined, act },
       () => revisions as unknown as Revisions<{ keep: [] }>,
       signal,
     );
@@ -178,6 +181,6 @@ describe('the lock', () => {
     expect('lost' in planned && planned.lost.message).toMatch(
       /^ConfigMap platform\/coding-pool-rollout, .* damaged in key counts\.json; correct it, or delete it/,
     );
-    (await lock.ofPool(newPool(), decider, signal)).release();
+    await lock.ofPool(newPool(), decider, signal);
   });
 });

@@ -1,8 +1,8 @@
 import { canonical, type Lister } from '@agentfleet/kube';
 import { keepNewest } from '../runtime/index.ts';
 import {
-  defaultShadow,
   gateMetrics,
+  obeyedWeight,
   type EnergyModel,
   type ExpertPool,
   type Reason,
@@ -29,39 +29,15 @@ export class Designs {
   }
 }
 
-/** Returns the rules by which requests are copied while a revision is in shadow. Pure. */
-export function shadowOf({ shadow = defaultShadow }: RolloutPolicySpec): NonNullable<RolloutPolicySpec['shadow']> {
-  return shadow;
-}
-
 /** Gates that have to pass before a phase begins. */
 function namesOf({ gates = [] }: RolloutPolicySpec, phase: ReturnType<typeof mustPassBefore>): readonly string[] {
   return gates.filter(({ metric }) => mustPassBefore(metric) === phase).map(({ name }) => name);
 }
 
-/** After which a revision that failed is tried again by itself; the annotation agentfleet.dev/retry-rollout does it once its failed pods are gone. */
-const cooldownSeconds = 3600;
-
-/** After which a step that lacks its data is called held: a name for people, as missing data never promote and never roll back. */
-const stepTimeoutSeconds = 86_400;
-
 /** Returns the rules by which the machine is to go on, by the spec. Pure. */
-export function policyOf(spec: RolloutPolicySpec): RolloutRules {
-  const shadow = shadowOf(spec);
-  return {
-    strategy: spec.strategy,
-    shadowSeconds: shadow.seconds,
-    shadowSamples: shadow.minSamples,
-    beforeTraffic: namesOf(spec, 'Shadowing'),
-    inShadow: namesOf(spec, 'Canary'),
-    steps: spec.steps,
-    minSamples: spec.minSamples,
-    stepTimeoutSeconds,
-    requireApproval: spec.promotion.requireApproval,
-    freezeAfterFailures: spec.rollback.freezeAfterFailures,
-    cooldownSeconds,
-    keepLastGreen: 2,
-  };
+export function rulesOf(spec: RolloutPolicySpec): RolloutRules {
+  const steps = spec.steps.map((step) => ({ ...step, weight: obeyedWeight(step.weight, spec.gates) }));
+  return { ...spec, steps, beforeTraffic: namesOf(spec, 'Shadowing'), inShadow: namesOf(spec, 'Canary') };
 }
 
 /** The gates of a spec as they are evaluated. */

@@ -1,5 +1,5 @@
 import { canonical, cut, type NewEvent, timestamp } from '@agentfleet/kube';
-import { type RolloutPolicySpec, type RolloutStatus, obeyedWeight, passedOn } from '@agentfleet/protocol/api';
+import { type RolloutPolicySpec, type RolloutStatus, passedOn } from '@agentfleet/protocol/api';
 import {
   advance,
   evaluateGate,
@@ -13,8 +13,8 @@ import {
   type RolloutState,
   idle,
 } from '../rollout/index.ts';
-import { type RolloutOwnerStatus, rolloutReport, type RolloutReport } from './report.ts';
-import { gatesOf, policyOf, type Designs } from './policy.ts';
+import { defined, type RolloutOwnerStatus, rolloutReport, type RolloutReport } from './report.ts';
+import { gatesOf, rulesOf, type Designs } from './policy.ts';
 import { isWindowOpen } from './engines.ts';
 
 /** Facts that are known from outside when it is decided how a rollout goes on. */
@@ -51,18 +51,15 @@ export function isOpen(status: RolloutStatus | undefined): boolean {
  */
 export function progress(status: RolloutReport | undefined, spec: RolloutPolicySpec, seen: Seen, designs: Designs): RolloutReport {
   const now = Math.floor(seen.now / 1000);
-  const reported = wholeOf(status);
-  const begun = status === undefined ? { ...reported, state: { ...reported.state, phaseSince: now } } : reported;
-  const before = forgiven(begun, seen.retry);
-  const skew = before.state.phaseSince - now;
-  if (skew > skewSeconds) return statusOf({ ...before, state: skewed(before.state, skew) });
-  let whole = before;
+  let state = forgiven(status === undefined ? { ...idle, phaseSince: now } : stateOf(status), seen.retry);
+  const skew = state.phaseSince - now;
+  if (skew > skewSeconds) return reportOf(skewed(state, skew));
   for (let step = 0; step < mostSteps; step += 1) {
-    const next = follow(whole, spec, { seen, now, designs });
-    if (canonical(next) === canonical(whole)) break;
-    whole = next;
+    const next = follow(state, spec, { seen, now, designs });
+    if (canonical(next) === canonical(state)) break;
+    state = next;
   }
-  return statusOf(whole);
+  return reportOf(state);
 }
 
 function skewed(state: RolloutState, seconds: number): RolloutState {
@@ -71,10 +68,9 @@ function skewed(state: RolloutState, seconds: number): RolloutState {
 }
 
 /** A word that was not heard before makes a fresh start for revisions that failed. */
-function forgiven(whole: Whole, retry: string | undefined): Whole {
+function forgiven(state: RolloutState, retry: string | undefined): RolloutState {
   const word = retry?.slice(0, 128);
-  if (word === undefined || word === whole.retried) return whole;
-  return { ...whole, retried: word, state: { ...whole.state, failures: {} } };
+  return word === undefined || word === state.retried ? state : { ...state, retried: word, failures: {} };
 }
 
 interface Given {
@@ -83,20 +79,17 @@ interface Given {
   readonly designs: Designs;
 }
 
-function follow(whole: Whole, spec: RolloutPolicySpec, { seen, now, designs }: Given): Whole {
-  const { state, id } = whole;
-  const steps = spec.steps.map((step) => ({ ...step, weight: obeyedWeight(step.weight, spec.gates) }));
-  const policy = { ...policyOf(spec), steps };
+function follow(state: RolloutState, spec: RolloutPolicySpec, { seen, now, designs }: Given): RolloutState {
   const asked = askedGates(state, spec, seen);
-  const found = asked === undefined ? undefined : evidenceOf(whole, seen);
-  const samples = found?.canary.tasks.total ?? whole.samples;
+  const found = asked === undefined ? undefined : evidenceOf(state, seen);
+  const samples = found?.canary.tasks.total ?? state.samples;
   const gates = found === undefined ? state.gates : judge(gatesOf(asked, designs), found, state);
-  const next = advance(state, policy, {
+  const next = advance(state, rulesOf(spec), {
     desired: seen.desired,
     canaryEngines: seen.canaryEngines,
     incompatible: seen.incompatible,
     gates,
-    stepSamples: samples - whole.samplesBefore,
+    stepSamples: samples - state.samplesBefore,
     samples,
     answeredCopies: found?.canary.shadow?.answered ?? 0,
     lockedBy: seen.lockedBy,
@@ -106,10 +99,10 @@ function follow(whole: Whole, spec: RolloutPolicySpec, { seen, now, designs }: G
     now,
   });
   const began = next.phase === 'Loading' && state.phase !== 'Loading';
-  if (began) return { ...whole, state: next, id: `${next.canary ?? ''}-${now.toString(36)}`, samples: 0, samplesBefore: 0 };
+  if (began) return { ...next, id: `${next.canary ?? ''}-${now.toString(36)}`, samples: 0, samplesBefore: 0 };
   // A lower number is the same step, of a policy with fewer of them.
   const stepped = next.phase !== state.phase || next.step > state.step;
-  return { ...whole, state: next, id, samples, samplesBefore: stepped ? samples : whole.samplesBefore };
+  return { ...next, samples, samplesBefore: stepped ? samples : state.samplesBefore };
 }
 
 /** Gates that have something to say now, or have said it in shadow; undefined: none is looked at. */
@@ -119,8 +112,10 @@ function askedGates({ phase }: RolloutState, { gates = [] }: RolloutPolicySpec, 
   return phase === 'Canary' || phase === 'Shadowing' ? asked : undefined;
 }
 
-function evidenceOf({ state, id }: Whole, seen: Seen): { readonly stable: ArmEvidence; readonly canary: ArmEvidence } | undefined {
-  const { stable, canary } = state;
+function evidenceOf(
+  { id, stable, canary }: RolloutState,
+  seen: Seen,
+): { readonly stable: ArmEvidence; readonly canary: ArmEvidence } | undefined {
   return id === undefined || stable === undefined || canary === undefined ? undefined : seen.evidence(id, { stable, canary });
 }
 
@@ -164,16 +159,6 @@ export function rolloutEvent(present: RolloutOwnerStatus | undefined, next: Roll
   return { type: warnings.has(now.reason) ? 'Warning' : 'Normal', reason: now.reason, action: 'Rollout', note: now.message.slice(0, 1024) };
 }
 
-/** Fields that the status keeps beside the machine's own state. */
-export interface Kept {
-  readonly id: string | undefined;
-  readonly samplesBefore: number;
-  readonly samples: number;
-  readonly retried: string | undefined;
-}
-
-export type Whole = Kept & { readonly state: RolloutState };
-
 const mostFailures = 16;
 
 function decimal(value: number | undefined): string | undefined {
@@ -182,67 +167,32 @@ function decimal(value: number | undefined): string | undefined {
   return text === '-0' ? '0' : text;
 }
 
-function gateOf({ name, verdict, value, baseline, samples, look, message }: NonNullable<RolloutStatus['gates']>[number]): GateResult {
-  return {
-    name,
-    verdict,
-    value: value === undefined ? undefined : Number(value),
-    baseline: baseline === undefined ? undefined : Number(baseline),
-    samples,
-    ...(look === undefined ? {} : { look }),
-    message: message ?? '',
-  };
+type GateState = NonNullable<RolloutStatus['gates']>[number];
+
+function gateOf({ value, baseline, message = '', ...rest }: GateState): GateResult {
+  const [found, base] = [value, baseline].map((text) => (text === undefined ? undefined : Number(text)));
+  return { ...rest, value: found, baseline: base, message };
 }
 
-function gateStatus({ name, verdict, value, baseline, samples, look, message }: GateResult): NonNullable<RolloutStatus['gates']>[number] {
-  const [found, base] = [decimal(value), decimal(baseline)];
-  return {
-    name,
-    verdict,
-    ...(found === undefined ? {} : { value: found }),
-    ...(base === undefined ? {} : { baseline: base }),
-    samples,
-    ...(look === undefined ? {} : { look }),
-    message: cut(message, 256),
-  };
+function gateStatus({ value, baseline, look, message, worse: _worse, ...rest }: GateResult): GateState {
+  return defined<GateState>({ ...rest, look, value: decimal(value), baseline: decimal(baseline), message: cut(message, 256) });
 }
 
-/** The state that a status records; that of nothing for none. Pure. */
-export function wholeOf(status: RolloutReport | undefined): Whole {
-  if (status === undefined) return { state: idle, id: undefined, samplesBefore: 0, samples: 0, retried: undefined };
-  const { id, samplesBefore, samples, retried, since, failures = {}, gates, lastGreen = [], stable, canary, ...rest } = status;
-  const state: RolloutState = {
-    ...rest,
-    stable,
-    canary,
-    reason: passedOn(rest.reason),
-    phaseSince: Date.parse(since) / 1000,
-    lastGreen,
-    failures,
-    gates: (gates ?? []).map(gateOf),
-  };
-  return { state, id, samplesBefore, samples, retried };
+/** The state that a status records. Pure. */
+function stateOf(status: RolloutReport): RolloutState {
+  const { since, gates = [], reason, ...rest } = status;
+  return { ...idle, ...rest, reason: passedOn(reason), phaseSince: Date.parse(since) / 1000, gates: gates.map(gateOf) };
 }
 
 /** The status of a state. Pure. */
-export function statusOf({ state, id, samplesBefore, samples, retried }: Whole): RolloutReport {
-  const { phase, stable, canary, weight, step, phaseSince, lastGreen, failures, gates, reason, message } = state;
+function reportOf({ phaseSince, lastGreen, failures, gates, message, ...rest }: RolloutState): RolloutReport {
   const failed = Object.entries(failures).slice(-mostFailures);
-  return {
-    phase,
-    ...(id === undefined ? {} : { id }),
-    ...(stable === undefined ? {} : { stable }),
-    ...(canary === undefined ? {} : { canary }),
-    weight,
-    step,
+  return defined<RolloutReport>({
+    ...rest,
     since: timestamp(phaseSince * 1000),
-    samplesBefore,
-    samples,
-    ...(lastGreen.length === 0 ? {} : { lastGreen: [...lastGreen] }),
-    ...(failed.length === 0 ? {} : { failures: Object.fromEntries(failed) }),
-    ...(gates.length === 0 ? {} : { gates: gates.map(gateStatus) }),
-    ...(retried === undefined ? {} : { retried }),
-    reason,
+    lastGreen: lastGreen.length === 0 ? undefined : [...lastGreen],
+    failures: failed.length === 0 ? undefined : Object.fromEntries(failed),
+    gates: gates.length === 0 ? undefined : gates.map(gateStatus),
     message: cut(message, 512),
-  };
+  });
 }

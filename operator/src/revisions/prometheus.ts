@@ -69,15 +69,13 @@ export class QueryReader {
 
   async #one(url: string, signal: AbortSignal): Promise<QueryAnswer> {
     const { ask, clock, log } = this.#options;
-    const limit = deadline(clock, answerSeconds * 1000, signal);
+    using limit = deadline(clock, answerSeconds * 1000, signal);
     try {
       return { value: numberOf(await ask(url, limit.signal)) };
     } catch (error) {
       const lacks = limit.expired() ? `none within ${answerSeconds} s` : asError(error).message;
       log.warn('a query of a rollout has no answer', { url, error: lacks });
       return { lacks: lacks.slice(0, mostWords) };
-    } finally {
-      limit.dispose();
     }
   }
 }

@@ -24,3 +24,8 @@ export function rolloutReport({ rollout, conditions }: RolloutOwnerStatus = {}):
 export function reportedRollout({ reason: _reason, message: _message, ...rollout }: RolloutReport): RolloutStatus {
   return rollout;
 }
+
+/** The fields that are set: those of a status are left out where there is nothing to say. Pure. */
+export function defined<T extends object>(fields: { readonly [K in keyof T]-?: T[K] | undefined }): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+}

@@ -1,5 +1,6 @@
 import { probabilityBins } from '@agentfleet/protocol/inference';
-import type { AgentTask, ShadowReport, RolloutStatus, Reason } from '@agentfleet/protocol/api';
+import type { AgentTask, ShadowReport, RolloutStatus } from '@agentfleet/protocol/api';
+import type { ConditionValue } from '../runtime/resources.ts';
 import type { ShadowEvidence, Table } from '../rollout/index.ts';
 
 /** Counts of probabilities by bin. */
@@ -109,13 +110,6 @@ export interface ShadowView {
   readonly ended: CopyCounts;
 }
 
-/** The value of the condition. */
-interface ShadowWord {
-  readonly status: 'True' | 'False' | 'Unknown';
-  readonly reason: Reason;
-  readonly message: string;
-}
-
 /** Seconds in which the first copies may come. */
 const graceSeconds = 60;
 
@@ -125,7 +119,7 @@ const percent = (part: number, whole: number): string => `${Math.round((100 * pa
  * The condition ShadowHealthy: whether copies are answered. By the reports of tasks that are worked on, where there are any,
  * as a shadow that answered yesterday may be gone. Undefined: nothing is in shadow. Pure. `now` is wall time in ms.
  */
-export function shadowCondition(status: RolloutStatus | undefined, view: ShadowView | undefined, now: number): ShadowWord | undefined {
+export function shadowCondition(status: RolloutStatus | undefined, view: ShadowView | undefined, now: number): ConditionValue | undefined {
   if (status?.phase !== 'Shadowing' || view === undefined) return undefined;
   const { live, ended, tasks } = view;
   const { answered, failed, dropped } = live.answered + live.failed + live.dropped > 0 ? live : ended;

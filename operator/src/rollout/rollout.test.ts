@@ -4,10 +4,10 @@ import type { GateResult, Verdict } from './gates/index.ts';
 import { advance, idle, type Evidence, type RolloutRules, type RolloutState } from './machine/index.ts';
 import { goesToCanary } from './routing.ts';
 
+const shadow = { percent: 20, seconds: 60, minSamples: 20 };
 const policy: RolloutRules = {
   strategy: 'Canary',
-  shadowSeconds: 60,
-  shadowSamples: 20,
+  shadow,
   inShadow: [],
   beforeTraffic: [],
   steps: [
@@ -15,11 +15,8 @@ const policy: RolloutRules = {
     { weight: 50, minSamples: 20, pauseSeconds: 5 },
   ],
   minSamples: 3000,
-  stepTimeoutSeconds: 1000,
-  requireApproval: false,
-  cooldownSeconds: 100,
-  keepLastGreen: 2,
-  freezeAfterFailures: 2,
+  promotion: { requireApproval: false },
+  rollback: { freezeAfterFailures: 2 },
 };
 const gate = (verdict: Verdict): GateResult => ({ name: 'g', verdict, value: 1, baseline: 1, samples: 9, message: 'm' });
 const evidence: Evidence = {
@@ -35,6 +32,7 @@ const evidence: Evidence = {
   windowOpen: true,
   now: 1000,
 };
+const approving = { promotion: { requireApproval: true } };
 const serving: RolloutState = { ...idle, stable: 'a' };
 
 /** Goes on until nothing changes, with time that passes. */
@@ -66,11 +64,11 @@ describe('a rollout', () => {
     expect(cooling).toMatchObject({
       phase: 'Idle',
       reason: 'GateFailed',
-      message: 'b: gate task-pass: m; it is tried again 100 s after that',
+      message: 'b: gate task-pass: m; it is tried again 3600 s after that',
     });
     const others = settle({ ...once, reason: 'ClockSkew' }, { now: once.phaseSince + 10 });
-    expect(others).toMatchObject({ reason: 'Cooldown', message: 'b failed; it is tried again 100 s after that' });
-    const frozen = settle(once, { ...failing, now: once.phaseSince + 200 }, {}, 10);
+    expect(others).toMatchObject({ reason: 'Cooldown', message: 'b failed; it is tried again 3600 s after that' });
+    const frozen = settle(once, { ...failing, now: once.phaseSince + 7200 }, {}, 10);
     expect(frozen).toMatchObject({ phase: 'Frozen', stable: 'a', failures: { b: 2 } });
     expect(settle(frozen, { now: 1e9 })).toBe(frozen);
     expect(settle(frozen, { desired: 'c' }).stable).toBe('c');
@@ -78,7 +76,8 @@ describe('a rollout', () => {
   });
 
   test('holds while data is missing, whatever else passes', () => {
-    const held = settle(serving, { gates: [gate('InsufficientData')] }, {}, 500);
+    const lacking = { gates: [gate('InsufficientData')] };
+    const held = settle(settle(serving, lacking), { ...lacking, now: 100_000 });
     expect(held).toMatchObject({ phase: 'Canary', stable: 'a', weight: 10, reason: 'Held' });
     const few = settle(serving, { samples: 2999 });
     expect(few).toMatchObject({ phase: 'Canary', stable: 'a', weight: 50 });
@@ -97,8 +96,8 @@ describe('a rollout', () => {
   });
 
   test('waits for a human and for its window at the last step', () => {
-    expect(settle(serving, {}, { requireApproval: true })).toMatchObject({ reason: 'AwaitingApproval', stable: 'a', weight: 50 });
-    expect(settle(serving, { approved: true }, { requireApproval: true }).stable).toBe('b');
+    expect(settle(serving, {}, approving)).toMatchObject({ reason: 'AwaitingApproval', stable: 'a', weight: 50 });
+    expect(settle(serving, { approved: true }, approving).stable).toBe('b');
     expect(settle(serving, { windowOpen: false })).toMatchObject({ reason: 'OutsideWindow', stable: 'a' });
   });
 
@@ -108,8 +107,8 @@ describe('a rollout', () => {
     expect(rejected).toMatchObject({ phase: 'Frozen', stable: 'a', weight: 0, reason: 'Frozen' });
     expect(rejected.message).toMatch(/a person rejected it/);
     const later = { now: 1e9 };
-    expect(settle(rejected, later, { freezeAfterFailures: 10 })).toBe(rejected);
-    const again = settle(settle(rejected, { desired: 'a', ...later }), later, { freezeAfterFailures: 10 });
+    expect(settle(rejected, later, { rollback: { freezeAfterFailures: 10 } })).toBe(rejected);
+    const again = settle(settle(rejected, { desired: 'a', ...later }), later, { rollback: { freezeAfterFailures: 10 } });
     expect(again).toMatchObject({ phase: 'Frozen', canary: 'b', stable: 'a' });
     expect(again.message).toMatch(/^a person rejected b: give another revision/);
     expect(settle(rejected, { desired: 'c' }).stable).toBe('c');
@@ -130,11 +129,11 @@ describe('a rollout', () => {
   });
 
   test('waits with its promotion for a pod that is away for a moment, and goes on where it was', () => {
-    const waiting = settle(serving, { canaryEngines: 'Ready' }, { requireApproval: true });
-    const away = settle(waiting, { canaryEngines: 'Loading', approved: true }, { requireApproval: true });
+    const waiting = settle(serving, { canaryEngines: 'Ready' }, approving);
+    const away = settle(waiting, { canaryEngines: 'Loading', approved: true }, approving);
     expect(away).toMatchObject({ phase: 'Canary', step: 1, weight: 50, stable: 'a', reason: 'Loading', failures: {} });
     expect(away.message).toContain('promoted when all of its pods answer');
-    expect(settle(away, { approved: true }, { requireApproval: true }).stable).toBe('b');
+    expect(settle(away, { approved: true }, approving).stable).toBe('b');
     expect(settle(away, { canaryEngines: 'Failed' }, {}, 2)).toMatchObject({ stable: 'a', failures: { b: 1 } });
   });
 
@@ -170,7 +169,7 @@ describe('a rollout', () => {
     const before: RolloutState = {
       ...serving,
       reason,
-      message: 'b: m; it is tried again 100 s after that',
+      message: 'b: m; it is tried again 3600 s after that',
       failures: { b: 1 },
       phaseSince: 7,
     };
@@ -202,7 +201,7 @@ describe('a rollout', () => {
     const stuck = settle(waiting, { gates: [gate('InsufficientData')], now: 1500 }, by);
     expect(stuck).toMatchObject({ phase: 'Loading', weight: 0, reason: 'NoGoldenResult' });
     expect(settle(waiting, { gates: [], now: 1500 }, by)).toMatchObject({ phase: 'Loading', weight: 0 });
-    expect(settle(waiting, { gates: [gate('InsufficientData')], now: 9999 }, by)).toMatchObject({ phase: 'Loading', reason: 'Held' });
+    expect(settle(waiting, { gates: [gate('InsufficientData')], now: 99_999 }, by)).toMatchObject({ phase: 'Loading', reason: 'Held' });
     const failed = settle(waiting, { gates: [gate('Fail')], now: 1500 }, by, 2);
     expect(failed).toMatchObject({ phase: 'Idle', stable: 'a', weight: 0, reason: 'GateFailed', failures: { b: 1 } });
     expect(settle(waiting, {}, by).stable).toBe('b');
@@ -233,7 +232,7 @@ describe('a rollout', () => {
     expect(settle(dark, { gates: [] }, by)).toMatchObject({ phase: 'Shadowing' });
     expect(settle(dark, { gates: [gate('Inconclusive')] }, { ...by, inShadow: [] })).toMatchObject({ phase: 'Canary' });
     expect(settle(dark, { gates: [gate('InsufficientData')] }, { ...by, inShadow: [] })).toMatchObject({ phase: 'Shadowing' });
-    const late = { answeredCopies: 0, now: 9999 };
+    const late = { answeredCopies: 0, now: 99_999 };
     expect(settle(dark, late, by)).toMatchObject({ phase: 'Shadowing', reason: 'Held', weight: 0 });
     expect(settle(dark, { desired: 'c', answeredCopies: 0 }, by)).toMatchObject({ canary: 'c', failures: {} });
   });
@@ -250,7 +249,7 @@ describe('a rollout', () => {
       lockedBy: fc.constantFrom(undefined, undefined, 'x'),
       approved: fc.boolean(),
       windowOpen: fc.boolean(),
-      passed: fc.nat({ max: 300 }),
+      passed: fc.oneof(fc.nat({ max: 300 }), fc.constant(3600)),
       // A person may edit the policy at any time.
       from: fc.constantFrom(0, 0, 0, 1, 2),
     });
@@ -266,8 +265,8 @@ describe('a rollout', () => {
           const next = advance(state, { ...policy, steps, strategy, inShadow: ['g'] }, given);
           if (strategy === 'ShadowThenCanary' && next.phase === 'Canary' && state.phase !== 'Canary') {
             expect(state.phase).toBe('Shadowing');
-            expect(given.answeredCopies).toBeGreaterThanOrEqual(policy.shadowSamples);
-            expect(now - state.phaseSince).toBeGreaterThanOrEqual(policy.shadowSeconds);
+            expect(given.answeredCopies).toBeGreaterThanOrEqual(shadow.minSamples);
+            expect(now - state.phaseSince).toBeGreaterThanOrEqual(shadow.seconds);
             expect(given.gates[0]?.verdict).toBe('Pass');
             expect(given.gates.every(({ verdict }) => verdict === 'Pass' || verdict === 'Inconclusive')).toBe(true);
           }

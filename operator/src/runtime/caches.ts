@@ -50,22 +50,24 @@ export function cacheOfOurs<T extends KubeObject>(
   return new Informer({ ...options, resource, labelSelector: labels.component, indexers, transform: slimObject });
 }
 
-function label(object: KubeObject, name: string): readonly string[] {
-  const value = object.metadata.labels?.[name];
+/** The object of its namespace that a label names, as a key; none without the label. */
+export function namedBy(object: KubeObject, label: string): readonly string[] {
+  const value = object.metadata.labels?.[label];
   return value === undefined ? [] : [`${object.metadata.namespace ?? ''}/${value}`];
 }
 
 /** The task whose sandbox the object belongs to, `namespace/name`; none for other objects. */
 function taskOf(object: KubeObject): readonly string[] {
-  return label(object, labels.task);
+  return namedBy(object, labels.task);
 }
 
 /** Pods of a pool are its workers and experts; a sandbox belongs to its task, which may be in another namespace. */
 function poolOfPod(pod: Pod): readonly string[] {
-  return pod.metadata.labels?.[labels.component] === 'sandbox' ? [] : label(pod, labels.pool);
+  return pod.metadata.labels?.[labels.component] === 'sandbox' ? [] : namedBy(pod, labels.pool);
 }
 
-function warmOf(pod: Pod): readonly string[] {
+/** The pool that a sandbox was made ahead for, as an index has it. */
+export function warmOf(pod: Pod): readonly string[] {
   const pool = warmPoolOf(pod);
   return pool === undefined ? [] : [pool];
 }
@@ -107,13 +109,18 @@ function cacheOfTasks(options: CacheOptions): Informer<AgentTask> {
   });
 }
 
+/** The task that an order is for, as a key; none for one about a rollout. */
+export function taskOfOrder({ metadata, spec: { taskRef } }: AgentTaskOrder): readonly string[] {
+  return taskRef === undefined ? [] : [`${metadata.namespace ?? ''}/${taskRef.name}`];
+}
+
 /** Orders, by the task or the rollout that they are about. */
 function cacheOfOrders(options: CacheOptions): Informer<AgentTaskOrder> {
   return new Informer<AgentTaskOrder>({
     ...options,
     resource: resources.agentTaskOrders,
     indexers: {
-      task: ({ metadata, spec: { taskRef } }) => (taskRef === undefined ? [] : [`${metadata.namespace ?? ''}/${taskRef.name}`]),
+      task: taskOfOrder,
       [rolloutOrderIndex]: ({ metadata, spec: { rolloutRef } }) =>
         rolloutRef === undefined ? [] : [rolloutOrderKey(metadata.namespace, rolloutRef.kind, rolloutRef.name)],
     },
@@ -187,7 +194,7 @@ export function createCaches(options: CacheOptions): Caches {
       indexers: {
         task: taskOf,
         pool: poolOfPod,
-        model: (pod) => label(pod, labels.model),
+        model: (pod) => namedBy(pod, labels.model),
         [warmIndex]: warmOf,
         [gpuIndex]: gpuOf,
       },

@@ -16,9 +16,19 @@ import {
   type ExpertScale,
   type Kind,
   type PoolGrant,
+  type Reason,
   type RolloutPolicy,
   type SandboxTemplate,
 } from '@agentfleet/protocol/api';
+
+/** One sentence of state for programs and people: a condition without its type. */
+export interface ConditionValue {
+  readonly status: Condition['status'];
+  readonly reason: Reason;
+  readonly message: string;
+  /** Nothing but a change from outside can help. */
+  readonly stalled?: boolean;
+}
 
 /** The parts of `v1.Pod` that decisions look at; times are RFC 3339 strings. */
 export interface Pod extends KubeObject {

@@ -167,14 +167,12 @@ export class InfoReader {
     if (origin === undefined || pod.metadata.uid === undefined) return undefined;
     return this.#known.of(pod.metadata.uid, async () => {
       const { ask, clock, log } = this.#options;
-      const limit = deadline(clock, timeLimitMs, signal);
+      using limit = deadline(clock, timeLimitMs, signal);
       try {
         return infoOf(await ask(origin, limit.signal, pod.metadata.namespace ?? ''));
       } catch (error) {
         log.warn('a server did not tell what it is', { pod: pod.metadata.name, origin, error: asError(error).message });
         return undefined;
-      } finally {
-        limit.dispose();
       }
     });
   }

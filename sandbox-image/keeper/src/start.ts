@@ -33,7 +33,15 @@ import { parentMounter } from './keeper/mounts.ts';
 import { type Connector, NetworkProbe } from './network/index.ts';
 import { SpanRing } from '@agentfleet/protocol/tracing';
 import { Redaction } from '@agentfleet/protocol/redact';
-import { lastingProgram, openCasEngine, openOverlayEngine, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './snapshot/index.ts';
+import {
+  CasEngine,
+  clearByRunner,
+  openOverlayEngine,
+  Program,
+  setMetaByRunner,
+  treeStatsByRunner,
+  xattrsByRunner,
+} from './snapshot/index.ts';
 
 export interface StartOptions extends Machine {
   readonly config: Config;
@@ -173,14 +181,19 @@ function engineFolder({ storeDir }: Pick<Config, 'storeDir'>): string {
   return join(storeDir, 'cas');
 }
 
-function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, counts: CollectCounts): Promise<Snapshots> {
+async function openSnapshots({ config, clock, logger }: StartOptions, log: EventLog, counts: CollectCounts): Promise<Snapshots> {
   const { roots, runnerBinary, quotaBytes, quotaEntries } = config;
   const limits = { entries: quotaEntries, bytes: quotaBytes ?? Number.POSITIVE_INFINITY };
   const retention = keeperRetention({ newest: config.snapshotRetain, log, logger, counts });
-  const runner = lastingProgram(runnerBinary);
-  const [setMeta, treeStats, xattrs] = [setMetaByRunner(runner), treeStatsByRunner(runner), xattrsByRunner(runner)];
-  const options = { storeDir: engineFolder(config), roots, setMeta, treeStats, xattrs, clock, limits, retention };
-  if (chooseEngine(config).engine !== 'Overlay' || config.overlay === null) return openCasEngine(options);
+  const runner = new Program(runnerBinary);
+  const programs = {
+    setMeta: setMetaByRunner(runner),
+    clear: clearByRunner(runner),
+    treeStats: treeStatsByRunner(runner),
+    xattrs: xattrsByRunner(runner),
+  };
+  const options = { storeDir: engineFolder(config), roots, ...programs, clock, limits, retention };
+  if (chooseEngine(config).engine !== 'Overlay' || config.overlay === null) return new CasEngine(options);
   return openOverlayEngine({
     ...options,
     layersDir: config.overlay.layersDir,

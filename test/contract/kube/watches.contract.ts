@@ -99,7 +99,7 @@ export function watchesContract(environment: () => Environment): void {
         await maps.create({ metadata: named('after') });
         const changed = await maps.patch(named('after'), { data: { a: '1' } });
         await maps.delete(named('after'));
-        await informer.waitForVersion(changed.metadata.resourceVersion ?? '', 20_000);
+        await until('the change', () => informer.hasSeen(changed.metadata.resourceVersion ?? ''));
         await until('the deletion', () => events.length >= 4);
         expect(events).toEqual([
           `add ${label}-before true`,

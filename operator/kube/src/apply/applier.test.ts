@@ -68,12 +68,12 @@ describe('Applier', () => {
     await using stage = await scene(bed);
     const old = (await stage.client.create({ metadata })).metadata.resourceVersion;
     const newer = await stage.client.patch(metadata, { metadata: { labels: { theirs: 'yes' } } }, { fieldManager: 'other' });
-    const applying = stage.applier.apply({ metadata, spec: { size: 1 } }, undefined, undefined, old);
+    const applying = stage.applier.apply({ metadata, spec: { size: 1 } }, undefined, old);
     await expect(applying).rejects.toMatchObject({ code: 409 });
-    const made = await stage.applier.apply({ metadata, spec: { size: 1 } }, undefined, undefined, newer.metadata.resourceVersion);
+    const made = await stage.applier.apply({ metadata, spec: { size: 1 } }, undefined, newer.metadata.resourceVersion);
     expect(made.written).toBe(true);
     await stage.seen();
-    const again = await stage.applier.apply({ metadata, spec: { size: 1 } }, undefined, undefined, made.object?.metadata.resourceVersion);
+    const again = await stage.applier.apply({ metadata, spec: { size: 1 } }, undefined, made.object?.metadata.resourceVersion);
     expect(again.written).toBe(false);
   });
 

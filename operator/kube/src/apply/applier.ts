@@ -51,7 +51,6 @@ export interface ApplierOptions<T extends KubeObject> {
   readonly client: ResourceClient<T>;
   readonly view: AppliedView<T>;
   readonly fieldManager: string;
-  readonly force?: boolean;
   /** `status` to apply that subresource. */
   readonly subresource?: string;
 }
@@ -84,12 +83,12 @@ export class Applier<T extends KubeObject> {
   }
 
   /**
-   * Applies unless in place. Rejects as the client does. `onWrite` hears of the new version before this resolves. With
-   * `onVersion` the write is refused with a conflict when the object is not at this version any more.
+   * Applies unless in place. Rejects as the client does. With `onVersion` the write is refused with a conflict when the object is not at
+   * this version any more.
    */
-  async apply(declaration: Declaration, signal?: AbortSignal, onWrite?: (object: T) => void, onVersion?: string): Promise<ApplyResult<T>> {
+  async apply(declaration: Declaration, signal?: AbortSignal, onVersion?: string): Promise<ApplyResult<T>> {
     const key = keyOf(declaration);
-    const { client, fieldManager, force = true, subresource } = this.#options;
+    const { client, fieldManager, subresource } = this.#options;
     const hash = contentHash(declaration);
     const cached = this.#options.view.lister.get(key);
     if (this.#inPlace(this.#last.get(key), key, hash, cached, declaration)) return { written: false, object: cached };
@@ -101,13 +100,11 @@ export class Applier<T extends KubeObject> {
       { ...declaration, metadata },
       {
         fieldManager,
-        force,
         signal,
         ...(subresource === undefined ? {} : { subresource }),
       },
     );
     this.#last.set(key, { hash, uid: object.metadata.uid, version: object.metadata.resourceVersion });
-    onWrite?.(object);
     return { written: true, object };
   }
 
@@ -158,17 +155,6 @@ export function hasFinalizer(object: KubeObject, finalizer: string): boolean {
   return object.metadata.finalizers?.includes(finalizer) ?? false;
 }
 
-/** A merge patch replaces the whole list, so it holds only for the version whose list was read. */
-function patchFinalizers<T extends KubeObject>(
-  client: ResourceClient<T>,
-  object: T,
-  finalizers: readonly string[],
-  signal?: AbortSignal,
-): Promise<T> {
-  const { uid, resourceVersion } = object.metadata;
-  return client.patch(object.metadata, { metadata: { uid, resourceVersion, finalizers } }, { signal });
-}
-
 /** Removes it if it is there. Rejects with a conflict when the object has changed since it was read. */
 export async function removeFinalizer<T extends KubeObject>(
   client: ResourceClient<T>,
@@ -177,6 +163,8 @@ export async function removeFinalizer<T extends KubeObject>(
   signal?: AbortSignal,
 ): Promise<T> {
   if (!hasFinalizer(object, finalizer)) return object;
-  const rest = (object.metadata.finalizers ?? []).filter((other) => other !== finalizer);
-  return patchFinalizers(client, object, rest, signal);
+  const { uid, resourceVersion, finalizers = [] } = object.metadata;
+  const rest = finalizers.filter((other) => other !== finalizer);
+  // A merge patch replaces the whole list, so it holds only for the version whose list was read.
+  return client.patch(object.metadata, { metadata: { uid, resourceVersion, finalizers: rest } }, { signal });
 }

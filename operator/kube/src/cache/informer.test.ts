@@ -106,14 +106,16 @@ describe('Informer', () => {
     await follower.informer.waitForSync(5000);
     const name = { namespace: 'default', name: 'a' };
     const old = await client.create({ metadata: name, spec: { size: 1 } });
+    const shown = ({ metadata }: Widget): Promise<void> =>
+      eventually('the version', () => follower.informer.hasSeen(metadata.resourceVersion ?? ''));
     const fresh = await client.patch(name, { spec: { size: 2 } });
-    await follower.informer.waitForVersion(fresh.metadata.resourceVersion ?? '', 5000);
+    await shown(fresh);
     const inject = (type: string, object: Widget): void =>
       bed.server.watches.inject('widgets.test.example.com', `${JSON.stringify({ type, object })}\n`);
     inject('MODIFIED', old);
     inject('DELETED', old);
     const last = await client.patch(name, { spec: { size: 3 } });
-    await follower.informer.waitForVersion(last.metadata.resourceVersion ?? '', 5000);
+    await shown(last);
     expect(follower.informer.lister.get('default/a')?.spec).toEqual({ size: 3 });
     expect([...follower.reported.values()]).toEqual(['3']);
     expect(follower.faults).toEqual([]);

@@ -4,7 +4,7 @@ import { slices } from '../runtime/clock.ts';
 import { isApiError } from '../transport/apiError.ts';
 import type { WatchEvent } from '../watch/watch.ts';
 import { Reflector, type ReflectorOptions, type ReflectorState, type ReflectorTarget } from './reflector.ts';
-import { Store, type Indexer, type Lister, VersionWaiters } from './store.ts';
+import { Store, type Indexer, type Lister, SyncWaiters } from './store.ts';
 
 /** Reported of every change, after the cache shows it. They return at once: usually they only put a key into a queue. */
 export interface Handler<T> {
@@ -50,13 +50,13 @@ export class Informer<T extends KubeObject = KubeObject> {
   readonly #store: Store<T>;
   readonly #scopes: ReadonlyMap<ScopeName, Scope<T>>;
   readonly #handlers = new Set<Handler<T>>();
-  readonly #waiters: VersionWaiters;
+  readonly #waiters: SyncWaiters;
 
   constructor(options: InformerOptions<T>) {
     this.#options = options;
     this.name = resourceName(options.resource);
     this.#store = new Store(this.#guarded(options.indexers ?? {}));
-    this.#waiters = new VersionWaiters(options.clock, this.name);
+    this.#waiters = new SyncWaiters(options.clock, this.name);
     this.#scopes = new Map([...scopeOptions(options)].map(([name, scope]) => [name, this.#scope(name, scope)]));
   }
 
@@ -96,12 +96,7 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   /** Resolves when the first list is in the cache; rejects with AF_CACHE_NOT_SYNCED after `timeoutMs`, AF_STOPPED on abort. */
   waitForSync(timeoutMs: number, signal?: AbortSignal): Promise<void> {
-    return this.#waiters.wait(() => this.hasSynced(), 'the first list', timeoutMs, signal);
-  }
-
-  /** Resolves when the cache has seen this version; rejects as `waitForSync` does. */
-  waitForVersion(version: string, timeoutMs: number, signal?: AbortSignal): Promise<void> {
-    return this.#waiters.wait(() => this.hasSeen(version), `version ${version}`, timeoutMs, signal);
+    return this.#waiters.wait(() => this.hasSynced(), timeoutMs, signal);
   }
 
   /** Adds a handler; what the cache holds is reported to it at once. The function returned removes it. */

@@ -107,8 +107,8 @@ export class Store<T extends KubeObject> implements Lister<T> {
   }
 }
 
-/** Those who wait for a cache to reach a state. */
-export class VersionWaiters {
+/** Those who wait for the first list of a cache. */
+export class SyncWaiters {
   readonly #clock: Clock;
   readonly #where: string;
   readonly #checks = new Set<() => void>();
@@ -123,7 +123,7 @@ export class VersionWaiters {
     for (const check of this.#checks) check();
   }
 
-  wait(reached: () => boolean, what: string, timeoutMs: number, signal?: AbortSignal): Promise<void> {
+  wait(reached: () => boolean, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     if (reached()) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const end = (error?: KubeError): void => {
@@ -134,7 +134,7 @@ export class VersionWaiters {
         else resolve();
       };
       const fail = (code: 'AF_CACHE_NOT_SYNCED' | 'AF_STOPPED', why: string, cure: string): void =>
-        end(new KubeError(code, { what: `${why} before the cache had ${what}`, where: this.#where, cure }));
+        end(new KubeError(code, { what: `${why} before the cache had the first list`, where: this.#where, cure }));
       const check = (): void => {
         if (reached()) end();
       };

@@ -58,5 +58,5 @@ export function conditionsFor(object: WithConditions, entries: readonly Conditio
 
 /** An object with conditions in its status. */
 export interface WithConditions extends KubeObject {
-  readonly status?: { readonly observedGeneration?: number; readonly conditions?: readonly Condition[] };
+  readonly status?: { readonly observedGeneration?: number; readonly conditions?: readonly Condition[] } | undefined;
 }

@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../api/resource.ts';
-import { type Clock, systemClock, deadline } from '../runtime/clock.ts';
-import type { Counter, Registry } from 'prom-client';
+import { type Clock, systemClock, deadline, firstListMs } from '../runtime/clock.ts';
+import { type Counter, Registry } from 'prom-client';
 import { counter, gauge, histogram } from '../runtime/metrics.ts';
 import { asError, isFenced } from '../runtime/errors.ts';
 import { silentLog, withFields, type Log } from '../runtime/log.ts';
@@ -69,26 +69,6 @@ const timeBuckets = [
 
 export type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after';
 
-interface ReconcileMetrics {
-  active(change: 1 | -1): void;
-  finished(result: ReconcileResult, ms: number): void;
-  error(): void;
-  panic(): void;
-  timeout(): void;
-  /** A reconcile was put off because a cache had not seen our own write. */
-  stale(): void;
-}
-
-const none = (): void => {};
-const noReconcileMetrics: ReconcileMetrics = {
-  active: none,
-  finished: none,
-  error: none,
-  panic: none,
-  timeout: none,
-  stale: none,
-};
-
 function resultCounter(registry: Registry, controller: string): Counter<'controller' | 'result'> {
   const total = counter(registry, {
     name: 'controller_runtime_reconcile_total',
@@ -108,7 +88,7 @@ function setMaxConcurrent(registry: Registry, controller: string, maxConcurrent:
 }
 
 /** The controller_runtime_* metrics; all counters of this controller exist from the start, with 0. */
-function reconcileMetrics(registry: Registry, controller: string, maxConcurrent: number): ReconcileMetrics {
+function reconcileMetrics(registry: Registry, controller: string, maxConcurrent: number) {
   const own = { controller };
   const plain = (name: string, help: string): (() => void) => {
     const made = counter(registry, { name, help, labelNames: ['controller'] });
@@ -130,8 +110,8 @@ function reconcileMetrics(registry: Registry, controller: string, maxConcurrent:
   active.set(own, 0);
   setMaxConcurrent(registry, controller, maxConcurrent);
   return {
-    active: (change) => active.inc(own, change),
-    finished: (result, ms) => {
+    active: (change: 1 | -1) => active.inc(own, change),
+    finished: (result: ReconcileResult, ms: number) => {
       total.inc({ controller, result });
       time.observe(own, ms / 1000);
     },
@@ -165,8 +145,6 @@ export interface ControllerOptions {
   readonly maxConcurrent?: number;
   /** Time limit of one reconcile, ms; default 60 s. */
   readonly timeoutMs?: number;
-  /** Time that `run` waits for each source's first list, ms; default 2 min. */
-  readonly syncTimeoutMs?: number;
   /** Least time between the beginnings of two reconciles of one object, ms; default 0. What comes sooner waits. */
   readonly floorMs?: number;
   readonly gate?: ReadinessGate;
@@ -182,7 +160,7 @@ export class Controller {
   readonly #options: ControllerOptions;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #metrics: ReconcileMetrics;
+  readonly #metrics: ReturnType<typeof reconcileMetrics>;
   readonly #floor: ReconcileFloor;
   readonly #kill = new AbortController();
   #started = false;
@@ -192,10 +170,10 @@ export class Controller {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#log = withFields(options.log ?? silentLog, { controller: options.name });
-    const { name, registry, floorMs = 0 } = options;
+    const { name, registry = new Registry(), floorMs = 0, maxConcurrent = 1 } = options;
     this.#floor = new ReconcileFloor(this.#clock, floorMs);
     this.queue = new WorkQueue({ name, clock: this.#clock, registry });
-    this.#metrics = registry === undefined ? noReconcileMetrics : reconcileMetrics(registry, name, options.maxConcurrent ?? 1);
+    this.#metrics = reconcileMetrics(registry, name, maxConcurrent);
   }
 
   readonly enqueue: Enqueue = (key, options = {}) => {
@@ -214,11 +192,11 @@ export class Controller {
   async run(signal: AbortSignal): Promise<void> {
     if (this.#started) throw new Error(`controller ${this.name} ran already`);
     this.#started = true;
-    const { sources, syncTimeoutMs = 120_000, maxConcurrent = 1 } = this.#options;
+    const { sources, maxConcurrent = 1 } = this.#options;
     // Sources feed the queue before the caches are full: what comes early waits in the queue.
     const stops = sources.map((source) => source.start(this.enqueue));
     try {
-      await Promise.all(sources.map((source) => source.waitForSync(syncTimeoutMs, signal)));
+      await Promise.all(sources.map((source) => source.waitForSync(firstListMs, signal)));
       await Promise.all(Array.from({ length: maxConcurrent }, () => this.#work(signal)));
     } catch (error) {
       if (!signal.aborted) throw error;
@@ -273,14 +251,12 @@ export class Controller {
   }
 
   async #reconcile(item: QueueItem): Promise<Outcome> {
-    const limit = deadline(this.#clock, this.#options.timeoutMs ?? 60_000, this.#kill.signal);
+    using limit = deadline(this.#clock, this.#options.timeoutMs ?? 60_000, this.#kill.signal);
     try {
       return await this.#options.reconcile(item.key, { signal: limit.signal });
     } catch (error) {
       if (limit.expired()) this.#metrics.timeout();
       throw error;
-    } finally {
-      limit.dispose();
     }
   }
 

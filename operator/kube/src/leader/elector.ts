@@ -1,7 +1,7 @@
 import { type Clock, microTimestamp, sleep, type Random } from '../runtime/clock.ts';
 import type { Fence } from '../transport/types.ts';
 import { defineResource, type KubeObject } from '../api/resource.ts';
-import type { Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { asError, KubeError } from '../runtime/errors.ts';
 import type { Log } from '../runtime/log.ts';
 import { gauge } from '../runtime/metrics.ts';
@@ -111,7 +111,7 @@ export class LeaderElector {
       throw new RangeError('leader election needs leaseDuration > renewDeadline > 1.2 × retryPeriod > 0');
     }
     this.fence = new LeaseFence(options.clock, this.#renewMs);
-    this.#status = this.#gauge(options.registry);
+    this.#status = this.#gauge(options.registry ?? new Registry());
   }
 
   get isLeader(): boolean {
@@ -285,8 +285,7 @@ export class LeaderElector {
     return { ...present, metadata: present?.metadata ?? { namespace, name }, spec };
   }
 
-  #gauge(registry: Registry | undefined): (leader: boolean) => void {
-    if (registry === undefined) return () => {};
+  #gauge(registry: Registry): (leader: boolean) => void {
     const { name } = this.#options;
     const help = 'Whether the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master.';
     const made = gauge(registry, { name: 'leader_election_master_status', help, labelNames: ['name'] });

@@ -1,6 +1,6 @@
 import { asError, isKubeError, KubeError } from '../runtime/errors.ts';
 import type { Registry } from 'prom-client';
-import { sleep, systemClock, type Clock } from '../runtime/clock.ts';
+import { firstListMs, sleep, systemClock, type Clock } from '../runtime/clock.ts';
 import { silentLog, type Log } from '../runtime/log.ts';
 import type { LeaderElector } from '../leader/elector.ts';
 import { type Check, serveEndpoints, type Authorize, type Endpoints } from './endpoints.ts';
@@ -66,7 +66,6 @@ export interface ManagerOptions {
   readonly metrics?: { readonly port: number; readonly host?: string; readonly authorize?: Authorize | undefined };
   /** Whole time of a stop; default 30 s, so terminationGracePeriodSeconds must be more. */
   readonly gracefulMs?: number;
-  readonly syncTimeoutMs?: number;
 }
 
 /** Starts the parts of an operator in their order and stops them in the reverse one (controller-runtime pkg/manager). */
@@ -154,9 +153,9 @@ export class Manager {
 
   /** Resolves when the signal is aborted or a part failed. */
   async #start(groups: Groups, signal: AbortSignal): Promise<void> {
-    const { elector, syncTimeoutMs = 120_000 } = this.#options;
+    const { elector } = this.#options;
     groups.caches.start(this.#caches);
-    await Promise.all(this.#caches.map((cache) => cache.waitForSync(syncTimeoutMs, signal)));
+    await Promise.all(this.#caches.map((cache) => cache.waitForSync(firstListMs, signal)));
     if (signal.aborted) return;
     groups.always.start(this.#always);
     if (elector !== undefined && !(await elector.acquire(signal))) return;

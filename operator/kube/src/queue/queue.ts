@@ -1,20 +1,9 @@
-import type { Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import type { Clock, Timer } from '../runtime/clock.ts';
 import { counter, gauge, histogram } from '../runtime/metrics.ts';
 
 /** 10e-9·10ᵏ seconds, k = 0…11 (controller-runtime pkg/internal/metrics/workqueue.go). */
 const buckets = Array.from({ length: 12 }, (_, k) => 10e-9 * 10 ** k);
-
-/** Measurements that a queue reports. Times are monotonic ms. */
-interface QueueMetrics {
-  added(): void;
-  retried(): void;
-  depth(priority: number, change: 1 | -1): void;
-  waited(ms: number): void;
-  worked(ms: number): void;
-}
-
-const noQueueMetrics: QueueMetrics = { added: () => {}, retried: () => {}, depth: () => {}, waited: () => {}, worked: () => {} };
 
 const labels = ['name', 'controller'] as const;
 
@@ -45,7 +34,7 @@ function ageGauges(registry: Registry, name: string, clock: Clock, processing: (
 }
 
 /** The workqueue_* metrics under the names of client-go and controller-runtime; `name` is the controller's. */
-function queueMetrics(registry: Registry, name: string, clock: Clock, processing: () => Iterable<number>): QueueMetrics {
+function queueMetrics(registry: Registry, name: string, clock: Clock, processing: () => Iterable<number>) {
   const own = { name, controller: name };
   const labelNames = [...labels];
   const depth = gauge(registry, {
@@ -74,9 +63,9 @@ function queueMetrics(registry: Registry, name: string, clock: Clock, processing
   return {
     added: () => adds.inc(own),
     retried: () => retries.inc(own),
-    depth: (priority, change) => depth.inc({ ...own, priority }, change),
-    waited: (ms) => waited.observe(own, ms / 1000),
-    worked: (ms) => worked.observe(own, ms / 1000),
+    depth: (priority: number, change: 1 | -1) => depth.inc({ ...own, priority }, change),
+    waited: (ms: number) => waited.observe(own, ms / 1000),
+    worked: (ms: number) => worked.observe(own, ms / 1000),
   };
 }
 
@@ -187,7 +176,7 @@ interface Entry {
  */
 export class WorkQueue {
   readonly #clock: Clock;
-  readonly #metrics: QueueMetrics;
+  readonly #metrics: ReturnType<typeof queueMetrics>;
   readonly #ready = new Heap<Entry>((a, b) => (a.priority === b.priority ? a.order < b.order : a.priority > b.priority));
   readonly #waiting = new Heap<Entry>((a, b) => (a.at === b.at ? a.order < b.order : a.at < b.at));
   /** Entries that are ready, or dirty while they are worked on. */
@@ -206,8 +195,8 @@ export class WorkQueue {
 
   constructor(options: QueueOptions) {
     this.#clock = options.clock;
-    const { registry, name, clock } = options;
-    this.#metrics = registry === undefined ? noQueueMetrics : queueMetrics(registry, name, clock, () => this.#processing.values());
+    const { registry = new Registry(), name, clock } = options;
+    this.#metrics = queueMetrics(registry, name, clock, () => this.#processing.values());
   }
 
   /** Keys that could be taken now. */

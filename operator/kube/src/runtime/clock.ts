@@ -58,6 +58,9 @@ export function timestamp(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
 
+/** Time after which those who wait for the first list of a cache give up. */
+export const firstListMs = 120_000;
+
 /** RFC 3339 with six digits, the form of `metav1.MicroTime`, which refuses fewer. */
 export function microTimestamp(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 23)}000Z`;

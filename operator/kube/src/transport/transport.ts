@@ -1,4 +1,4 @@
-import type { Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { counter, histogram } from '../runtime/metrics.ts';
 import type { Method, ApiRequest, ApiStream, ClusterConfig, Fence, Query, Transport } from './types.ts';
 import { type Log, silentLog } from '../runtime/log.ts';
@@ -81,14 +81,11 @@ export class RetryBudget {
 /** Seconds; client-go's buckets (controller-runtime pkg/metrics/client_go_adapter.go, and component-base). */
 const latencyBuckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
-interface RequestMetrics {
-  /** `code` is the HTTP status, or `<error>` when there was none. */
-  observe(method: Method, code: string, seconds: number): void;
-}
-
-/** rest_client_requests_total and rest_client_request_duration_seconds, under client-go's names. */
-function requestMetrics(registry: Registry | undefined, host: string): RequestMetrics {
-  if (registry === undefined) return { observe: () => {} };
+/**
+ * rest_client_requests_total and rest_client_request_duration_seconds, under client-go's names. `code` is the HTTP status, or `<error>` when
+ * there was none.
+ */
+function requestMetrics(registry: Registry, host: string): (method: Method, code: string, seconds: number) => void {
   const total = counter(registry, {
     name: 'rest_client_requests_total',
     help: 'Number of HTTP requests, partitioned by status code, method, and host.',
@@ -100,11 +97,9 @@ function requestMetrics(registry: Registry | undefined, host: string): RequestMe
     labelNames: ['verb', 'host'],
     buckets: latencyBuckets,
   });
-  return {
-    observe: (method, code, seconds) => {
-      total.inc({ code, method, host });
-      duration.observe({ verb: method, host }, seconds);
-    },
+  return (method, code, seconds) => {
+    total.inc({ code, method, host });
+    duration.observe({ verb: method, host }, seconds);
   };
 }
 
@@ -172,7 +167,7 @@ class HttpTransport implements Transport {
   readonly #pools: PoolSet;
   readonly #clock: Clock;
   readonly #userAgent: string;
-  readonly #metrics: RequestMetrics;
+  readonly #observe: ReturnType<typeof requestMetrics>;
   readonly #warnings: WarningLog;
   readonly #budget = new RetryBudget();
 
@@ -184,7 +179,7 @@ class HttpTransport implements Transport {
     this.#clock = options.clock ?? systemClock;
     this.#pools = new PoolSet(config, this.#clock, options.connections ?? 16);
     this.#userAgent = options.userAgent;
-    this.#metrics = requestMetrics(options.registry, this.host);
+    this.#observe = requestMetrics(options.registry ?? new Registry(), this.host);
     this.#warnings = new WarningLog(options.log ?? silentLog);
     const random = options.random ?? Math.random;
     this.reachability = new Reachability({ clock: this.#clock, random, probe: (signal) => this.#ready(signal) });
@@ -274,7 +269,7 @@ class HttpTransport implements Transport {
     } finally {
       // From here on a stream lives as long as its reader wants.
       limit.dispose();
-      this.#metrics.observe(request.method, code, (this.#clock.monotonic() - begin) / 1000);
+      this.#observe(request.method, code, (this.#clock.monotonic() - begin) / 1000);
     }
   }
 

@@ -1,7 +1,8 @@
+import type { ConditionValue } from '../../runtime/resources.ts';
 import { conditionsFor, keyOf, findCondition } from '@agentfleet/kube';
 import { passedOn, type AgentTaskStatus, type Condition, type Phase, type Reason, type ConditionType } from '@agentfleet/protocol/api';
 import { howToAnswer, suspendedBecause } from './approvals.ts';
-import { conditionValue, type ConditionValue, type Transition, type Undone, type Verdict, type Facts } from './facts/snapshot.ts';
+import { conditionValue, type Transition, type Undone, type Verdict, type Facts } from './facts/snapshot.ts';
 import { networkOpened, openedMessage } from './sandbox/state.ts';
 import { staySeconds } from './storage/plan.ts';
 

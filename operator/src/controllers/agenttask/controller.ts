@@ -17,6 +17,7 @@ import {
 import type { AgentTask, Reason } from '@agentfleet/protocol/api';
 import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { noTracing, withinTask } from '@agentfleet/protocol/tracing';
+import { namedBy, taskOfOrder } from '../../runtime/caches.ts';
 import { ConflictBackoff, conflictMs } from '../../runtime/conflicts.ts';
 import { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
@@ -109,7 +110,7 @@ const fallbackMs = 3_600_000;
  * The caches of the context must be run by the caller.
  */
 export function createAgentTaskController(context: OperatorContext, options: AgentTaskControllerOptions = {}): Controller {
-  const { caches, clock, log, registry } = context;
+  const { caches, clock, log } = context;
   const { pollMs = 25, maxConcurrent = 32 } = options;
   const consistency = new Consistency({
     clock,
@@ -125,9 +126,7 @@ export function createAgentTaskController(context: OperatorContext, options: Age
       watches(caches.persistentVolumeClaims, { map: taskOfSandbox }),
       caches.volumeSnapshots.source(watches(caches.volumeSnapshots.informer, { map: taskOfSandbox })),
       ...(caches.workloads === undefined ? [] : [caches.workloads.source(watches(caches.workloads.informer, { map: taskOfSandbox }))]),
-      watches(caches.orders, {
-        map: ({ metadata, spec: { taskRef } }) => (taskRef === undefined ? [] : [`${metadata.namespace ?? ''}/${taskRef.name}`]),
-      }),
+      watches(caches.orders, { map: taskOfOrder }),
       reconciler.requeues.source,
       reconciler.endedTasks.source,
       reconciler.spending.source,
@@ -137,9 +136,7 @@ export function createAgentTaskController(context: OperatorContext, options: Age
     reconcile: (key, call) => reconciler.reconcile(key, call),
     maxConcurrent,
     gate: consistency,
-    clock,
-    log,
-    registry,
+    ...context,
   });
 }
 
@@ -156,9 +153,8 @@ function readBeside(caches: Caches): readonly Source[] {
 }
 
 /** The task that a pod, a volume or a snapshot belongs to, by its labels. */
-function taskOfSandbox({ metadata: { namespace = '', labels: own = {} } }: KubeObject): readonly string[] {
-  const { [labels.task]: task, [labels.component]: component } = own;
-  return task === undefined || component !== 'sandbox' ? [] : [`${namespace}/${task}`];
+function taskOfSandbox(object: KubeObject): readonly string[] {
+  return object.metadata.labels?.[labels.component] === 'sandbox' ? namedBy(object, labels.task) : [];
 }
 
 /** Waiting sandboxes that a task tries for before it looks again. */

@@ -78,7 +78,7 @@ function triedNow(rollout: RolloutStatus | undefined): string {
  * must be run by the caller.
  */
 export function createAgentTaskOrderController(context: OperatorContext): Controller {
-  const { caches, clock, log, registry } = context;
+  const { caches } = context;
   const orders = new OrderReconciler(context);
   return new Controller({
     name: 'agenttaskorder',
@@ -94,9 +94,7 @@ export function createAgentTaskOrderController(context: OperatorContext): Contro
     ],
     reconcile: (key, call) => orders.reconcile(key, call),
     gate: orders.consistency,
-    clock,
-    log,
-    registry,
+    ...context,
   });
 }
 

@@ -1,4 +1,4 @@
-import type { ConditionValue } from '../../operands/conditions.ts';
+import type { ConditionValue } from '../../runtime/resources.ts';
 import { timestamp } from '@agentfleet/kube';
 import type { CalibrationStatus, EnergyModel, EnergyModelStatus, Reason } from '@agentfleet/protocol/api';
 import { featureSet, type HeadCalibration, type ModelCalibration } from '@agentfleet/protocol/inference';

@@ -17,8 +17,9 @@ import {
 } from '@agentfleet/kube';
 import type { EnergyModel, RolloutPolicy } from '@agentfleet/protocol/api';
 import { namesPolicy, type RolloutLock, type Trials } from '../../revisions/index.ts';
+import { namedBy } from '../../runtime/caches.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
-import { isTerminating, resources, type Pod } from '../../runtime/resources.ts';
+import { isTerminating, resources } from '../../runtime/resources.ts';
 import { StatusWriter } from '../expertpool/statusWriter.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { changeSource } from '../../runtime/heartbeats.ts';
@@ -63,10 +64,6 @@ function nextLookMs(snapshot: ModelSnapshot, now: number): number {
 function sourcesOf(context: OperatorContext, children: ChildCaches): readonly Source[] {
   const { energyModels, rolloutPolicies, pods } = context.caches;
   const owner = toController(resources.energyModels, (key) => energyModels.lister.get(key));
-  const served = ({ metadata }: Pod): readonly ObjectKey[] => {
-    const name = metadata.labels?.[labels.model];
-    return name === undefined ? [] : [`${metadata.namespace ?? ''}/${name}`];
-  };
   const ruled = (policy: RolloutPolicy): readonly ObjectKey[] =>
     energyModels.lister
       .list({ namespace: policy.metadata.namespace ?? '' })
@@ -75,7 +72,7 @@ function sourcesOf(context: OperatorContext, children: ChildCaches): readonly So
   return [
     watches<EnergyModel>(energyModels, { predicate: anyOf<EnergyModel>(generationChanged, annotationsChanged, planChanged) }),
     watches(rolloutPolicies, { map: ruled, predicate: generationChanged }),
-    watches(pods, { map: served }),
+    watches(pods, { map: (pod) => namedBy(pod, labels.model) }),
     changeSource(context.tokens, () => [...energyModels.lister.values()].map(keyOf)),
     ...modelKinds({ context, children }).map(({ cache }) => watches(cache, { map: owner })),
   ];
@@ -84,7 +81,7 @@ function sourcesOf(context: OperatorContext, children: ChildCaches): readonly So
 /** Keeps the pods of EnergyModels, and their status. */
 export function createEnergyModelController(context: OperatorContext, options: EnergyModelOptions): Controller {
   const { children, writer, infos, trials, lock } = options;
-  const { caches, clock, log, registry, transport } = context;
+  const { caches, clock, log, transport } = context;
   const observer: ModelObserver = { context, children, infos, notes: new NoteReader({ transport, clock, log }) };
   const status = new StatusWriter(context, resources.energyModels, caches.energyModels);
   const models = new ResourceClient<EnergyModel>(transport, resources.energyModels);
@@ -103,14 +100,11 @@ export function createEnergyModelController(context: OperatorContext, options: E
     if (model === undefined || model.metadata.deletionTimestamp !== undefined) return done;
     if (isTerminating(caches.namespaces.lister.get(model.metadata.namespace ?? ''))) return done;
     const snapshot = await observeModel(observer, model, signal);
-    const planned = await planModel({ context, trials, lock }, snapshot, signal);
-    try {
-      if (!('lost' in planned)) return await follow(model, withModelPlan(snapshot, planned.plan), signal);
+    return planModel({ context, trials, lock }, snapshot, signal, async (planned) => {
+      if (!('lost' in planned)) return follow(model, withModelPlan(snapshot, planned.plan), signal);
       const heldMs = await status.write(model, lostStatus(model, planned.lost, clock.now()), signal);
       return requeueAfter(heldMs ?? idleMs);
-    } finally {
-      planned.release();
-    }
+    });
   };
-  return new Controller({ name: 'energymodel', sources: sourcesOf(context, children), reconcile, maxConcurrent: 4, clock, log, registry });
+  return new Controller({ name: 'energymodel', sources: sourcesOf(context, children), reconcile, maxConcurrent: 4, ...context });
 }

@@ -1,11 +1,11 @@
 import { reportedRollout, shadowCondition } from '../../revisions/index.ts';
-import { type ConditionValue, rolloutCondition, wholeConditions } from '../../operands/conditions.ts';
+import { rolloutCondition, wholeConditions } from '../../operands/conditions.ts';
 import type { Obstacle } from '../expertpool/conditions.ts';
 import { type EnergyModel, maxModelArms, type EnergyModelStatus, type ConditionType } from '@agentfleet/protocol/api';
 import { itemOf } from '../../placement/index.ts';
 import { holdersWall } from '../../operands/index.ts';
 import { holdersName, verifierName } from '../../pools/names.ts';
-import { identity, resources } from '../../runtime/resources.ts';
+import { type ConditionValue, identity, resources } from '../../runtime/resources.ts';
 import { type PoolDecision, seated } from '../expertpool/decide.ts';
 import { recordOf, type Manifest } from '../../operands/manifest.ts';
 import { surplus, takenNames } from '../expertpool/children.ts';

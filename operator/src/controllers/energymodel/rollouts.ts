@@ -22,7 +22,7 @@ import {
   type RolloutReport,
   type Seen,
 } from '../../revisions/index.ts';
-import type { CalibrationMaps, HeldOut } from '../../rollout/index.ts';
+import type { CalibrationMaps } from '../../rollout/index.ts';
 import { type ControllerRevision, identity, type Job, resources } from '../../runtime/resources.ts';
 import { engineState, rolledOut, type ServerInfo } from '../../serving/index.ts';
 import { demandsCalibration, verifierArms } from '../expertpool/manifests/brief.ts';
@@ -124,7 +124,12 @@ export function withModelPlan(snapshot: ModelSnapshot, plan: ModelPlan | undefin
 }
 
 /** Decides how the rollout of a model goes on, and what the model consists of meanwhile. */
-export function planModel(followers: Followers, snapshot: ModelSnapshot, signal: AbortSignal): Promise<Planned<ModelPlan>> {
+export function planModel<T>(
+  followers: Followers,
+  snapshot: ModelSnapshot,
+  signal: AbortSignal,
+  act: (planned: Planned<ModelPlan>) => Promise<T>,
+): Promise<T> {
   const { model, recorded, policy, allPods, infos } = snapshot;
   const revisionsOf = (now: number): Revisions<ModelPlan> => {
     const desired = desiredModel(snapshot);
@@ -135,7 +140,7 @@ export function planModel(followers: Followers, snapshot: ModelSnapshot, signal:
       golden: goldenSets(snapshot, (revision) => enginesOf(snapshot, { revision }, now) === 'Ready'),
       trial: {
         pods: (revision) => allPods?.get(revision) ?? [],
-        heldOut: (revision) => heldOutOf(infos?.get(revision)),
+        heldOut: (revision) => reportedOf(infos?.get(revision)),
         maps: (revision) => mapsOf(model, infos?.get(revision)),
       },
       canaryEngines: enginesOf(snapshot, desired, now),
@@ -148,7 +153,8 @@ export function planModel(followers: Followers, snapshot: ModelSnapshot, signal:
       plan: (status, inUse) => modelPlan(snapshot, status, inUse, now),
     };
   };
-  return followRollout(followers, { owner: model, policy, leaving: (inUse) => leavingModel(snapshot, inUse) }, revisionsOf, signal);
+  const leaving = (inUse: InUse): ModelPlan | undefined => leavingModel(snapshot, inUse);
+  return followRollout(followers, { owner: model, policy, leaving, act }, revisionsOf, signal);
 }
 
 /** Returns the means by which golden sets find the revisions of a model: at the addresses of its status. */
@@ -214,21 +220,6 @@ function enginesOf(
 function reportedOf({ calibration }: Partial<ServerInfo> = {}): ModelCalibration | { readonly fault: string } | undefined {
   if (calibration === undefined || 'fault' in calibration || calibration.featureSet === featureSet) return calibration;
   return { fault: `it was calibrated with ${calibration.featureSet}, and workers send ${featureSet}` };
-}
-
-/** Returns the figures that a verifier reports of problems that it never saw. */
-function heldOutOf(info: ServerInfo | undefined): HeldOut | undefined {
-  const reported = reportedOf(info);
-  if (reported === undefined || 'fault' in reported) return reported;
-  return {
-    heads: reported.heads.map(({ name, auc, ece, brier, samples }) => ({
-      name,
-      auc,
-      ece,
-      samples,
-      ...(brier === undefined ? {} : { brier }),
-    })),
-  };
 }
 
 /** Returns the maps from energies to probabilities, and the one from which on acts pass: by its own thresholds, or by those of the spec. */

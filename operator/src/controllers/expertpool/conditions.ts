@@ -1,5 +1,6 @@
+import type { ConditionValue } from '../../runtime/resources.ts';
 import { reportedRollout, type RolloutReport } from '../../revisions/index.ts';
-import { wholeConditions, type ConditionValue } from '../../operands/conditions.ts';
+import { wholeConditions } from '../../operands/conditions.ts';
 import { conditionsFor, cut, type Condition, type NewCondition, mergeConditions } from '@agentfleet/kube';
 import type { ConditionType, EnergyModel, ExpertPool, Reason } from '@agentfleet/protocol/api';
 

@@ -23,7 +23,7 @@ import type { ExpertPool, AgentTask, EnergyModel, PoolGrant, RolloutPolicy } fro
 import { type LatencyReader, lookMs, type RolloutLock, type Trials, namesPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { type Heartbeats, changeSource } from '../../runtime/heartbeats.ts';
-import { isTerminating, resources, type Pod } from '../../runtime/resources.ts';
+import { isTerminating, resources } from '../../runtime/resources.ts';
 import { type ChildCaches, type ChildWriter, isGone, makesAnew, accessOf, childKinds } from './children.ts';
 import { lostStatus } from './conditions.ts';
 import { decidePool, executePool } from './decide.ts';
@@ -40,7 +40,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { warmEntry } from '../../pools/resolve.ts';
 import { scaledPool } from '../../pools/scales.ts';
 import { traitsOf } from '../../runtime/taskCensus.ts';
-import { anyDefault, namedPool, warmPoolOf } from '../../runtime/caches.ts';
+import { anyDefault, namedBy, namedPool, warmOf } from '../../runtime/caches.ts';
 
 /** Dependencies of this controller besides the context. */
 interface ExpertPoolOptions {
@@ -88,7 +88,7 @@ function observerOf(context: OperatorContext, { children, heartbeats, infos, lat
 
 /** Keeps what a pool consists of in its own namespace, and its status. */
 export function createExpertPoolController(context: OperatorContext, options: ExpertPoolOptions): Controller {
-  const { caches, clock, log, registry, transport } = context;
+  const { caches, clock, transport } = context;
   const { children, writer, heartbeats, trials, lock } = options;
   const observer = observerOf(context, options);
   const status = new StatusWriter(context, resources.expertPools, caches.pools);
@@ -109,17 +109,14 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
     if (pool === undefined || pool.metadata.deletionTimestamp !== undefined || isTerminating(caches.namespaces.lister.get(homeOf(pool))))
       return done;
     const seen = await observePool(observer, pool, signal);
-    const planned = await planPool({ context, trials, lock }, seen, signal);
-    try {
-      if (!('lost' in planned)) return await follow(pool, withPlan(seen, planned.plan), signal);
+    return planPool({ context, trials, lock }, seen, signal, async (planned) => {
+      if (!('lost' in planned)) return follow(pool, withPlan(seen, planned.plan), signal);
       const heldMs = await status.write(pool, lostStatus(pool, planned.lost, clock.now()), signal);
       return requeueAfter(heldMs ?? idleMs);
-    } finally {
-      planned.release();
-    }
+    });
   };
   const sources = poolSources(context, children, heartbeats);
-  return new Controller({ name: 'expertpool', sources, reconcile, maxConcurrent: 4, floorMs, clock, log, registry });
+  return new Controller({ name: 'expertpool', sources, reconcile, maxConcurrent: 4, floorMs, ...context });
 }
 
 /** Reports whether a change concerns what a pool counts or serves. */
@@ -130,16 +127,7 @@ const taskMoved: Predicate<AgentTask> = (change) => {
 };
 
 /** The pool in whose namespace the object is, by its label. */
-function labelled(object: KubeObject): readonly ObjectKey[] {
-  const { namespace, labels: own } = object.metadata;
-  const name = own?.[labels.pool];
-  return namespace === undefined || name === undefined ? [] : [`${namespace}/${name}`];
-}
-
-function madeAhead(pod: Pod): readonly ObjectKey[] {
-  const pool = warmPoolOf(pod);
-  return pool === undefined ? [] : [pool];
-}
+const labelled = (object: KubeObject): readonly ObjectKey[] => namedBy(object, labels.pool);
 
 /** Pools that a task may belong to. */
 function poolsOf({ caches }: OperatorContext): (task: AgentTask) => readonly ObjectKey[] {
@@ -207,7 +195,7 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
     watches(tasks, { map: poolsOf(context), predicate: taskMoved }),
     watches(pods, {
       // Sandboxes are counted when they were made ahead.
-      map: (pod) => (pod.metadata.labels?.[labels.component] === 'sandbox' ? madeAhead(pod) : labelled(pod)),
+      map: (pod) => (pod.metadata.labels?.[labels.component] === 'sandbox' ? warmOf(pod) : labelled(pod)),
     }),
     watches(poolGrants, { map: wanting }),
     scaleSource(context),

@@ -112,7 +112,12 @@ export function withPlan(snapshot: PoolSnapshot, rollout: RolloutPlan | undefine
 }
 
 /** Decides how the rollout of a pool goes on, and what the pool consists of meanwhile. */
-export function planPool(followers: Followers, snapshot: PoolSnapshot, signal: AbortSignal): Promise<Planned<RolloutPlan>> {
+export function planPool<T>(
+  followers: Followers,
+  snapshot: PoolSnapshot,
+  signal: AbortSignal,
+  act: (planned: Planned<RolloutPlan>) => Promise<T>,
+): Promise<T> {
   const { pool, policy, recorded } = snapshot;
   const revisionsOf = (now: number): Revisions<RolloutPlan> => {
     const desired = desiredArm(snapshot);
@@ -130,7 +135,8 @@ export function planPool(followers: Followers, snapshot: PoolSnapshot, signal: A
       plan: (status, inUse) => planOf(snapshot, status, inUse, now, () => plainInUse(followers, pool)),
     };
   };
-  return followRollout(followers, { owner: pool, policy, leaving: (inUse) => leavingPlan(snapshot, inUse) }, revisionsOf, signal);
+  const leaving = (inUse: InUse): RolloutPlan | undefined => leavingPlan(snapshot, inUse);
+  return followRollout(followers, { owner: pool, policy, leaving, act }, revisionsOf, signal);
 }
 
 /** Reports whether a task is worked on that knows no revision. */

@@ -1,11 +1,11 @@
 import { reportedRollout, shadowCondition } from '../../revisions/index.ts';
 import { cut } from '@agentfleet/kube';
-import { type ConditionValue, rolloutCondition } from '../../operands/conditions.ts';
+import { rolloutCondition } from '../../operands/conditions.ts';
 import { type Obstacle, type Aspects, conditionsOf } from './conditions.ts';
 import { draftOf, imageOf, weightsOf, shardsOf } from '../../operands/index.ts';
 import type { Expert, ExpertPoolStatus, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import type { Pod } from '../../runtime/resources.ts';
+import type { ConditionValue, Pod } from '../../runtime/resources.ts';
 import { grantSnippet } from '../../pools/consent.ts';
 import { artifactsClaim, workersName, gatewayName } from '../../pools/names.ts';
 import { isWorkerPod } from '../../pools/resolve.ts';

@@ -104,7 +104,7 @@ export class StatusWriter<T extends ExpertPool | EnergyModel> {
     // The uid: an object of the same name that was made since is another one.
     const declared = { apiVersion, kind, metadata: { name, namespace, uid }, status };
     try {
-      const { written } = await this.#applier.apply(declared, signal, undefined, version);
+      const { written } = await this.#applier.apply(declared, signal, version);
       if (!written) return waitMs;
     } catch (error) {
       if (!isConflict(error)) throw error;

@@ -1,7 +1,8 @@
+import type { ConditionValue } from '../../runtime/resources.ts';
 import { conditionsFor } from '@agentfleet/kube';
 import type { Expert, ExpertPool, ExpertScale, ExpertScaleStatus, Reason } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { wholeConditions, type ConditionValue } from '../../operands/conditions.ts';
+import { wholeConditions } from '../../operands/conditions.ts';
 import { needsGpu } from '../../operands/index.ts';
 import { hasNoPods } from '../expertpool/index.ts';
 

@@ -40,7 +40,7 @@ const beside = ({ expertScales }: Caches, { metadata: { namespace = '' } }: Kube
 
 /** Follows ExpertScales. The caches of the context must be run by the caller. */
 export function createExpertScaleController(context: OperatorContext, gpus: GpuCaches, records: Informer<ControllerRevision>): Controller {
-  const { caches, clock, log, registry } = context;
+  const { caches } = context;
   const scales = new ScaleReconciler({ context, gpus, records });
   return new Controller({
     name: 'expertscale',
@@ -57,9 +57,7 @@ export function createExpertScaleController(context: OperatorContext, gpus: GpuC
     reconcile: (key, call) => scales.reconcile(key, call),
     maxConcurrent: 1,
     gate: scales.consistency,
-    clock,
-    log,
-    registry,
+    ...context,
   });
 }
 

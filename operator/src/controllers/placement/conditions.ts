@@ -1,16 +1,10 @@
+import type { ConditionValue } from '../../runtime/resources.ts';
 import type { Inventory, Owner, OwnerPlan, PlanSlot } from './model/index.ts';
-import { cut, type NewCondition } from '@agentfleet/kube';
-import type { Reason, ConditionType } from '@agentfleet/protocol/api';
+import type { ConditionType } from '@agentfleet/protocol/api';
 import { nodeOfSlot, slotClaimName } from '../../placement/index.ts';
 import { slicesOfPlugin } from './inventory.ts';
 import { isShut, lacksHolder } from './problem.ts';
 import { sharingCondition } from './slots.ts';
-
-interface ConditionValue {
-  readonly status: 'True' | 'False';
-  readonly reason: Reason;
-  readonly message: string;
-}
 
 type Rejected = NonNullable<OwnerPlan['plan']['rejected']>[number]['reason'];
 
@@ -131,16 +125,16 @@ function namedIn(requests: Owner['requests']): readonly string[] {
   return requests.flatMap(({ slot, slots = [] }) => [...slots, ...(slot === undefined ? [] : [slot])]);
 }
 
-/** The state of a plan as a condition. Pure. */
-export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inventory): readonly NewCondition[] {
+/** The state of a plan as conditions. Pure. */
+export function placementWords(
+  owner: Owner,
+  outcome: OwnerPlan,
+  inventory: Inventory,
+): readonly (readonly [ConditionType<'ExpertPool'>, ConditionValue | undefined])[] {
   if (owner.requests.length === 0) return [];
-  const observedGeneration = owner.object.metadata.generation ?? 0;
-  const conditionValue = feasible(owner, outcome, inventory);
-  const sharing = sharingCondition(owner, outcome, inventory);
-  const words: readonly (readonly [ConditionType<'ExpertPool'>, ConditionValue])[] = [
-    ['PlacementFeasible', conditionValue],
+  return [
+    ['PlacementFeasible', feasible(owner, outcome, inventory)],
     ['PlacementConflict', conflict(owner, outcome, inventory)],
-    ...(sharing === undefined ? [] : [['PlacementSharing', sharing] as const]),
+    ['PlacementSharing', sharingCondition(owner, outcome, inventory)],
   ];
-  return words.map(([type, { status, reason, message }]) => ({ type, status, reason, message: cut(message), observedGeneration }));
 }

@@ -213,7 +213,7 @@ function sourcesOf({ context: { caches }, gpus, records }: PlacementSources): re
 export function createPlacementController(context: OperatorContext, gpus: GpuCaches, records: Informer<ControllerRevision>): Controller {
   const absences = new Absences(context.clock);
   const from = { context, gpus, records, absences };
-  const { clock, log, registry } = context;
+  const { clock, registry } = context;
   const writer = new PlacementWriter(context, gpus);
   const solve = solveTimes(registry, clock);
   const decided = (ledger: Ledger): PlacementDecision => solve(() => decidePlacement(observePlacement(from, ledger), clock.now()));
@@ -229,16 +229,7 @@ export function createPlacementController(context: OperatorContext, gpus: GpuCac
     await writer.write(decision, ledger, signal);
     return again();
   };
-  return new Controller({
-    name: 'placement',
-    sources: sourcesOf(from),
-    reconcile,
-    maxConcurrent: 1,
-    floorMs,
-    clock,
-    log,
-    registry,
-  });
+  return new Controller({ name: 'placement', sources: sourcesOf(from), reconcile, floorMs, ...context });
 }
 
 const name = 'agentfleet_placement_solve_seconds';

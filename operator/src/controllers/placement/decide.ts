@@ -1,5 +1,5 @@
 import type { ClusterView, Holder, Inventory, Owner, OwnerPlan, Assignment } from './model/index.ts';
-import { canonical, findCondition, mergeConditions, type Condition, type KubeObject } from '@agentfleet/kube';
+import { canonical, conditionsFor, findCondition, type Condition, type KubeObject } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { isOver, type Pod, type Deployment } from '../../runtime/resources.ts';
 import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
@@ -93,7 +93,7 @@ function planAll(owners: readonly Owner[], inventory: Inventory, present: Presen
 
 function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inventory, now: number): PlacementStatus {
   const words = placementWords(owner, { ...outcome, waits: holder.waits ?? [] }, inventory);
-  const conditions = mergeConditions(owner.object.status?.conditions, words, now);
+  const conditions = conditionsFor(owner.object, words, now);
   // Tools read nothing in a status whose conditions lack Ready: its own controller comes first.
   const known = findCondition(owner.object.status?.conditions, 'Ready') !== undefined;
   const written = conditions.length === 0 || !known ? {} : { conditions };
@@ -145,7 +145,7 @@ export function unplacedEngines(snapshot: PlacementSnapshot, now: number): Reado
   return new Map([
     ...pools.flatMap((pool) => unknownEngines(pool, revisions)),
     ...outcomes.flatMap(({ owner, ...outcome }) => {
-      const message = findCondition(placementWords(owner, outcome, inventory) as readonly Condition[], 'PlacementFeasible')?.message ?? '';
+      const message = placementWords(owner, outcome, inventory)[0]?.[1]?.message ?? '';
       return outcome.unplaced.map((item) => [`${owner.key} ${item}`, message] as const);
     }),
   ]);

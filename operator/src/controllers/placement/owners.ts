@@ -14,7 +14,6 @@ import {
 } from '../../operands/index.ts';
 import type { EnergyModel, Expert, ExpertPool } from '@agentfleet/protocol/api';
 import {
-  batchedTokens,
   bytesOf,
   itemOf,
   type Rank,
@@ -261,11 +260,8 @@ function reckon(pool: ExpertPool, expert: Expert, memory: Memory, { size, draft 
   const demand: EngineDemand = {
     ...size,
     tokens: memory.kvTokens ?? vllm?.maxModelLen ?? 8192,
-    kvElementBytes: 2,
     maxSequences: vllm?.maxNumSeqs ?? 16,
-    maxBatchedTokens: batchedTokens,
     shards: shardsOf(expert),
-    enforceEager: false,
     ...(draft === undefined ? {} : { draft }),
     ...(adapters === undefined ? {} : { adapters }),
   };

@@ -252,8 +252,6 @@ export function withRefusals(solution: Solution, first: Solution, isWaiting: (na
     feasible: false,
     unplaced: [...first.unplaced.filter(isWaiting), ...solution.unplaced],
     rejections: [...first.rejections.filter(({ item }) => isWaiting(item)), ...solution.rejections],
-    proved: first.proved && solution.proved,
-    steps: first.steps + solution.steps,
   };
 }
 

@@ -125,11 +125,8 @@ describe('an engine on several GPUs', () => {
       architecture: thirteen,
       weightBytes: 0,
       tokens: 0,
-      kvElementBytes: 2,
       maxSequences: 16,
-      maxBatchedTokens: 2048,
       shards: 2,
-      enforceEager: false,
     }).total;
     expect((auto(2) - rest) / gib).toBeCloseTo(((1.03 * 26_031_738_880) / 2 + (4096 * 2 * 40 * 40 * 128 * 2) / 2) / gib, 6);
   });

@@ -1,3 +1,4 @@
+import type { ConditionValue } from '../../runtime/resources.ts';
 import type {
   ProbeAnswer,
   SlotBook,
@@ -226,12 +227,6 @@ function lackOf(sharing: Sharing, slot: PlanSlot | undefined, driver: string): s
   if (slot.sharedByBytes) return 'its driver shares it by bytes, with a claim for each engine';
   if (slot.mig !== undefined && sharing.strategy === 'TimeSlicing') return 'a MIG slice has no time slices to set; MPS can be';
   return undefined;
-}
-
-interface ConditionValue {
-  readonly status: 'True' | 'False';
-  readonly reason: 'Applied' | 'NextClaim' | 'NoEffect' | 'LimitTooLow';
-  readonly message: string;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { keyOf } from '@agentfleet/kube';
 import type { ClusterView, Inventory } from './model/index.ts';
 import { itemOf } from '../../placement/index.ts';
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
@@ -16,7 +17,7 @@ export interface PlanHolder {
 
 /** The server of an expert: of the revision that serves, or of one that is tried. */
 export interface ServerView {
-  readonly pool: string;
+  readonly pool: ExpertPool;
   readonly server: ExpertServer;
   /** Slots on which it sits; several for one that spans them. */
   readonly slots: readonly string[];
@@ -39,14 +40,13 @@ interface ViewSources {
   readonly revisions: Revisions;
 }
 
-const keyOf = ({ metadata }: ExpertPool | EnergyModel): string => `${metadata.namespace ?? ''}/${metadata.name}`;
-
 function serversOf(pool: ExpertPool, revisions: Revisions): readonly ServerView[] {
   const found = slotsByItem(pool.status?.plan?.assignments ?? []);
-  return (serversIn(pool, revisions) ?? []).map((server) => {
-    const slots = found.get(itemOf(server.expert.name, server.revision)) ?? [];
-    return { pool: keyOf(pool), server, slots };
-  });
+  return (serversIn(pool, revisions) ?? []).map((server) => ({
+    pool,
+    server,
+    slots: found.get(itemOf(server.expert.name, server.revision)) ?? [],
+  }));
 }
 
 /** Reads slots, plans and servers; nothing is solved. Pure. `now` is wall time in ms. */

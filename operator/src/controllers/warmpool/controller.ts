@@ -12,7 +12,7 @@ import { jwksConfigMap } from '../agenttask/sandbox/pod.ts';
 import { capabilitiesOf, sameAbility } from '../agenttask/sandbox/capabilities.ts';
 import { TemplateHashes, type TemplateSource } from '../agenttask/sandbox/template.ts';
 import { WarmExecutor, WarmRecords } from './execute.ts';
-import { warmIndex, warmPoolOf } from '../../runtime/caches.ts';
+import { warmIndex, warmOf } from '../../runtime/caches.ts';
 
 /** Namespaces in which sandboxes of the pool wait or are to wait. `pool` is undefined when it is gone or going. */
 function placesOf(
@@ -66,12 +66,7 @@ function sourcesOf({ caches }: OperatorContext): readonly Source[] {
   };
   return [
     watches(pools, { predicate: poolChanged }),
-    watches(pods, {
-      map: (pod) => {
-        const pool = warmPoolOf(pod);
-        return pool === undefined ? [] : [pool];
-      },
-    }),
+    watches(pods, { map: warmOf }),
     watches(poolGrants, { map: ({ metadata }) => wanting(metadata.namespace ?? '') }),
     watches(namespaces, { map: ({ metadata }) => wanting(metadata.name) }),
     watches(configMaps, { map: prepared }),
@@ -104,7 +99,7 @@ function tell({ log, events }: OperatorContext, pool: ExpertPool | undefined, re
  * has taken is the task's.
  */
 export function createWarmPoolController(context: OperatorContext, options: WarmPoolOptions = {}): Controller {
-  const { caches, clock, config, log, registry, tokens } = context;
+  const { caches, clock, config, tokens } = context;
   const consistency = new Consistency({ clock, pollMs: options.pollMs ?? 25 });
   const records = new WarmRecords(context, consistency);
   const executor = new WarmExecutor({ context, consistency, records });
@@ -127,14 +122,5 @@ export function createWarmPoolController(context: OperatorContext, options: Warm
     const next = Math.min(...waits);
     return Number.isFinite(next) ? requeueAfter(next) : done;
   };
-  return new Controller({
-    name: 'warmpool',
-    sources: sourcesOf(context),
-    reconcile,
-    maxConcurrent: 2,
-    gate: consistency,
-    clock,
-    log,
-    registry,
-  });
+  return new Controller({ name: 'warmpool', sources: sourcesOf(context), reconcile, maxConcurrent: 2, gate: consistency, ...context });
 }

@@ -1,4 +1,4 @@
-import { isNotFound, isRefused, ResourceClient, type Consistency } from '@agentfleet/kube';
+import { isRefused, ResourceClient, type Consistency } from '@agentfleet/kube';
 import { fieldManagers } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { imagesOf, MadeSandboxes, recordComponent, recordKeys, recordName } from '../../pools/made.ts';
@@ -65,12 +65,7 @@ export class WarmRecords {
     this.#fresh.delete(pool);
     const record = this.made.record(pool);
     if (record === undefined) return;
-    try {
-      await this.#maps.delete(record.metadata, { signal });
-      this.#consistency.deleted(pool, this.#context.caches.configMaps, record);
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    if (await this.#maps.remove(record, { signal })) this.#consistency.deleted(pool, this.#context.caches.configMaps, record);
   }
 }
 

@@ -118,11 +118,9 @@ function gpuOf({ spec }: ResourceSlice, node: string, device: Device): Gpu | str
   return {
     node,
     driver: spec.driver,
-    pool: spec.pool.name,
     device: device.name,
     uuid,
     pciBusID: mig === undefined ? bus : placeOf(bus, device, spec.driver),
-    productName: textOf(device, spec.driver, 'productName'),
     memoryBytes,
     taints: (device.taints ?? []).filter(({ effect }) => effect !== 'None'),
     sharedByBytes: device.allowMultipleAllocations === true && memory?.requestPolicy !== undefined,

@@ -35,11 +35,9 @@ describe('GPUs that a driver publishes', () => {
     expect(four[1]).toEqual({
       node: 'dgx-1',
       driver,
-      pool: 'dgx-1',
       device: 'gpu-1',
       uuid: 'GPU-1',
       pciBusID: '0000:01:00.0',
-      productName: 'NVIDIA A100-SXM4-40GB',
       memoryBytes: 40 * 2 ** 30,
       taints: [],
       sharedByBytes: false,
@@ -152,12 +150,12 @@ describe('names of slots', () => {
     expect(slots[2]).toEqual({ ...bound[2], node: 'dgx-1', gpu: undefined, state: 'Pending', message: 'half' });
   });
 
-  test('a taint makes a slot unusable, with the reason', () => {
+  test('a taint makes a slot unusable', () => {
     const tainted = four.map((gpu): Gpu => ({
       ...gpu,
       taints: gpu.uuid === 'GPU-0' ? [{ key: 'xid', value: '79', effect: 'NoExecute' }] : [],
     }));
-    expect(bindSlots(tainted, [])[0]).toMatchObject({ state: 'Tainted', message: 'the driver taints it with xid=79: see to the device' });
+    expect(bindSlots(tainted, [])[0]).toMatchObject({ state: 'Tainted' });
   });
 
   test('are given once: whatever comes and goes, no uuid has two names and no name changes its uuid', () => {

@@ -68,12 +68,8 @@ export function bindKind(
 }
 
 function slotOf(binding: SlotBinding, gpu: Gpu): InventorySlot {
-  const node = nodeOfSlot(binding.slot);
-  const [taint] = gpu.taints;
-  const base = { ...binding, node, pciBusID: gpu.pciBusID ?? binding.pciBusID, gpu };
-  if (taint === undefined) return { ...base, state: 'Ready' };
-  const message = `the driver taints it with ${taint.key}${taint.value === undefined ? '' : `=${taint.value}`}: see to the device`;
-  return { ...base, state: 'Tainted', message };
+  const state = gpu.taints.length === 0 ? 'Ready' : 'Tainted';
+  return { ...binding, node: nodeOfSlot(binding.slot), pciBusID: gpu.pciBusID ?? binding.pciBusID, gpu, state };
 }
 
 /** A name whose GPU is not in its node; `free` are those without a name. */

@@ -52,13 +52,11 @@ export interface DeviceTaint {
 export interface Gpu {
   readonly node: string;
   readonly driver: string;
-  readonly pool: string;
   /** Name of the device in its pool; it may change when the driver starts again. */
   readonly device: string;
   readonly uuid: string;
   /** PCI bus on which it is. Of a MIG slice: the bus of its board, `@`, and the first slice of its memory. */
   readonly pciBusID: string | undefined;
-  readonly productName: string | undefined;
   readonly memoryBytes: number;
   /** Taints that keep new pods away or drive running ones out. */
   readonly taints: readonly DeviceTaint[];

@@ -28,8 +28,8 @@ import {
 function tokensWithin(budgetBytes: number, demand: EngineDemand): number {
   const rest = estimateEngine({ ...demand, tokens: 0 }).total;
   const perToken =
-    kvBytesPerToken(demand.architecture, demand.kvElementBytes, demand.shards) +
-    (demand.draft === undefined ? 0 : kvBytesPerToken(demand.draft.architecture, demand.kvElementBytes, demand.shards));
+    kvBytesPerToken(demand.architecture, demand.shards) +
+    (demand.draft === undefined ? 0 : kvBytesPerToken(demand.draft.architecture, demand.shards));
   return Math.max(0, Math.floor((budgetBytes - rest) / perToken));
 }
 
@@ -41,11 +41,8 @@ function demandOf(model: PublicModel, precision: Precision, more: Partial<Engine
     architecture: readConfig(configOf(model)),
     weightBytes: tensorBytes(headerOf(model, precision)),
     tokens: 0,
-    kvElementBytes: 2,
     maxSequences: 256,
-    maxBatchedTokens: 2048,
     shards: 1,
-    enforceEager: false,
     ...more,
   };
 }
@@ -68,8 +65,8 @@ describe('memory of usual models alone on an A100 of 40 GiB', () => {
     const demand = demandOf(model, precision);
     const parts = {
       weights: demand.weightBytes / gibibyte,
-      perToken: kvBytesPerToken(demand.architecture, 2) / 1024,
-      activation: activationBytes(demand.architecture, 256, 2048) / gibibyte,
+      perToken: kvBytesPerToken(demand.architecture) / 1024,
+      activation: activationBytes(demand.architecture, 256) / gibibyte,
     };
     expect(parts.perToken).toBe(perToken);
     expect(Math.abs(parts.weights - weights)).toBeLessThan(0.15);
@@ -85,7 +82,7 @@ describe('the box of four A100', () => {
 
   test('a core and its draft on one GPU hold keys and values of two hundred thousand tokens', () => {
     const draft = { weightBytes: 2.9 * gibibyte, architecture: readConfig(configOf(qwen1B5)) };
-    expect(kvBytesPerToken(draft.architecture, 2) + kvBytesPerToken(readConfig(configOf(qwen7B)), 2)).toBe(84 * 1024);
+    expect(kvBytesPerToken(draft.architecture) + kvBytesPerToken(readConfig(configOf(qwen7B)))).toBe(84 * 1024);
     const tokens = tokensWithin(shared, demandOf(qwen7B, 'bf16', { draft }));
     expect(tokens).toBeGreaterThan(195_000);
     expect(tokens).toBeLessThan(220_000);
@@ -140,7 +137,7 @@ describe('an estimate', () => {
   test('of more GPUs than heads of keys and values has one of these on each', () => {
     const at = (shards: number): number => estimateEngine(demandOf(qwen7B, 'bf16', { tokens: 10_000, shards })).kv;
     expect([2, 4, 7].map((shards) => at(1) / at(shards))).toEqual([2, 4, 4]);
-    expect(kvBytesPerToken(readConfig(configOf(qwen7B)), 2, 7)).toBe(14 * 1024);
+    expect(kvBytesPerToken(readConfig(configOf(qwen7B)), 7)).toBe(14 * 1024);
   });
 
   test('of two GPUs has half of a draft on each, and all of adapters', () => {
@@ -156,9 +153,5 @@ describe('an estimate', () => {
     expect(estimateEngine(demand(1, 2 * 16_384)).total).toBeGreaterThan(room);
     expect(estimateEngine(demand(2, 3 * 16_384)).total).toBeLessThan(room);
     expect(tokensWithin(room, demand(2, 0)) / tokensWithin(room, demand(1, 0))).toBeGreaterThan(3.5);
-  });
-
-  test('an engine without graphs keeps none', () => {
-    expect(estimateEngine(demandOf(qwen7B, 'bf16', { enforceEager: true })).graphs).toBe(0);
   });
 });

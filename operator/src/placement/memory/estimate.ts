@@ -44,13 +44,9 @@ export interface EngineDemand {
   readonly weightBytes: number;
   /** Tokens whose keys and values have to fit at once: sequences × context × (1 − share of common prefixes). */
   readonly tokens: number;
-  /** Bytes of one element of keys and values; 2 for bf16 and fp16. */
-  readonly kvElementBytes: number;
   readonly maxSequences: number;
-  readonly maxBatchedTokens: number;
   /** GPUs that share one copy of the weights (tensor parallelism). */
   readonly shards: number;
-  readonly enforceEager: boolean;
   readonly adapters?: Adapters;
   readonly draft?: Draft;
 }
@@ -71,11 +67,11 @@ export interface MemoryEstimate {
 
 /**
  * Bytes of keys and values of one token over all layers, on each of `shards` GPUs: they share the heads, and where there are
- * fewer heads than GPUs each has one.
+ * fewer heads than GPUs each has one. Engines keep them in 16 bit.
  */
-export function kvBytesPerToken({ layers, kvHeads, headSize }: Architecture, elementBytes: number, shards = 1): number {
+export function kvBytesPerToken({ layers, kvHeads, headSize }: Architecture, shards = 1): number {
   const heads = Math.max(1, kvHeads / shards);
-  return 2 * layers * heads * headSize * elementBytes;
+  return 2 * layers * heads * headSize * 2;
 }
 
 /**
@@ -83,21 +79,21 @@ export function kvBytesPerToken({ layers, kvHeads, headSize }: Architecture, ele
  * layer's feed-forward over a whole batch. It meets the figures that others published for H100 within 12 %; the first
  * start of an engine replaces it by what was measured.
  */
-export function activationBytes(architecture: Architecture, maxSequences: number, maxBatchedTokens: number): number {
+export function activationBytes(architecture: Architecture, maxSequences: number): number {
   const logits = 9 * maxSequences * architecture.vocabulary * 4;
-  return logits + maxBatchedTokens * (2 * architecture.feedForwardSize + 4 * architecture.hiddenSize) * 2;
+  return logits + batchedTokens * (2 * architecture.feedForwardSize + 4 * architecture.hiddenSize) * 2;
 }
 
 /** Memory of one engine on each of its GPUs, in whole bytes. Pure. */
 export function estimateEngine(demand: EngineDemand): MemoryEstimate {
   const { architecture, shards, draft, adapters } = demand;
-  const perToken = kvBytesPerToken(architecture, demand.kvElementBytes, shards);
-  const draftPerToken = draft === undefined ? 0 : kvBytesPerToken(draft.architecture, demand.kvElementBytes, shards);
+  const perToken = kvBytesPerToken(architecture, shards);
+  const draftPerToken = draft === undefined ? 0 : kvBytesPerToken(draft.architecture, shards);
   const parts = {
     weights: (weightFactor * demand.weightBytes) / shards,
     kv: demand.tokens * perToken,
-    activation: activationBytes(architecture, demand.maxSequences, demand.maxBatchedTokens),
-    graphs: demand.enforceEager ? 0 : graphBytes,
+    activation: activationBytes(architecture, demand.maxSequences),
+    graphs: graphBytes,
     process: processBytes,
     links: shards > 1 ? linkBytes : 0,
     // Of the two halves of an adapter engines split one only.

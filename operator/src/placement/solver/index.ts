@@ -1,7 +1,6 @@
 // Search for the GPU of each engine: exact, over named slots, with reasons. Pure; imports nothing.
 export {
   ranks,
-  type Alternative,
   type Assignment,
   type Item,
   type LatencyClass,

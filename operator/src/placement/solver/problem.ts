@@ -101,11 +101,6 @@ export interface Score {
   readonly total: number;
 }
 
-export interface Alternative {
-  readonly assignments: readonly Assignment[];
-  readonly score: Score;
-}
-
 export interface Solution {
   /** Whether every item has its place. */
   readonly feasible: boolean;
@@ -116,8 +111,6 @@ export interface Solution {
   /** For each unplaced item and each slot: why not. */
   readonly rejections: readonly Rejection[];
   readonly score: Score;
-  /** The best placements that differ by one move or one exchange, the best first; 3 at most. */
-  readonly alternatives: readonly Alternative[];
   /** False when the search ended at its bound on steps: then a better placement may exist, see `bound`. */
   readonly proved: boolean;
   /** No placement of these items costs less; the score's total when proved. */

@@ -319,7 +319,7 @@ function improve(model: Model, items: readonly ModelItem[], placement: Slots): S
 }
 
 /** Placements that differ by one item, or by two that exchanged their slots, and that fit. */
-export function* neighbours(model: Model, items: readonly ModelItem[], placement: Slots): Generator<Slots> {
+function* neighbours(model: Model, items: readonly ModelItem[], placement: Slots): Generator<Slots> {
   for (const item of items)
     for (const slots of item.choices) {
       if (slots === placement[item.index]) continue;

@@ -30,8 +30,6 @@ describe('the box of four A100', () => {
     expect(solution).toMatchObject({ feasible: true, proved: true, unplaced: [], rejections: [] });
     expect(['py', 'js', 'sh', 'edit'].map((item) => slotOf(solution, item))).toEqual(Array.from({ length: 4 }, () => gpu(1)));
     expect(slotOf(solution, 'core')).not.toBe(gpu(1));
-    expect(solution.alternatives.length).toBe(3);
-    expect(solution.alternatives.every(({ score }) => score.total >= solution.score.total)).toBe(true);
   });
 
   test('four specialists in bf16 are refused with the shortage in bytes, and the rest has its place', () => {
@@ -175,12 +173,6 @@ describe('rules of items', () => {
   test('nothing to place is a plan, and nowhere to place it is none', () => {
     expect(solveItems([])).toMatchObject({ feasible: true, assignments: [] });
     expect(solveItems([decode('a', 1)], { slots: [], links: [] })).toMatchObject({ feasible: false, unplaced: ['a'] });
-  });
-
-  test('names given twice and items without need are refused', () => {
-    expect(() => solveItems([decode('a', 1), decode('a', 2)])).toThrow(/name a is given twice/);
-    expect(() => solveItems([decode('a', 0)])).toThrow(/needs 0 bytes/);
-    expect(() => solveItems([decode('a', 1, { shards: 0 })])).toThrow(/0 shards/);
   });
 });
 

@@ -1,21 +1,10 @@
-// operator, placement/solver: entry point of the solver, with reasons and alternatives. Imports nothing of other folders.
+// operator, placement/solver: entry point of the solver, with reasons. Imports nothing of other folders.
 import { scoreOf, Occupancy } from './cost.ts';
-import {
-  modelOf,
-  type Model,
-  type ModelItem,
-  ranks,
-  type Alternative,
-  type Assignment,
-  type Problem,
-  type Rejection,
-  type Solution,
-} from './problem.ts';
-import { neighbours, search, type Found, type SearchResult } from './search.ts';
+import { modelOf, type Model, type ModelItem, ranks, type Assignment, type Problem, type Rejection, type Solution } from './problem.ts';
+import { search, type Found, type SearchResult } from './search.ts';
 
 /** Steps of the search after which it returns the best that it found and reports that it stopped early. */
 export const defaultMaxSteps = 4000;
-const maxAlternatives = 3;
 
 export interface SolveOptions {
   readonly maxSteps?: number;
@@ -24,10 +13,8 @@ export interface SolveOptions {
 /**
  * Places items on slots: exact, deterministic, and with the reason for every place that an item did not get. When not all
  * fit, the most important ones that fit together are placed (by rank, then as they need less).
- * @throws {RangeError} two items or two slots have one name, or an item needs no memory or no slot
  */
 export function solve(problem: Problem, { maxSteps = defaultMaxSteps }: SolveOptions = {}): Solution {
-  check(problem);
   const model = modelOf(problem);
   const whole = search(model, model.items, { maxSteps });
   if (whole.best !== undefined || model.items.length === 0) return solutionOf(model, whole, []);
@@ -36,18 +23,6 @@ export function solve(problem: Problem, { maxSteps = defaultMaxSteps }: SolveOpt
   const left = byImportance(model).filter((item) => !fitting.items.includes(item));
   const steps = whole.steps + fitting.steps + part.steps;
   return solutionOf(model, { ...part, steps, proved: whole.proved && fitting.proved && part.proved }, left);
-}
-
-function check({ items, slots }: Problem): void {
-  for (const names of [items.map((item) => item.name), slots.map((slot) => slot.name)]) {
-    const twice = names.find((name, index) => names.indexOf(name) !== index);
-    if (twice !== undefined) throw new RangeError(`placement: the name ${twice} is given twice`);
-  }
-  for (const { name, bytes, shards = 1 } of items) {
-    if (!(bytes > 0)) throw new RangeError(`placement: item ${name} needs ${bytes} bytes, and has to need some`);
-    if (!Number.isInteger(shards) || shards < 1)
-      throw new RangeError(`placement: item ${name} has ${shards} shards, and has to have 1 or more`);
-  }
 }
 
 function byImportance(model: Model): readonly ModelItem[] {
@@ -76,27 +51,15 @@ function mostImportant(
 function solutionOf(model: Model, result: SearchResult, left: readonly ModelItem[]): Solution {
   const placement = result.best?.placement ?? [];
   return {
-    ...describe(model, placement),
+    assignments: assignmentsOf(model, placement),
+    score: scoreOf(model, new Occupancy(model), placement),
     feasible: left.length === 0,
     unplaced: left.map(({ item }) => item.name),
     rejections: left.flatMap((item) => rejectionsOf(model, item, placement)),
-    alternatives: alternativesOf(model, placement),
     proved: result.proved,
     bound: result.bound,
     steps: result.steps,
   };
-}
-
-function describe(model: Model, placement: Found['placement']): Pick<Solution, 'assignments' | 'score'> {
-  return { assignments: assignmentsOf(model, placement), score: scoreOf(model, new Occupancy(model), placement) };
-}
-
-function alternativesOf(model: Model, placement: Found['placement']): readonly Alternative[] {
-  const items = model.items.filter((item) => placement[item.index] !== undefined);
-  return [...neighbours(model, items, placement)]
-    .map((candidate) => describe(model, candidate))
-    .sort((a, b) => a.score.total - b.score.total)
-    .slice(0, maxAlternatives);
 }
 
 function assignmentsOf(model: Model, placement: Found['placement']): readonly Assignment[] {

@@ -1,26 +1,14 @@
 import { gateMetrics } from '@agentfleet/protocol/api';
 import type { Gate, GateResult } from './gate.ts';
-import { mustPassBefore } from './phases.ts';
-
-/** Metrics that are looked at, so that it has to be known what was looked at. */
-const lookedAt: ReadonlySet<Gate['type']> = new Set([
-  'ErrorRate',
-  'RollbackSuccess',
-  'DraftAcceptance',
-  'VetoRatio',
-  'LatencyRatio',
-  'EnergyShift',
-  'MissedVeto',
-  'ScoreDrift',
-]);
+import { speaks } from './phases.ts';
 
 /**
  * Returns the metric and the bound of a gate whose result stands until the next look, or permanently; undefined: it is judged
- * anew each time. A person may edit the policy while a revision is tried, and the result of another rule counts for nothing then.
+ * anew each time, as those are that need no look at tasks or copies. A person may edit the policy while a revision is tried, and the result of another rule counts for nothing then.
  */
 function ruleOf(gate: Gate): string | undefined {
   if (gate.type === 'TaskLoss') return `TaskLoss at most ${gate.design.goal.margin}`;
-  if (gate.type === 'Query' || (!lookedAt.has(gate.type) && mustPassBefore(gate.type) !== 'Canary')) return undefined;
+  if (gate.type === 'Query' || speaks(gate.type, 'Loading')) return undefined;
   return `${gate.type} ${gateMetrics[gate.type].bound === 'atLeast' ? 'at least' : 'at most'} ${gate.bound}, ${gate.minSamples} samples`;
 }
 

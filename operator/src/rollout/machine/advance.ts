@@ -1,47 +1,30 @@
-import type { Reason } from '@agentfleet/protocol/api';
+import { defaultShadow, type Reason, type RolloutPolicySpec, type RolloutStatus } from '@agentfleet/protocol/api';
 import type { GateResult, Verdict } from '../gates/index.ts';
 
-export type Phase = 'Idle' | 'Loading' | 'Shadowing' | 'Canary' | 'Promoting' | 'RollingBack' | 'Frozen';
-
-/** One step of a canary: a share of tasks until enough of them were judged. */
-export interface Step {
-  /** Percent of tasks, 1 to 100. A weight of 0 is no step: nothing would be learned. */
-  readonly weight: number;
-  readonly minSamples: number;
-  readonly pauseSeconds: number;
-}
-
-export interface RolloutRules {
-  readonly strategy: 'Canary' | 'ShadowThenCanary' | 'Recreate';
-  /** Of a revision in shadow: how long at least, and answered copies that it needs. */
-  readonly shadowSeconds: number;
-  readonly shadowSamples: number;
+/** The rules of a policy that the machine obeys, and the gates that have to pass before a phase. */
+export interface RolloutRules extends Pick<RolloutPolicySpec, 'strategy' | 'shadow' | 'steps' | 'minSamples' | 'promotion' | 'rollback'> {
   /** Gates of copies: they have to pass in shadow, as nothing is copied later. */
   readonly inShadow: readonly string[];
   /** Gates that need no tasks: they have to pass before the first one is given to the canary. */
   readonly beforeTraffic: readonly string[];
-  readonly steps: readonly Step[];
-  /** Canary tasks that a promotion needs over all steps. */
-  readonly minSamples: number;
-  /** Seconds after which a step that never got its samples is given up. */
-  readonly stepTimeoutSeconds: number;
-  readonly requireApproval: boolean;
-  readonly cooldownSeconds: number;
-  readonly keepLastGreen: number;
-  readonly freezeAfterFailures: number;
 }
 
+/** After which a revision that failed is tried again by itself; the annotation agentfleet.dev/retry-rollout does it once its failed pods are gone. */
+const cooldownSeconds = 3600;
+
+/** After which a step that lacks its data is called held: a name for people, as missing data never promote and never roll back. */
+const stepTimeoutSeconds = 86_400;
+
+/** Stable revisions that are kept in the status beside the present one. */
+const keepLastGreen = 2;
+
 /** State of a rollout that the status keeps. Times are seconds since the epoch. */
-export interface RolloutState {
-  readonly phase: Phase;
-  /** Revision of the tasks that do not go to the canary. */
+export interface RolloutState extends Pick<RolloutStatus, 'phase' | 'weight' | 'step' | 'samplesBefore' | 'samples'> {
+  readonly id: string | undefined;
   readonly stable: string | undefined;
   readonly canary: string | undefined;
-  readonly weight: number;
-  /** Index into the policy's steps. */
-  readonly step: number;
+  readonly retried: string | undefined;
   readonly phaseSince: number;
-  /** Stable revisions before this one, the newest first. */
   readonly lastGreen: readonly string[];
   /** Failed rollouts by revision; a revision that failed as often as the policy allows is frozen. */
   readonly failures: Readonly<Record<string, number>>;
@@ -78,10 +61,14 @@ export interface Evidence {
 /** A rollout of which nothing is known yet. */
 export const idle: RolloutState = {
   phase: 'Idle',
+  id: undefined,
   stable: undefined,
   canary: undefined,
   weight: 0,
   step: 0,
+  samplesBefore: 0,
+  samples: 0,
+  retried: undefined,
   phaseSince: 0,
   lastGreen: [],
   failures: {},
@@ -115,7 +102,7 @@ export function advance(state: RolloutState, policy: RolloutRules, evidence: Evi
     case 'Canary':
       return interrupted(state, evidence) ?? canary(state, policy, evidence);
     case 'Promoting':
-      return promote(state, policy, evidence);
+      return promote(state, evidence);
     case 'RollingBack':
     default:
       return rolledBack(state, policy, evidence);
@@ -140,7 +127,7 @@ function begin(state: RolloutState, policy: RolloutRules, evidence: Evidence): R
   if (state.stable === undefined) return first(state, evidence);
   if (desired === state.stable) return settle(state, now);
   const failures = state.failures[desired] ?? 0;
-  if (failures >= policy.freezeAfterFailures)
+  if (failures >= policy.rollback.freezeAfterFailures)
     return state.phase === 'Frozen' && state.canary === desired
       ? state
       : enter(state, now, {
@@ -150,7 +137,7 @@ function begin(state: RolloutState, policy: RolloutRules, evidence: Evidence): R
           reason: 'Frozen',
           message: `${failures < rejectedFailures ? `${desired} failed ${failures} times` : `a person rejected ${desired}`}: give another revision, or the annotation agentfleet.dev/retry-rollout another value`,
         });
-  if (failures > 0 && now - state.phaseSince < policy.cooldownSeconds) return coolDown(state, policy, evidence);
+  if (failures > 0 && now - state.phaseSince < cooldownSeconds) return coolDown(state, evidence);
   if (evidence.incompatible !== undefined) return hold({ ...state, weight: 0 }, 'Incompatible', evidence.incompatible);
   // Failed pods left of an earlier try would fail this one before it has begun.
   if (evidence.canaryEngines === 'Failed')
@@ -172,7 +159,7 @@ function begin(state: RolloutState, policy: RolloutRules, evidence: Evidence): R
 const causes: ReadonlySet<Reason> = new Set(['EnginesFailed', 'GateFailed', 'Incompatible']);
 
 /** Waits before another try; what the last one failed by goes on being reported. */
-function coolDown(state: RolloutState, { cooldownSeconds }: RolloutRules, { desired }: Evidence): RolloutState {
+function coolDown(state: RolloutState, { desired }: Evidence): RolloutState {
   const again = `it is tried again ${cooldownSeconds} s after that`;
   if (!causes.has(state.reason)) return hold(state, 'Cooldown', `${desired} failed; ${again}`);
   return state.message.includes(again) ? state : hold(state, state.reason, `${state.message}; ${again}`);
@@ -277,7 +264,7 @@ function beforeTraffic(state: RolloutState, policy: RolloutRules, evidence: Evid
   const since = first ? now : state.phaseSince;
   const current = { ...state, gates, phaseSince: since };
   const message = `no task before gate ${open.name} passes: ${open.message}`;
-  if (now - since < policy.stepTimeoutSeconds)
+  if (now - since < stepTimeoutSeconds)
     return hold(current, open.verdict === 'InsufficientData' && !first ? 'NoGoldenResult' : 'GoldenSet', message);
   return hold(current, 'Held', message);
 }
@@ -288,15 +275,17 @@ function shadow(state: RolloutState, policy: RolloutRules, evidence: Evidence): 
   const current = { ...state, gates: evidence.gates };
   const waited = evidence.now - state.phaseSince;
   const lacking = lackingInShadow(policy, evidence);
-  if (lacking !== undefined) return lacks(current, policy, evidence, lacking);
-  if (waited < policy.shadowSeconds) return hold(current, 'Shadowing', `${policy.shadowSeconds} s in shadow have to pass`);
+  if (lacking !== undefined) return lacks(current, evidence, lacking);
+  const { seconds } = policy.shadow ?? defaultShadow;
+  if (waited < seconds) return hold(current, 'Shadowing', `${seconds} s in shadow have to pass`);
   return toStep(current, policy, evidence, 0);
 }
 
 /** Returns what is missing before tasks may work with a revision in shadow: answered copies, and a result of each gate that counts now. */
 function lackingInShadow(policy: RolloutRules, evidence: Evidence): string | undefined {
   const { gates, answeredCopies } = evidence;
-  if (answeredCopies < policy.shadowSamples) return `${answeredCopies} of ${policy.shadowSamples} copies of requests were answered`;
+  const { minSamples } = policy.shadow ?? defaultShadow;
+  if (answeredCopies < minSamples) return `${answeredCopies} of ${minSamples} copies of requests were answered`;
   const open =
     unpassed({ beforeTraffic: [...policy.beforeTraffic, ...policy.inShadow] }, evidence) ??
     gates.find(({ verdict }) => verdict === 'InsufficientData');
@@ -304,8 +293,8 @@ function lackingInShadow(policy: RolloutRules, evidence: Evidence): string | und
 }
 
 /** Holds a rollout that lacks data: missing data is no proof of anything, neither good nor bad. */
-function lacks(current: RolloutState, policy: RolloutRules, evidence: Evidence, lacking: string): RolloutState {
-  if (evidence.now - current.phaseSince < policy.stepTimeoutSeconds) return hold(current, 'InsufficientData', lacking);
+function lacks(current: RolloutState, evidence: Evidence, lacking: string): RolloutState {
+  if (evidence.now - current.phaseSince < stepTimeoutSeconds) return hold(current, 'InsufficientData', lacking);
   return hold(current, 'Held', `${lacking}; held until they come, or until another revision is asked for`);
 }
 
@@ -334,9 +323,9 @@ function canary(state: RolloutState, policy: RolloutRules, evidence: Evidence): 
   const current = { ...state, step: index, weight: step?.weight ?? state.weight, gates: evidence.gates };
   const waited = evidence.now - state.phaseSince;
   const lacking = lackingOf(policy, evidence, step?.minSamples ?? 0, last);
-  if (lacking !== undefined) return lacks(current, policy, evidence, lacking);
+  if (lacking !== undefined) return lacks(current, evidence, lacking);
   if (waited < (step?.pauseSeconds ?? 0)) return hold(current, 'Paused', `${step?.pauseSeconds} s of the step have to pass`);
-  if (last && policy.requireApproval && !evidence.approved)
+  if (last && policy.promotion.requireApproval && !evidence.approved)
     return hold(current, 'AwaitingApproval', 'every gate passes: approve the revision by an AgentTaskOrder');
   if (last && !evidence.windowOpen) return hold(current, 'OutsideWindow', 'every gate passes: promoted when the window opens');
   if (last && evidence.canaryEngines !== 'Ready')
@@ -365,7 +354,7 @@ function failedGate({ gates }: Evidence): string | undefined {
   return failed === undefined ? undefined : `gate ${failed.name}: ${failed.message}`;
 }
 
-function promote(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
+function promote(state: RolloutState, evidence: Evidence): RolloutState {
   // Nothing is flipped to engines that went away since the gates were passed.
   if (evidence.canaryEngines !== 'Ready') return back(state, evidence, 'EnginesFailed', 'its engines went away before the promotion', true);
   const lastGreen =
@@ -376,7 +365,7 @@ function promote(state: RolloutState, policy: RolloutRules, evidence: Evidence):
     canary: undefined,
     weight: 0,
     step: 0,
-    lastGreen: lastGreen.slice(0, policy.keepLastGreen),
+    lastGreen: lastGreen.slice(0, keepLastGreen),
     reason: 'Promoted',
     message: `${state.canary} serves`,
   });
@@ -384,7 +373,7 @@ function promote(state: RolloutState, policy: RolloutRules, evidence: Evidence):
 
 function rolledBack(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
   const { canary } = state;
-  const frozen = canary !== undefined && (state.failures[canary] ?? 0) >= policy.freezeAfterFailures;
+  const frozen = canary !== undefined && (state.failures[canary] ?? 0) >= policy.rollback.freezeAfterFailures;
   if (frozen)
     return enter(state, evidence.now, {
       phase: 'Frozen',

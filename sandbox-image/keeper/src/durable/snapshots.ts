@@ -2,11 +2,11 @@ import { type AuditRecord, type ExternalEffect, effectNotes, type EffectEnded, t
 import type { Clock } from '../base/clock.ts';
 import type { EventLog } from '../log/index.ts';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
-import type { CollectReport, Retention, SnapshotEngine } from '../snapshot/index.ts';
+import type { CasEngine, CollectReport, Retention } from '../snapshot/index.ts';
 import type { Config } from '../base/config.ts';
 
 /** The snapshot engine as the keeper uses it. The caller holds the gate. */
-export type Snapshots = Omit<SnapshotEngine, 'scan' | 'collect'>;
+export type Snapshots = Omit<CasEngine, 'scan' | 'collect'>;
 
 /** Counts of the engine's collections since the keeper started, for its metrics. */
 export interface CollectCounts {

@@ -1,12 +1,9 @@
 import { Socket } from 'node:net';
 import { encodeFrame, FrameParser, frameLimits } from '../link/index.ts';
-import type { LayeredRoot, Mounter } from '../snapshot/index.ts';
-
-type Request =
-  { readonly t: 'mount' | 'flatten'; readonly roots: readonly LayeredRoot[] } | { readonly t: 'remove'; readonly paths: readonly string[] };
+import type { Mounter } from '../snapshot/index.ts';
 
 /** The parent process, `runner mount`, over the descriptor that it passed on. Only it may mount; its end ends this process. */
-class ParentMounter implements Mounter {
+class ParentMounter {
   readonly #socket: Socket;
   readonly #parser = new FrameParser(frameLimits);
   readonly #waiting = new Map<number, { readonly resolve: () => void; readonly reject: (error: Error) => void }>();
@@ -20,19 +17,7 @@ class ParentMounter implements Mounter {
     socket.on('close', () => this.#end(new Error('the process that mounts is gone')));
   }
 
-  mount(roots: readonly LayeredRoot[]): Promise<void> {
-    return this.#ask({ t: 'mount', roots });
-  }
-
-  flatten(roots: readonly LayeredRoot[]): Promise<void> {
-    return this.#ask({ t: 'flatten', roots });
-  }
-
-  remove(paths: readonly string[]): Promise<void> {
-    return this.#ask({ t: 'remove', paths });
-  }
-
-  #ask(request: Request): Promise<void> {
+  ask(request: Parameters<Mounter>[0]): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const id = ++this.#id;
     if (this.#gone !== null) reject(this.#gone);
@@ -67,5 +52,6 @@ class ParentMounter implements Mounter {
 
 /** Takes over the descriptor that `runner mount` names in AGENTFLEET_MOUNTER_FD. */
 export function parentMounter(fd: number): Mounter {
-  return new ParentMounter(new Socket({ fd, readable: true, writable: true }));
+  const parent = new ParentMounter(new Socket({ fd, readable: true, writable: true }));
+  return (request) => parent.ask(request);
 }

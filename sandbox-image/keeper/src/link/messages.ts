@@ -1,5 +1,5 @@
 import type { ExecLimits, SeenCommand, TerminalSize } from '@agentfleet/protocol/keeper';
-import type { Frame, FrameHeader } from './frame.ts';
+import type { Frame } from './frame.ts';
 
 /** Starts a command; the body is its standard input. */
 export type ExecFrame = {
@@ -49,54 +49,90 @@ export type ToRunner =
   | { readonly t: 'exit'; readonly code: number }
   | { readonly t: 'ping'; readonly id: number };
 
-export interface RunnerInfo {
-  readonly version: string;
-  readonly capEff: string;
-  readonly noNewPrivs: boolean;
-  readonly seccomp: number;
-  readonly dumpable: boolean;
-  readonly userNamespace: boolean;
-  readonly landlockABI: number;
-  readonly terminals: boolean;
-  /** The roots are mounts that `runner mount` handed over. */
-  readonly layered: boolean;
-  /** Kernel of the runner's own, when it is known to be no node's. */
-  readonly guest: string | null;
-  readonly probe: {
-    readonly seccompDenies: boolean;
-    readonly landlockDenies: boolean;
-    readonly storeAbsent: boolean;
-    readonly powerless: boolean;
-    readonly error: string | null;
+type Read<T = unknown> = (value: unknown) => T;
+type Shape = Readonly<Record<string, Read>>;
+type Members<S extends Shape> = {
+  readonly [Name in keyof S as undefined extends ReturnType<S[Name]> ? never : Name]: ReturnType<S[Name]>;
+} & { readonly [Name in keyof S as undefined extends ReturnType<S[Name]> ? Name : never]?: Exclude<ReturnType<S[Name]>, undefined> };
+
+/** Reads these members of an object, and no others; missing ones become neutral values. */
+function object<S extends Shape>(shape: S): Read<Members<S>> {
+  return (value) => {
+    const from = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>;
+    const members = Object.entries(shape).map(([name, read]) => [name, read(from[name])] as const);
+    return Object.fromEntries(members.filter(([, member]) => member !== undefined)) as Members<S>;
   };
 }
 
-export interface StreamBytes {
-  readonly stdout: number;
-  readonly stderr: number;
+function optional<T>(read: Read<T>): Read<T | undefined> {
+  return (value) => (typeof value === 'object' && value !== null ? read(value) : undefined);
 }
 
-export interface RunnerEnd {
-  readonly t: 'end';
-  readonly id: string;
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  readonly timedOut: boolean;
-  readonly killed: string | null;
-  readonly oom: boolean | null;
-  readonly durationMs: number;
-  readonly cpuMs: number;
-  readonly maxRssBytes: number;
-  readonly bytes: StreamBytes;
-  readonly dropped: StreamBytes;
-  readonly swept: number;
-  readonly error?: { readonly code: string; readonly message: string };
-  /** Commands of descendants, where the frame asked for them. */
-  readonly commands?: readonly SeenCommand[];
-  readonly moreCommands?: number;
-  /** State of the shell, for commands of a session. */
-  readonly session?: ShellAfter;
+function list<T>(read: Read<T>): Read<readonly T[]> {
+  return (value) => (Array.isArray(value) ? value.map(read) : []);
 }
+
+const text: Read<string> = (value) => (typeof value === 'string' ? value : '');
+const textOrNull: Read<string | null> = (value) => text(value) || null;
+const flag: Read<boolean> = (value) => value === true;
+const flagOrNull: Read<boolean | null> = (value) => (typeof value === 'boolean' ? value : null);
+const count: Read<number> = (value) => countOrNull(value) ?? 0;
+const countOrNull: Read<number | null> = (value) => (Number.isFinite(value) ? Number(value) : null);
+const streams = object({ stdout: count, stderr: count });
+const fault = optional(object({ code: text, message: text }));
+const seen: Read<SeenCommand> = object({ pid: count, parent: count, atMs: count, argv: list(text) });
+
+/** Frames of the runner, after the handshake. */
+const frames = {
+  start: object({ id: text, pid: count }),
+  out: object({ id: text, stream: (value) => (value === 'stderr' ? 'stderr' : 'stdout') }),
+  end: object({
+    id: text,
+    exitCode: countOrNull,
+    signal: textOrNull,
+    timedOut: flag,
+    killed: textOrNull,
+    oom: flagOrNull,
+    durationMs: count,
+    cpuMs: count,
+    maxRssBytes: count,
+    bytes: streams,
+    dropped: streams,
+    swept: count,
+    error: fault,
+    /** Commands of descendants, where the frame asked for them. */
+    commands: optional(list(seen)),
+    moreCommands: count,
+    /** State of the shell, for commands of a session. */
+    session: optional(object({ alive: flag, cwd: text })),
+  }),
+  stdin: object({ id: text, seq: count, code: text }),
+  error: object({ id: textOrNull, code: text, message: text }),
+  opened: object({ id: text, shell: text }),
+  closed: object({ id: text, error: fault }),
+  pong: object({}),
+  info: object({
+    version: text,
+    capEff: text,
+    noNewPrivs: flag,
+    seccomp: count,
+    dumpable: flag,
+    userNamespace: flag,
+    landlockABI: count,
+    terminals: flag,
+    /** The roots are mounts that `runner mount` handed over. */
+    layered: flag,
+    /** Kernel of the runner's own, when it is known to be no node's. */
+    guest: textOrNull,
+    probe: object({ seccompDenies: flag, landlockDenies: flag, storeAbsent: flag, powerless: flag, error: textOrNull }),
+  }),
+};
+
+type Message<T extends keyof typeof frames> = { readonly t: T } & ReturnType<(typeof frames)[T]>;
+type AnyMessage = { [T in keyof typeof frames]: Message<T> }[keyof typeof frames];
+
+export type RunnerInfo = ReturnType<typeof frames.info>;
+export type StreamBytes = ReturnType<typeof streams>;
 
 /** The shell after a command. */
 export interface ShellAfter {
@@ -106,128 +142,21 @@ export interface ShellAfter {
   readonly exports: Buffer;
 }
 
-/** Frames of the runner about a session. */
-export type SessionMessage =
-  | { readonly t: 'opened'; readonly id: string; readonly shell: string }
-  | { readonly t: 'closed'; readonly id: string; readonly error: { readonly code: string; readonly message: string } | null };
-
-/** Frames of the runner about a command. */
+export type RunnerEnd = Omit<Message<'end'>, 'session'> & { readonly session?: ShellAfter };
+/** About a session. */
+export type SessionMessage = Message<'opened'> | Message<'closed'>;
+/** About a command. */
 export type CommandMessage =
-  | { readonly t: 'stdin'; readonly id: string; readonly seq: number; readonly code: string }
-  | { readonly t: 'start'; readonly id: string; readonly pid: number }
-  | { readonly t: 'out'; readonly id: string; readonly stream: 'stdout' | 'stderr'; readonly body: Buffer }
-  | RunnerEnd
-  | { readonly t: 'error'; readonly id: string | null; readonly code: string; readonly message: string };
+  Message<'stdin'> | Message<'start'> | (Message<'out'> & { readonly body: Buffer }) | RunnerEnd | Message<'error'>;
 
-/** Frames of the runner, after the handshake. */
-type FromRunner =
-  CommandMessage | SessionMessage | { readonly t: 'info'; readonly info: RunnerInfo } | { readonly t: 'pong'; readonly id: number };
-
-/** A frame as a message; null for kinds of a later version, which are ignored. Missing members become neutral values. */
-export function parseMessage(frame: Frame): FromRunner | null {
-  const h = frame.header;
-  switch (h.t) {
-    case 'start':
-      return { t: 'start', id: text(h['id']), pid: count(h['pid']) };
-    case 'out':
-      return { t: 'out', id: text(h['id']), stream: h['stream'] === 'stderr' ? 'stderr' : 'stdout', body: frame.body };
-    case 'end':
-      return parseEnd(h, frame.body);
-    case 'stdin':
-      return { t: 'stdin', id: text(h['id']), seq: count(h['seq']), code: text(h['code']) };
-    case 'opened':
-      return { t: 'opened', id: text(h['id']), shell: text(h['shell']) };
-    case 'closed':
-      return { t: 'closed', id: text(h['id']), error: parseFault(h['error']) };
-    case 'error':
-      return { t: 'error', id: textOrNull(h['id']), code: text(h['code']), message: text(h['message']) };
-    case 'info':
-      return { t: 'info', info: parseInfo(h) };
-    case 'pong':
-      return { t: 'pong', id: count(h['id']) };
-    default:
-      return null;
-  }
-}
-
-function parseFault(value: unknown): { readonly code: string; readonly message: string } | null {
-  const error = members(value);
-  return error === null ? null : { code: text(error['code']), message: text(error['message']) };
-}
-
-function parseSeen(value: unknown): SeenCommand {
-  const { pid, parent, atMs, argv } = members(value) ?? {};
-  return { pid: count(pid), parent: count(parent), atMs: count(atMs), argv: Array.isArray(argv) ? argv.map(text) : [] };
-}
-
-function parseEnd(h: FrameHeader, body: Buffer): RunnerEnd {
-  const error = parseFault(h['error']);
-  const shell = members(h['session']);
-  return {
-    t: 'end',
-    id: text(h['id']),
-    exitCode: typeof h['exitCode'] === 'number' ? h['exitCode'] : null,
-    signal: textOrNull(h['signal']),
-    timedOut: flag(h['timedOut']),
-    killed: textOrNull(h['killed']),
-    oom: typeof h['oom'] === 'boolean' ? h['oom'] : null,
-    durationMs: count(h['durationMs']),
-    cpuMs: count(h['cpuMs']),
-    maxRssBytes: count(h['maxRssBytes']),
-    bytes: streams(h['bytes']),
-    dropped: streams(h['dropped']),
-    swept: count(h['swept']),
-    ...(error === null ? {} : { error }),
-    ...(Array.isArray(h['commands']) ? { commands: h['commands'].map(parseSeen), moreCommands: count(h['moreCommands']) } : {}),
-    // Copied: the body is a view into the parser's buffer.
-    ...(shell === null ? {} : { session: { alive: flag(shell['alive']), cwd: text(shell['cwd']), exports: Buffer.from(body) } }),
-  };
-}
-
-function parseInfo(h: FrameHeader): RunnerInfo {
-  const probe = members(h['probe']) ?? {};
-  return {
-    version: text(h['version']),
-    capEff: text(h['capEff']),
-    noNewPrivs: flag(h['noNewPrivs']),
-    seccomp: count(h['seccomp']),
-    dumpable: flag(h['dumpable']),
-    userNamespace: flag(h['userNamespace']),
-    landlockABI: count(h['landlockABI']),
-    terminals: flag(h['terminals']),
-    layered: flag(h['layered']),
-    guest: text(h['guest']) || null,
-    probe: {
-      seccompDenies: flag(probe['seccompDenies']),
-      landlockDenies: flag(probe['landlockDenies']),
-      storeAbsent: flag(probe['storeAbsent']),
-      powerless: flag(probe['powerless']),
-      error: textOrNull(probe['error']),
-    },
-  };
-}
-
-function members(value: unknown): Readonly<Record<string, unknown>> | null {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
-}
-
-function streams(value: unknown): StreamBytes {
-  const it = members(value) ?? {};
-  return { stdout: count(it['stdout']), stderr: count(it['stderr']) };
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function textOrNull(value: unknown): string | null {
-  return typeof value === 'string' && value !== '' ? value : null;
-}
-
-function flag(value: unknown): boolean {
-  return value === true || value === 1;
-}
-
-function count(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
+/** A frame as a message; null for kinds that are not known. */
+export function parseMessage({ header, body }: Frame): CommandMessage | SessionMessage | Message<'info'> | Message<'pong'> | null {
+  if (!Object.hasOwn(frames, header.t)) return null;
+  const t = header.t as keyof typeof frames;
+  const message = { t, ...frames[t](header) } as AnyMessage;
+  if (message.t === 'out') return { ...message, body };
+  if (message.t !== 'end') return message;
+  const { session, ...end } = message;
+  // Copied: the body is a view into the parser's buffer.
+  return session === undefined ? end : { ...end, session: { ...session, exports: Buffer.from(body) } };
 }

@@ -127,8 +127,8 @@ export class LinkServer {
     if (message === null || message.t === 'pong') return undefined;
     if (message.t !== 'info') return this.#events?.message(message);
     const first = this.#info === null;
-    this.#info = message.info;
-    if (first) this.#events?.connected(this.#current?.instance ?? '', message.info);
+    this.#info = message;
+    if (first) this.#events?.connected(this.#current?.instance ?? '', message);
     return undefined;
   }
 

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type Program, lastingProgram, processEach } from './base/program.ts';
+import { Program } from './base/program.ts';
 import { TooManyXattrs, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './base/xattrs.ts';
 import { buildRunner } from './testing/runner.ts';
 
@@ -21,7 +21,7 @@ beforeEach(() => {
   for (let file = 0; file < 400; file++) fs.writeFileSync(join(dir, 'tree', `file-${file}${file < 3 ? '' : 'x'.repeat(200)}`), '');
   binary = join(dir, 'runner');
   if (runner !== null) fs.linkSync(runner.binary, binary);
-  program = lastingProgram(binary);
+  program = new Program(binary);
 });
 afterEach(() => fs.rmSync(dir, { recursive: true }));
 
@@ -43,8 +43,8 @@ const mtimes = (): bigint[] => [1, 2].map((file) => fs.statSync(join(tree(), `fi
 const records = (ns: bigint) => [1, 2].map((file) => ({ path: Buffer.from(`file-${file}`), mtimeNs: ns }));
 
 describe.skipIf(runner === null)('a program that lasts', () => {
-  test('answers as one for each call does, from one process, calls beside one another', async () => {
-    const [lasting, each] = [treeStatsByRunner(program), treeStatsByRunner(processEach(binary))];
+  test('answers from one process, calls beside one another', async () => {
+    const [lasting, other] = [treeStatsByRunner(program), treeStatsByRunner(new Program(runner?.binary ?? ''))];
     const reader = xattrsByRunner(program).read(tree(), 1 << 20);
     reader.ask('file-1');
     const read = async (root: string, max = 10_000, since: string | null = null) => lasting.read(root, max, since);
@@ -59,12 +59,12 @@ describe.skipIf(runner === null)('a program that lasts', () => {
     expect(mtimes()).toEqual([1n, 1n]);
     await setMetaByRunner(program)(dir, []);
     expect(first?.records.length).toBeGreaterThan(400 * 250);
-    const alone = async (root: string) => (await each.read(root, 10_000, null))?.records ?? Buffer.alloc(0);
+    const alone = async (root: string) => (await other.read(root, 10_000, null))?.records ?? Buffer.alloc(0);
     expect(second?.records.equals(await alone(tree()))).toBe(false);
     const whole = await read(tree());
     expect(whole).toMatchObject({ changesOnly: false, records: await alone(tree()) });
     expect(await read(tree(), 10_000, whole?.token)).toMatchObject({ changesOnly: true, records: Buffer.alloc(0) });
-    expect(await each.read(tree(), 10_000, whole?.token ?? null), 'one that does not remember').toMatchObject({ changesOnly: false });
+    expect(await other.read(tree(), 10_000, whole?.token ?? null), 'one that does not remember').toMatchObject({ changesOnly: false });
   });
 
   test('that is killed under its calls does them again', async () => {
@@ -88,7 +88,7 @@ describe.skipIf(runner === null)('a program that lasts', () => {
   });
 
   test('that is idle ends, and is started again', async () => {
-    const brief = lastingProgram(binary, 1);
+    const brief = new Program(binary, 1);
     await setMetaByRunner(brief)(tree(), records(3n));
     await vi.waitFor(() => expect(servers()).toEqual([]), { timeout: 30_000 });
     await setMetaByRunner(brief)(tree(), records(4n));
@@ -104,8 +104,8 @@ describe.skipIf(runner === null)('a program that lasts', () => {
 
   test('keeps no process that wants to end, and ends with it', () => {
     const source = `
-      import { lastingProgram } from ${JSON.stringify(new URL('base/program.ts', import.meta.url).href)};
-      const run = lastingProgram(${JSON.stringify(binary)}).start(['setmeta', '/']);
+      import { Program } from ${JSON.stringify(new URL('base/program.ts', import.meta.url).href)};
+      const run = new Program(${JSON.stringify(binary)}).start(['setmeta', '/']);
       run.end();
       console.log((await run.ended).code);`;
     const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8', timeout: 30_000 });
@@ -113,8 +113,8 @@ describe.skipIf(runner === null)('a program that lasts', () => {
   });
 });
 
-test('a program that cannot be started is an error, and none that lacks the verb', async () => {
-  await expect(setMetaByRunner(lastingProgram('/nonexistent'))('/', [])).rejects.toThrow('ENOENT');
-  await expect(setMetaByRunner(lastingProgram('/bin/true'))('/', [])).resolves.toBeUndefined();
-  expect(await treeStatsByRunner(lastingProgram('/nonexistent')).read('/', 1, null)).toBeNull();
+test('a program that cannot be started, or does not answer, is an error', async () => {
+  await expect(setMetaByRunner(new Program('/nonexistent'))('/', [])).rejects.toThrow('ENOENT');
+  await expect(setMetaByRunner(new Program('/bin/true'))('/', [])).rejects.toThrow('ended before it answered');
+  expect(await treeStatsByRunner(new Program('/nonexistent')).read('/', 1, null)).toBeNull();
 });

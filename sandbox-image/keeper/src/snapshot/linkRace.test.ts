@@ -2,8 +2,9 @@ import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { SnapshotEngine } from './records/engine.ts';
+import type { CasEngine } from './cas/casEngine.ts';
 import { SnapshotError } from './base/errors.ts';
+import { Program } from './base/program.ts';
 import { setMetaByRunner } from './base/xattrs.ts';
 import { describeTree, Harness } from './testing/harness.ts';
 import { buildRunner } from './testing/runner.ts';
@@ -107,12 +108,12 @@ async function attacked(at: number, attack: () => void, job: () => Promise<unkno
 }
 
 /** With the real runner, which sets the times and must obey the same rule. */
-function engineOf(context: { skip(): never }): Promise<SnapshotEngine> {
+function engineOf(context: { skip(): never }): Promise<CasEngine> {
   if (runner === null) {
     console.warn('SKIPPED: the runner cannot be built here');
     return context.skip();
   }
-  return h.engine({ setMeta: setMetaByRunner(runner.binary) });
+  return h.engine({ setMeta: setMetaByRunner(new Program(runner.binary)) });
 }
 
 /** Types of a path, and how each is created. */

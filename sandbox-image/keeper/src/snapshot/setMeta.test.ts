@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { Program } from './base/program.ts';
 import { encodeRecords, setMetaByRunner } from './base/xattrs.ts';
 import { Harness } from './testing/harness.ts';
 
@@ -14,8 +15,8 @@ test('records are NUL-terminated fields with the path as raw bytes', () => {
 });
 
 test('a program that cannot be started, or fails, is an error', async () => {
-  await expect(setMetaByRunner('/nonexistent')('/', [])).rejects.toThrow('ENOENT');
-  await expect(setMetaByRunner('/bin/false')('/', [])).rejects.toThrow('ended with 1');
+  await expect(setMetaByRunner(new Program('/nonexistent'))('/', [])).rejects.toThrow('ENOENT');
+  await expect(setMetaByRunner(new Program('/bin/false'))('/', [])).rejects.toThrow('ended before it answered');
 });
 
 test('the real runner sets times exactly, and a restore by it verifies', { timeout: 120_000 }, async (context) => {
@@ -27,7 +28,7 @@ test('the real runner sets times exactly, and a restore by it verifies', { timeo
       console.warn('SKIPPED: the runner cannot be built here');
       context.skip();
     }
-    const engine = await harness.engine({ setMeta: setMetaByRunner(binary) });
+    const engine = await harness.engine({ setMeta: setMetaByRunner(new Program(binary)) });
     fs.mkdirSync(join(harness.workspace, 'dir'));
     fs.writeFileSync(join(harness.workspace, 'dir', 'file'), '1');
     fs.symlinkSync('nowhere', join(harness.workspace, 'link'));

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GitPlumbing } from './testing/gitPlumbing.ts';
-import { openCasEngine, type CasOptions } from './cas/casEngine.ts';
+import { CasEngine, type CasOptions } from './cas/casEngine.ts';
 
 interface SnapshotBenchOptions {
   readonly files: number;
@@ -81,7 +81,7 @@ async function measure(options: SnapshotBenchOptions, tree: string, open: () => 
 
 async function engineSubject(dir: string, tree: string, programs: SnapshotBenchOptions['programs']): Promise<Subject> {
   const storeDir = fs.mkdtempSync(join(dir, 'store-'));
-  const engine = await openCasEngine({ storeDir, roots: [{ name: 'workspace', path: tree }], ...programs, clock: Date });
+  const engine = new CasEngine({ storeDir, roots: [{ name: 'workspace', path: tree }], ...programs, clock: Date });
   return {
     take: async () => (await engine.take()).id,
     restore: async (id) => {

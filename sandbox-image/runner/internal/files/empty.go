@@ -3,6 +3,7 @@ package files
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -15,14 +16,17 @@ import (
 const deepest = 32
 
 type emptier struct {
-	top, moved int
+	top, moved, removed int
+	// kept are paths that stay where something special is there: true; false: folders on the way to them, which stay.
+	kept   map[string]bool
+	device uint64
 }
 
 // Empty removes everything inside dir and keeps dir itself. Folders that their owner has closed are
 // opened first; dir is then open to all, as /tmp is. Symbolic links are removed, never followed. Entries that cannot be removed (another
 // owner, or a mount) are left and named in the error; a missing dir is empty.
 func Empty(dir string) error {
-	top, wasClosed, err := openTop(dir)
+	top, wasClosed, err := openFolder(unix.AT_FDCWD, dir, 0)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
@@ -30,7 +34,8 @@ func Empty(dir string) error {
 		return &os.PathError{Op: "open", Path: dir, Err: err}
 	}
 	defer unix.Close(top)
-	if err := emptyAll(top, dir); err != nil || !wasClosed {
+	e := emptier{top: top}
+	if err := e.all(dir); err != nil || !wasClosed {
 		return err
 	}
 	if err := unix.Fchmod(top, 0o1777); err != nil {
@@ -39,11 +44,44 @@ func Empty(dir string) error {
 	return nil
 }
 
-// openTop opens a folder for its entries. One that its owner has closed is opened to the owner first, by a descriptor, so that it is
+// Clear removes everything below root, however large, but what the paths "path NUL" on in name and no snapshot can bring back: fifos,
+// sockets, devices, mounts, what is another user's, and the folders on the way there. It prints how many names it removed, and returns
+// the exit status; failures are lines on errs. Links are never followed.
+func Clear(root string, in io.Reader, out, errs io.Writer) int {
+	paths, err := io.ReadAll(in)
+	var st unix.Stat_t
+	top := -1
+	if err == nil {
+		top, err = unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
+	if err == nil {
+		defer unix.Close(top)
+		err = unix.Fstat(top, &st)
+	}
+	e := emptier{top: top, kept: map[string]bool{}, device: uint64(st.Dev)}
+	for path := range strings.SplitSeq(strings.TrimSuffix(string(paths), "\x00"), "\x00") {
+		for at := path; strings.Contains(at, "/"); {
+			at = at[:strings.LastIndexByte(at, '/')]
+			e.kept[root+"/"+at] = e.kept[root+"/"+at]
+		}
+		e.kept[root+"/"+path] = true
+	}
+	if err == nil {
+		err = e.all(root)
+	}
+	if err != nil {
+		fmt.Fprintf(errs, "runner clear: %v\n", err)
+		return 1
+	}
+	fmt.Fprint(out, e.removed)
+	return 0
+}
+
+// openFolder opens a folder for its entries. One that its owner has closed is opened to the owner first, by a descriptor, so that it is
 // the folder that was looked at.
-func openTop(dir string) (top int, wasClosed bool, err error) {
+func openFolder(parent int, name string, flags int) (fd int, wasClosed bool, err error) {
 	const folder = unix.O_DIRECTORY | unix.O_CLOEXEC
-	at, err := unix.Open(dir, unix.O_PATH|folder, 0)
+	at, err := unix.Openat(parent, name, unix.O_PATH|folder|flags, 0)
 	if err != nil {
 		return -1, false, err
 	}
@@ -53,23 +91,23 @@ func openTop(dir string) (top int, wasClosed bool, err error) {
 		return -1, false, err
 	}
 	if wasClosed = st.Mode&0o700 != 0o700; wasClosed {
-		if err := unix.Chmod("/proc/self/fd/"+strconv.Itoa(at), 0o700); err != nil {
+		// One of another owner may be open to us all the same.
+		if err := unix.Chmod("/proc/self/fd/"+strconv.Itoa(at), 0o700); err != nil && !errors.Is(err, unix.EPERM) {
 			return -1, true, err
 		}
 	}
-	top, err = unix.Openat(at, ".", unix.O_RDONLY|folder, 0)
-	return top, wasClosed, err
+	fd, err = unix.Openat(at, ".", unix.O_RDONLY|folder, 0)
+	return fd, wasClosed, err
 }
 
-func emptyAll(top int, dir string) error {
-	e := emptier{top: top}
+func (e *emptier) all(dir string) error {
 	for {
 		before := e.moved
-		err := e.empty(top, dir, 0)
+		err := e.empty(e.top, dir, 0)
 		if e.moved == before {
 			return err
 		}
-		if _, err := unix.Seek(top, 0, unix.SEEK_SET); err != nil {
+		if _, err := unix.Seek(e.top, 0, unix.SEEK_SET); err != nil {
 			return &os.PathError{Op: "seek", Path: dir, Err: err}
 		}
 	}
@@ -88,11 +126,16 @@ func (e *emptier) empty(fd int, path string, depth int) error {
 }
 
 func (e *emptier) remove(parent int, name, path string, depth int) error {
-	err := unix.Unlinkat(parent, name, 0)
-	if err == nil {
+	stays, named := e.kept[path]
+	if stays && e.isSpecial(parent, name) {
 		return nil
 	}
-	fd, openErr := openFolder(parent, name)
+	err := unix.Unlinkat(parent, name, 0)
+	if err == nil {
+		e.removed++
+		return nil
+	}
+	fd, _, openErr := openFolder(parent, name, unix.O_NOFOLLOW)
 	if openErr != nil {
 		return &os.PathError{Op: "unlink", Path: path, Err: err}
 	}
@@ -102,30 +145,25 @@ func (e *emptier) remove(parent int, name, path string, depth int) error {
 	}
 	err = e.empty(fd, path, depth+1)
 	unix.Close(fd)
-	if err != nil {
+	if err != nil || (named && !stays) {
 		return err
 	}
 	if err := unix.Unlinkat(parent, name, unix.AT_REMOVEDIR); err != nil {
 		return &os.PathError{Op: "rmdir", Path: path, Err: err}
 	}
+	e.removed++
 	return nil
 }
 
-// openFolder opens a folder that is no link; its owner may have closed it: such a one can be neither listed nor emptied. Nothing else
-// runs, so that the mode is that of what cannot be opened.
-func openFolder(parent int, name string) (int, error) {
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+// isSpecial reports whether a name is none that a snapshot holds: no file, folder or link of ours on the file system of the top.
+func (e *emptier) isSpecial(parent int, name string) bool {
 	var st unix.Stat_t
 	if err := unix.Fstatat(parent, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return -1, err
+		return errors.Is(err, unix.EACCES)
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return -1, unix.ENOTDIR
-	}
-	if st.Mode&0o700 != 0o700 {
-		_ = unix.Fchmodat(parent, name, 0o700, 0)
-	}
-	return unix.Openat(parent, name, flags, 0)
+	kind := st.Mode & unix.S_IFMT
+	ordinary := kind == unix.S_IFREG || kind == unix.S_IFDIR || kind == unix.S_IFLNK
+	return !ordinary || uint64(st.Dev) != e.device || int(st.Uid) != os.Geteuid()
 }
 
 // move brings a folder to the top under a name that is free there.

@@ -78,3 +78,33 @@ func TestEmptyRemovesTreesThatAreDeeperThanAPath(t *testing.T) {
 		t.Errorf("left: %v %v", left, err)
 	}
 }
+
+func TestClearKeepsOnlyTheSpecialThatIsNamed(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	at := func(name string) string { return filepath.Join(root, name) }
+	err := errors.Join(
+		os.MkdirAll(at("a/b/c"), 0o755), os.Mkdir(at("a/was"), 0o755), os.WriteFile(at("a/was/f"), nil, 0), os.WriteFile(at("a/b/f"), nil, 0),
+		unix.Mkfifo(at("a/b/kept"), 0o600), unix.Mkfifo(at("a/b/c/new"), 0o600), os.Symlink(outside, at("link")), os.WriteFile(outside+"/f", nil, 0o600),
+		os.Chmod(at("a/b"), 0o500))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errs strings.Builder
+	if code := Clear(root, strings.NewReader("a/b/kept\x00a/was\x00link\x00gone/there\x00"), &out, &errs); code != 0 || out.String() != "6" {
+		t.Errorf("exit %d, removed %s: %s", code, out.String(), errs.String())
+	}
+	var left []string
+	_ = filepath.WalkDir(root, func(path string, _ os.DirEntry, _ error) error {
+		left = append(left, strings.TrimPrefix(path, root))
+		return nil
+	})
+	if got := strings.Join(left, " "); got != " /a /a/b /a/b/kept" {
+		t.Errorf("left:%s", got)
+	}
+	if _, err := os.Lstat(outside + "/f"); err != nil {
+		t.Errorf("a link was followed: %v", err)
+	}
+	if code := Clear(at("gone"), strings.NewReader(""), &out, &errs); code != 1 {
+		t.Errorf("a root that is not there: exit %d", code)
+	}
+}

@@ -18,21 +18,24 @@ const (
 	isOutput, isError, isEnd = 0, 1, 2
 )
 
-// Call does one verb of this package: words, input, output, errors, and the exit status.
-func Call(memory *Memory, words []string, in io.Reader, out, errs io.Writer) (code int, known bool) {
+// call does one verb of this package: words, input, output, errors; it returns the exit status.
+func call(memory *Memory, words []string, in io.Reader, out, errs io.Writer) int {
 	switch {
 	case len(words) == 2 && words[0] == "setmeta":
-		return SetMeta(words[1], in, errs), true
+		return SetMeta(words[1], in, errs)
 	case len(words) == 2 && words[0] == "setxattrs":
-		return SetXattrs(words[1], in, out, errs), true
+		return SetXattrs(words[1], in, errs)
+	case len(words) == 2 && words[0] == "clear":
+		return Clear(words[1], in, out, errs)
 	case len(words) == 2 && words[0] == "xattrs":
-		return Xattrs(words[1], in, out, errs), true
+		return Xattrs(words[1], in, out, errs)
 	case len(words) == 4 && words[0] == "stat":
 		if limit, err := strconv.ParseInt(words[2], 10, 64); err == nil {
-			return memory.Stat(words[1], limit, words[3], out, errs), true
+			return memory.Stat(words[1], limit, words[3], out, errs)
 		}
 	}
-	return 2, false
+	fmt.Fprintf(errs, "%q is not known\n", words)
+	return 2
 }
 
 // Serve executes calls until its input ends, several at once, so that the start of a process is
@@ -90,12 +93,9 @@ type server struct {
 	memory *Memory
 }
 
-func (s *server) do(call uint32, words []string, in io.Reader) {
-	code, known := Call(s.memory, words, in, answerOf{s, call, isOutput}, answerOf{s, call, isError})
-	if !known {
-		fmt.Fprintf(answerOf{s, call, isError}, "%q is not known\n", words)
-	}
-	_, _ = answerOf{s, call, isEnd}.Write([]byte{byte(code)})
+func (s *server) do(id uint32, words []string, in io.Reader) {
+	code := call(s.memory, words, in, answerOf{s, id, isOutput}, answerOf{s, id, isError})
+	_, _ = answerOf{s, id, isEnd}.Write([]byte{byte(code)})
 }
 
 type answerOf struct {

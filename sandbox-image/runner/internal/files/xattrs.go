@@ -3,11 +3,11 @@ package files
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"sort"
-	"strconv"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -18,13 +18,21 @@ const (
 	// maxList and maxValue are the kernel's limits.
 	maxList  = 64 << 10
 	maxValue = 64 << 10
-	// maxAttributes of one path that a record may set; far more than any file system keeps.
-	maxAttributes = 1 << 16
 	// many is the note of a path whose attributes cannot be listed, nor removed without their names.
 	many = "many"
 )
 
-type attribute struct{ name, value string }
+// attributed is a line of JSON: the attributes of one path, bytes in base64.
+type attributed struct {
+	Path       []byte      `json:"path"`
+	Note       string      `json:"note"`
+	Attributes []attribute `json:"attributes"`
+}
+
+type attribute struct {
+	Name  []byte `json:"name"`
+	Value []byte `json:"value"`
+}
 
 // reader holds the buffers of the two calls.
 type reader struct {
@@ -32,14 +40,14 @@ type reader struct {
 	list, value []byte
 }
 
-// Xattrs reads paths "path NUL" under root and reports each that has attributes: "path NUL note NUL
-// count NUL", then for each attribute of the user's namespace, sorted by name, "name NUL length NUL
-// bytes". The note is empty, or names attributes that no snapshot keeps ("acl", "capability"), or
+// Xattrs reads paths "path NUL" under root and reports each that has attributes of the user's namespace, sorted by name, as a line of
+// JSON. The note is empty, or names attributes that no snapshot keeps ("acl", "capability"), or
 // is "closed": the attributes exist but may not be read, or "many": the kernel does not list them.
 // A path that is gone, or is a link, is not reported. Links are never followed.
 func Xattrs(root string, in io.Reader, out, errs io.Writer) int {
 	r := reader{list: make([]byte, maxList), value: make([]byte, maxValue)}
 	w := bufio.NewWriterSize(out, 64<<10)
+	lines := json.NewEncoder(w)
 	paths := bufio.NewReaderSize(in, 64<<10)
 	code := each("xattrs", root, errs, func(at *places) (string, error, error) {
 		r.places = at
@@ -49,7 +57,7 @@ func Xattrs(root string, in io.Reader, out, errs io.Writer) int {
 		}
 		path := strings.TrimSuffix(text, "\x00")
 		if err == nil {
-			err = r.tell(w, path)
+			err = r.tell(lines, path)
 		}
 		return path, err, nil
 	})
@@ -59,11 +67,10 @@ func Xattrs(root string, in io.Reader, out, errs io.Writer) int {
 	return code
 }
 
-func (r *reader) tell(w *bufio.Writer, path string) error {
+func (r *reader) tell(lines *json.Encoder, path string) error {
 	dir, name, err := r.find(path)
 	if errors.Is(err, unix.EACCES) {
-		fmt.Fprintf(w, "%s\x00closed\x000\x00", path)
-		return nil
+		return lines.Encode(attributed{Path: []byte(path), Note: "closed"})
 	}
 	if err != nil {
 		return err
@@ -72,11 +79,7 @@ func (r *reader) tell(w *bufio.Writer, path string) error {
 	if err != nil || (note == "" && len(attributes) == 0) {
 		return err
 	}
-	fmt.Fprintf(w, "%s\x00%s\x00%d\x00", path, note, len(attributes))
-	for _, a := range attributes {
-		fmt.Fprintf(w, "%s\x00%d\x00%s", a.name, len(a.value), a.value)
-	}
-	return nil
+	return lines.Encode(attributed{[]byte(path), note, attributes})
 }
 
 // read lists the attributes of one name; none when it has none, is gone, or cannot have any.
@@ -106,84 +109,35 @@ func (r *reader) read(dir int, name string) (note string, found []attribute, err
 			if err != nil {
 				return "", nil, fmt.Errorf("%s: %w", key, err)
 			}
-			found = append(found, attribute{key, string(r.value[:size])})
+			found = append(found, attribute{[]byte(key), bytes.Clone(r.value[:size])})
 		case strings.HasPrefix(key, "system.posix_acl_"):
 			note = "acl"
 		case key == "security.capability" && note == "":
 			note = "capability"
 		}
 	}
-	sort.Slice(found, func(a, b int) bool { return found[a].name < found[b].name })
+	slices.SortFunc(found, func(a, b attribute) int { return bytes.Compare(a.Name, b.Name) })
 	return note, found, nil
 }
 
-// SetXattrs makes the attributes of the user's namespace equal to records on in: "path NUL count
-// NUL", then for each "name NUL length NUL bytes". A file or folder whose mode forbids writing is
-// opened temporarily. A path with more attributes than the kernel lists is left as it is, and
-// reported on out as "path NUL": only a new file gets rid of them. It returns the exit status;
-// failures are lines on errs.
-func SetXattrs(root string, in io.Reader, out, errs io.Writer) int {
+// SetXattrs makes the attributes of the user's namespace equal to lines of JSON on in, each without a note. A file or folder whose mode
+// forbids writing is opened temporarily. It returns the exit status; failures are lines on errs, and a path with more
+// attributes than the kernel lists is one: only a new file gets rid of them.
+func SetXattrs(root string, in io.Reader, errs io.Writer) int {
 	r := reader{list: make([]byte, maxList), value: make([]byte, maxValue)}
-	records := bufio.NewReaderSize(in, 64<<10)
+	lines := json.NewDecoder(in)
 	return each("setxattrs", root, errs, func(at *places) (string, error, error) {
 		r.places = at
-		path, wanted, err := attributes(records)
-		if err != nil {
-			return path, nil, err
+		var record attributed
+		if err := lines.Decode(&record); err != nil {
+			return "", nil, err
 		}
-		err = r.set(path, wanted)
-		if errors.Is(err, unix.E2BIG) {
-			fmt.Fprintf(out, "%s\x00", path)
-			err = nil
-		}
-		return path, err, nil
+		return string(record.Path), r.set(string(record.Path), record.Attributes), nil
 	})
 }
 
-// attributes reads one record; io.EOF only at its beginning.
-func attributes(r *bufio.Reader) (path string, wanted []attribute, err error) {
-	broken := errors.New("the input ends inside a record, or holds no number")
-	path, err = r.ReadString(0)
-	if errors.Is(err, io.EOF) && path == "" {
-		return "", nil, io.EOF
-	}
-	path = strings.TrimSuffix(path, "\x00")
-	count, err := number(r, maxAttributes)
-	if err != nil {
-		return path, nil, broken
-	}
-	for range count {
-		name, err := r.ReadString(0)
-		if err != nil {
-			return path, nil, broken
-		}
-		size, err := number(r, maxValue)
-		if err != nil {
-			return path, nil, broken
-		}
-		value := make([]byte, size)
-		if _, err := io.ReadFull(r, value); err != nil {
-			return path, nil, broken
-		}
-		wanted = append(wanted, attribute{strings.TrimSuffix(name, "\x00"), string(value)})
-	}
-	return path, wanted, nil
-}
-
-func number(r *bufio.Reader, limit int) (int, error) {
-	text, err := r.ReadString(0)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.Atoi(strings.TrimSuffix(text, "\x00"))
-	if err != nil || n < 0 || n > limit {
-		return 0, errors.New("no number, or one that is too big")
-	}
-	return n, nil
-}
-
 // set changes only differing attributes. Those in the way go first: all attributes of a path may
-// have to share one block. It returns E2BIG where they cannot be listed.
+// have to share one block.
 func (r *reader) set(path string, wanted []attribute) error {
 	dir, name, err := r.find(path)
 	if err != nil {
@@ -212,16 +166,17 @@ func (r *reader) set(path string, wanted []attribute) error {
 	}
 	missing := map[string]string{}
 	for _, a := range wanted {
-		if !strings.HasPrefix(a.name, userSpace) {
-			return fmt.Errorf("%q is not in the user's namespace", a.name)
+		if !bytes.HasPrefix(a.Name, []byte(userSpace)) {
+			return fmt.Errorf("%q is not in the user's namespace", a.Name)
 		}
-		missing[a.name] = a.value
+		missing[string(a.Name)] = string(a.Value)
 	}
 	for _, a := range present {
-		if value, kept := missing[a.name]; kept && value == a.value {
-			delete(missing, a.name)
-		} else if err := unix.Lremovexattr(place, a.name); err != nil {
-			return fmt.Errorf("%s: %w", a.name, err)
+		name := string(a.Name)
+		if value, kept := missing[name]; kept && value == string(a.Value) {
+			delete(missing, name)
+		} else if err := unix.Lremovexattr(place, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	for key, value := range missing {

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -36,11 +37,21 @@ func treeWithXattrs(t *testing.T) string {
 	return root
 }
 
+// line is the JSON of one path with a note and pairs of name and value.
+func line(path, note string, pairs ...string) string {
+	a := attributed{Path: []byte(path), Note: note}
+	for n := 0; n < len(pairs); n += 2 {
+		a.Attributes = append(a.Attributes, attribute{[]byte(pairs[n]), []byte(pairs[n+1])})
+	}
+	text, _ := json.Marshal(a)
+	return string(text) + "\n"
+}
+
 func TestXattrsComeBackAsTheyWere(t *testing.T) {
 	root := treeWithXattrs(t)
-	record := "d/e/f\nx\x002\x00user.a\x005\x00\x00\n=,%user.b\x000\x00" + "d\x001\x00user.\xff\x001\x00z"
+	record := line("d/e/f\nx", "", "user.a", "\x00\n=,%", "user.b", "") + line("d", "", "user.\xff", "z")
 	var errs bytes.Buffer
-	if code := SetXattrs(root, strings.NewReader(record), &bytes.Buffer{}, &errs); code != 0 {
+	if code := SetXattrs(root, strings.NewReader(record), &errs); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
 	if got := xattrOf(t, root+"/d/e/f\nx", "user.a"); got != "\x00\n=,%" {
@@ -53,7 +64,7 @@ func TestXattrsComeBackAsTheyWere(t *testing.T) {
 	if code := Xattrs(root, strings.NewReader("d\x00d/e\x00d/e/f\nx\x00gone\x00"), &out, &errs); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
-	want := "d\x00\x001\x00user.\xff\x001\x00z" + "d/e/f\nx\x00\x002\x00user.a\x005\x00\x00\n=,%user.b\x000\x00"
+	want := line("d", "", "user.\xff", "z") + line("d/e/f\nx", "", "user.a", "\x00\n=,%", "user.b", "")
 	if out.String() != want {
 		t.Errorf("reported %q", out.String())
 	}
@@ -66,7 +77,7 @@ func TestXattrsThatAreNotWantedGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if code := SetXattrs(root, strings.NewReader("d\x001\x00user.kept\x001\x002"), &bytes.Buffer{}, &bytes.Buffer{}); code != 0 {
+	if code := SetXattrs(root, strings.NewReader(line("d", "", "user.kept", "2")), &bytes.Buffer{}); code != 0 {
 		t.Errorf("exit %d", code)
 	}
 	if got := xattrOf(t, root+"/d", "user.old") + xattrOf(t, root+"/d", "user.kept"); got != "-2" {
@@ -81,8 +92,8 @@ func TestXattrsGoBeforeOthersNeedTheirRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	var errs bytes.Buffer
-	record := "d\x001\x00user.before\x003000\x00" + strings.Repeat("b", 3000)
-	if code := SetXattrs(root, strings.NewReader(record), &bytes.Buffer{}, &errs); code != 0 {
+	record := line("d", "", "user.before", strings.Repeat("b", 3000))
+	if code := SetXattrs(root, strings.NewReader(record), &errs); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
 	if got := xattrOf(t, root+"/d", "user.before"); len(got) != 3000 || xattrOf(t, root+"/d", "user.now") != "-" {
@@ -105,12 +116,11 @@ func TestXattrsThatNobodyCanListAreReported(t *testing.T) {
 		}
 	}
 	var out, errs bytes.Buffer
-	if code := Xattrs(root, strings.NewReader("f\x00"), &out, &errs); code != 0 || out.String() != "f\x00many\x000\x00" {
+	if code := Xattrs(root, strings.NewReader("f\x00"), &out, &errs); code != 0 || out.String() != line("f", "many") {
 		t.Errorf("read: exit %d, %q %s", code, out.String(), errs.String())
 	}
-	out.Reset()
-	if code := SetXattrs(root, strings.NewReader("f\x000\x00"), &out, &errs); code != 0 || out.String() != "f\x00" {
-		t.Errorf("set: exit %d, %q %s", code, out.String(), errs.String())
+	if code := SetXattrs(root, strings.NewReader(line("f", "")), &errs); code != 1 || errs.Len() == 0 {
+		t.Errorf("set: exit %d, %s", code, errs.String())
 	}
 }
 
@@ -129,8 +139,8 @@ func TestXattrsNeverFollowLinksOrLeaveTheUsersNamespace(t *testing.T) {
 	if code := Xattrs(root, strings.NewReader("link\x00"), &out, &errs); code != 0 || out.Len() != 0 {
 		t.Errorf("a link was followed: %q %s", out.String(), errs.String())
 	}
-	for _, record := range []string{"link/f\x001\x00user.a\x001\x001", "link\x001\x00user.a\x001\x001", "../x\x000\x00", "d\x001\x00security.x\x001\x001"} {
-		if code := SetXattrs(root, strings.NewReader(record), &bytes.Buffer{}, &bytes.Buffer{}); code != 1 {
+	for _, record := range []string{line("link/f", "", "user.a", "1"), line("link", "", "user.a", "1"), line("../x", ""), line("d", "", "security.x", "1")} {
+		if code := SetXattrs(root, strings.NewReader(record), &bytes.Buffer{}); code != 1 {
 			t.Errorf("%q: exit %d", record, code)
 		}
 	}
@@ -141,8 +151,8 @@ func TestXattrsNeverFollowLinksOrLeaveTheUsersNamespace(t *testing.T) {
 
 func TestXattrRecordsThatAreBrokenAreRefused(t *testing.T) {
 	root := treeWithXattrs(t)
-	for _, in := range []string{"d", "d\x00", "d\x00x\x00", "d\x001\x00user.a\x009\x00short", "d\x001\x00user.a\x00-1\x00", fmt.Sprintf("d\x00%d\x00", 1<<30)} {
-		if code := SetXattrs(root, strings.NewReader(in), &bytes.Buffer{}, &bytes.Buffer{}); code != 1 {
+	for _, in := range []string{"d", "{", `{"path":"ZA==","attributes":[`, `{"path":1}`, line("d", "", "user.a", strings.Repeat("x", 1<<17))} {
+		if code := SetXattrs(root, strings.NewReader(in), &bytes.Buffer{}); code != 1 {
 			t.Errorf("%q: exit %d", in, code)
 		}
 	}

@@ -1,4 +1,4 @@
-import { type Condition, type NewEvent, findCondition, isControlledBy } from '@agentfleet/kube';
+import { type NewEvent, findCondition, isControlledBy } from '@agentfleet/kube';
 import {
   type AgentTask,
   type AgentTaskOrder,
@@ -13,7 +13,7 @@ import {
 } from '@agentfleet/protocol/api';
 import type { Amount, Held } from '../../../pools/spending.ts';
 import type { Resolution } from '../../../pools/resolve.ts';
-import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../../runtime/resources.ts';
+import type { ConditionValue, PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../../runtime/resources.ts';
 import type { ClusterCapabilities } from '../sandbox/capabilities.ts';
 import { type Opening, lossOf, sandboxState, usablePods, type SandboxState } from '../sandbox/state.ts';
 import type { QueueView } from '../queue/poolQueue.ts';
@@ -126,13 +126,6 @@ export interface Refusal {
   readonly message: string;
   /** Nothing but a change by its owner or the platform's can help. */
   readonly stalled: boolean;
-}
-
-/** One sentence of state for programs and people: a condition without its type. */
-export interface ConditionValue {
-  readonly status: Condition['status'];
-  readonly reason: Reason;
-  readonly message: string;
 }
 
 export const conditionValue = (status: ConditionValue['status'], reason: Reason, message: string): ConditionValue => ({

@@ -1,10 +1,9 @@
 import type { AgentTaskStatus, SandboxStorage, Reason } from '@agentfleet/protocol/api';
 import { findCondition } from '@agentfleet/kube';
-import type { PersistentVolumeClaim, VolumeSnapshot } from '../../../runtime/resources.ts';
+import type { ConditionValue, PersistentVolumeClaim, VolumeSnapshot } from '../../../runtime/resources.ts';
 import {
   conditionValue as say,
   type ClaimChoice,
-  type ConditionValue,
   type Transition,
   type Action,
   type StorageView,

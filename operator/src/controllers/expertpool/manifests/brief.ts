@@ -6,6 +6,7 @@ import {
   type ExpertPool,
   type Harness,
   type RolloutStatus,
+  defaultShadow,
 } from '@agentfleet/protocol/api';
 import { gatewayAudience } from '@agentfleet/protocol/gateway';
 import { egressPort } from '@agentfleet/protocol/keeper';
@@ -30,7 +31,7 @@ import { serverUrl } from '../../../serving/index.ts';
 import { chatModel } from './chat.ts';
 import { gatewayUrl } from './gateway.ts';
 import { homeOf, owned, type Manifest } from '../../../operands/manifest.ts';
-import { shadowOf, type NamedPolicy } from '../../../revisions/index.ts';
+import type { NamedPolicy } from '../../../revisions/index.ts';
 
 /** Input that a brief is made from. */
 export interface BriefInput {
@@ -306,5 +307,5 @@ function inShadow(
 ): Omit<ShadowBrief, 'experts' | 'verifier'> | undefined {
   const { phase, id, canary } = status ?? {};
   if (phase !== 'Shadowing' || id === undefined || canary === undefined || policy?.spec === undefined) return undefined;
-  return { rollout: id, revision: canary, percent: shadowOf(policy.spec).percent, maxInFlight: 4 };
+  return { rollout: id, revision: canary, percent: (policy.spec.shadow ?? defaultShadow).percent, maxInFlight: 4 };
 }

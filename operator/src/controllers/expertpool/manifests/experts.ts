@@ -105,9 +105,6 @@ function expertIdentity(server: Server) {
   return { name, component: 'expert', expert: expert.name, revision } as const;
 }
 
-/** Bytes of an element of keys and values: engines keep them in 16 bit. */
-const kvElementBytes = 2;
-
 const defaultStartSeconds = 1800;
 
 const itemOf = (pool: ExpertPool, expert: Expert, name: string): WeightsItem | undefined =>
@@ -128,8 +125,8 @@ export interface EngineSizes {
 
 /** Bytes of keys and values of a token on each of so many GPUs, with those of the draft. */
 export function bytesPerToken({ model, draft }: EngineSizes, shards = 1): number {
-  const own = model === undefined ? 0 : kvBytesPerToken(model, kvElementBytes, shards);
-  return own + (draft === undefined ? 0 : kvBytesPerToken(draft, kvElementBytes, shards));
+  const own = model === undefined ? 0 : kvBytesPerToken(model, shards);
+  return own + (draft === undefined ? 0 : kvBytesPerToken(draft, shards));
 }
 
 /** Bytes for keys and values on each GPU: as given, or for the tokens that are asked for. */

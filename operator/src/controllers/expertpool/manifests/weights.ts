@@ -1,9 +1,8 @@
-import type { ConditionValue } from '../../../operands/conditions.ts';
 import { type WeightsItem, draftOf, nameBeside, weightsOf } from '../../../operands/index.ts';
 import type { Expert, ExpertPool, ExpertPoolStatus, Reason } from '@agentfleet/protocol/api';
 import { labels, expertPort } from '@agentfleet/protocol/pool';
 import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weights';
-import { type Pod, resources } from '../../../runtime/resources.ts';
+import { type ConditionValue, type Pod, resources } from '../../../runtime/resources.ts';
 import { podTrouble, originOf, type AskInfo, containerSecurity, podSecurity, operatorPeer, tcp } from '../../../serving/index.ts';
 import { cut, deadline, type Clock } from '@agentfleet/kube';
 import type { V1Container, V1EnvVar, V1JobSpec, V1Volume } from '@kubernetes/client-node';
@@ -210,20 +209,16 @@ export async function readProgress(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, FetchProgress>> {
-  const limit = deadline(clock, timeLimitMs, signal);
-  try {
-    const answers = await Promise.all(
-      pods.filter(isFetching).map(async (pod) => {
-        const origin = originOf(pod);
-        const answer =
-          origin === undefined ? undefined : await ask(origin, limit.signal, pod.metadata.namespace ?? '').catch(() => undefined);
-        return [pod.metadata.name, progressOf(answer)] as const;
-      }),
-    );
-    return new Map(answers.filter((answer): answer is readonly [string, FetchProgress] => answer[1] !== undefined));
-  } finally {
-    limit.dispose();
-  }
+  using limit = deadline(clock, timeLimitMs, signal);
+  const answers = await Promise.all(
+    pods.filter(isFetching).map(async (pod) => {
+      const origin = originOf(pod);
+      const answer =
+        origin === undefined ? undefined : await ask(origin, limit.signal, pod.metadata.namespace ?? '').catch(() => undefined);
+      return [pod.metadata.name, progressOf(answer)] as const;
+    }),
+  );
+  return new Map(answers.filter((answer): answer is readonly [string, FetchProgress] => answer[1] !== undefined));
 }
 
 /** Returns the progress that an answer holds; undefined when it holds none, and while there is nothing to fetch. */

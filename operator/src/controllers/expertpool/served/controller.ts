@@ -13,7 +13,6 @@ import {
   type ReconcileContext,
   type Source,
   isAlreadyExists,
-  isNotFound,
   ResourceClient,
   type Transport,
 } from '@agentfleet/kube';
@@ -152,17 +151,8 @@ export function createServedNamespaceController(context: OperatorContext, option
     if (remove.length > 0) context.log.info('no longer served', { namespace: key, removed: remove.map(({ object }) => keyOf(object)) });
     return done;
   };
-  const { clock, log, registry } = context;
-  return new Controller({
-    name: 'servednamespace',
-    sources: sourcesOf(context, options.children),
-    reconcile,
-    maxConcurrent: 4,
-    floorMs,
-    clock,
-    log,
-    registry,
-  });
+  const sources = sourcesOf(context, options.children);
+  return new Controller({ name: 'servednamespace', sources, reconcile, maxConcurrent: 4, floorMs, ...context });
 }
 
 /** `v1.Secret` as it is written; it is never read. */
@@ -204,11 +194,7 @@ class LinkKeys {
   /** Deletes the key of a namespace without sandboxes. */
   async remove(namespace: string, signal: AbortSignal): Promise<void> {
     this.#known.delete(namespace);
-    try {
-      await this.#secrets.delete({ name: linkSecret.name, namespace }, { signal });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    await this.#secrets.remove({ metadata: { name: linkSecret.name, namespace } }, { signal });
   }
 
   /** The namespace is gone, or what else it holds for sandboxes: perhaps its key with it. */

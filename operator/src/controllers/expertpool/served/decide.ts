@@ -3,7 +3,7 @@ import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { isAccepted } from '../../../pools/resolve.ts';
 import { accessName, workerServiceAccount } from '../../../pools/names.ts';
-import { identity, type Namespace, resources } from '../../../runtime/resources.ts';
+import { identity, isTerminating, type Namespace, resources } from '../../../runtime/resources.ts';
 import { jwksConfigMap, sandboxNetworkPolicy } from '../../agenttask/sandbox/pod.ts';
 import type { Child } from '../children.ts';
 import { homeOf, manifest, type Manifest } from '../../../operands/manifest.ts';
@@ -109,9 +109,9 @@ const filesOf = (pool: ExpertPool): string => `${accessOf(pool)}.files`;
  */
 export function decideNamespace(snapshot: NamespaceSnapshot): NamespaceDecision {
   const { namespace, pools, sandboxes, access, roles, files, shared, workerClusterRole, jwks } = snapshot;
-  const { name, deletionTimestamp } = namespace.metadata;
+  const { name } = namespace.metadata;
   // Nothing may be made there any more, and everything goes by itself.
-  if (deletionTimestamp !== undefined || namespace.status?.phase === 'Terminating') return nothing;
+  if (isTerminating(namespace)) return nothing;
   const served = pools.filter(
     (pool) => homeOf(pool) === name || isAccepted(pool) || access.some(({ metadata }) => metadata.name === accessOf(pool)),
   );

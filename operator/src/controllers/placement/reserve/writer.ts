@@ -13,12 +13,10 @@ import { gpuIndex, onGpus } from '../../../runtime/caches.ts';
 
 const fieldManager = fieldManagers.placement;
 
-/** Reports whether another client was faster; what follows is decided again from what is there. */
-const isPassed = (error: unknown): boolean => isNotFound(error) || isConflict(error) || isAlreadyExists(error);
-
+/** Lets another client be faster: what follows is decided again from what is there. */
 async function passed(write: Promise<unknown>): Promise<void> {
   await write.catch((error: unknown) => {
-    if (!isPassed(error)) throw error;
+    if (!isNotFound(error) && !isConflict(error) && !isAlreadyExists(error)) throw error;
   });
 }
 
@@ -65,10 +63,7 @@ export class ReserveWriter {
   }
 
   async end(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
-    for (const { metadata } of pods) {
-      const uid = metadata.uid === undefined ? {} : { uid: metadata.uid };
-      await passed(this.#pods.delete(metadata, { ...uid, gracePeriodSeconds: endSeconds, signal }));
-    }
+    for (const pod of pods) await this.#pods.remove(pod, { gracePeriodSeconds: endSeconds, signal });
   }
 }
 

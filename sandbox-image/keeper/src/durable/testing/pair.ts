@@ -1,7 +1,7 @@
 import { mkdtemp, realpath } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openCasEngine, type Adoption, type SetMeta } from '../../snapshot/index.ts';
+import { CasEngine, type Adoption, type SetMeta } from '../../snapshot/index.ts';
 import { setMetaByTouch } from '../../snapshot/testing/harness.ts';
 import { startHarness, type Harness, type HarnessOptions } from '../../testing/index.ts';
 
@@ -16,7 +16,7 @@ interface RealOptions extends HarnessOptions {
 export async function startRealKeeper(options: RealOptions = {}): Promise<Harness> {
   const storeDir = options.storeDir ?? join(await realpath(await mkdtemp(join(tmpdir(), 'keeper-store-'))), 'store');
   const snapshots: NonNullable<HarnessOptions['snapshots']> = async (config) => {
-    const engine = await openCasEngine({
+    const engine = new CasEngine({
       storeDir: join(storeDir, 'cas'),
       roots: config.roots,
       setMeta: options.setMeta ?? setMetaByTouch,

@@ -1,99 +1,17 @@
-// sandbox-image/keeper, snapshot/base: calls of the runner program, one process each or shared. May import protocol alone.
+// sandbox-image/keeper, snapshot/base: calls of the runner program, all to one process. May import protocol alone.
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 
 interface Ended {
-  /** `code` is null when a signal ended it. */
-  readonly code: number | null;
+  readonly code: number;
   readonly stdout: Buffer;
   /** The first 4 KiB. */
   readonly stderr: string;
 }
 
-export interface Run {
-  /** More of its standard input; not to be changed afterwards. */
-  write(bytes: Buffer): void;
-  end(): void;
-  /** Rejects when it cannot be started, or was cut off. */
-  readonly ended: Promise<Ended>;
-  /** Ends it, where it is a process, and rejects {@link ended}. */
-  cut(why: Error): void;
-}
-
-/** Something that can be called with words, as the runner can. */
-export interface Program {
-  readonly name: string;
-  /** `maxOutput`: more bytes than these end the call with the error of `tooMuch`. */
-  start(words: readonly string[], bound?: OutputBound): Run;
-}
-
 interface OutputBound {
   readonly maxOutput: number;
   readonly tooMuch: () => Error;
-}
-
-class Output {
-  readonly #pieces: Buffer[] = [];
-  readonly #bound: OutputBound | undefined;
-  readonly #cut: (why: Error) => void;
-  #bytes = 0;
-  #stderr = '';
-
-  constructor(bound: OutputBound | undefined, cut: (why: Error) => void) {
-    this.#bound = bound;
-    this.#cut = cut;
-  }
-
-  add(piece: Buffer): void {
-    this.#bytes += piece.length;
-    if (this.#bound === undefined || this.#bytes <= this.#bound.maxOutput) this.#pieces.push(piece);
-    else this.#cut(this.#bound.tooMuch());
-  }
-
-  addError(piece: Buffer): void {
-    if (this.#stderr.length < 4096) this.#stderr += piece.toString('utf8').slice(0, 4096 - this.#stderr.length);
-  }
-
-  ended(code: number | null): Ended {
-    return { code, stdout: Buffer.concat(this.#pieces), stderr: this.#stderr };
-  }
-}
-
-export function processEach(binary: string): Program {
-  return { name: binary, start: (words, bound) => startProcess(binary, words, bound) };
-}
-
-function startProcess(binary: string, words: readonly string[], bound?: OutputBound): Run {
-  const { promise, resolve, reject } = Promise.withResolvers<Ended>();
-  const child: ChildProcess = spawn(binary, words, { stdio: ['pipe', 'pipe', 'pipe'], env: {} });
-  const cut = (why: Error): void => {
-    reject(why);
-    child.kill('SIGKILL');
-  };
-  const output = new Output(bound, cut);
-  child.stdout?.on('data', (piece: Buffer) => output.add(piece));
-  child.stderr?.on('data', (piece: Buffer) => output.addError(piece));
-  // A program that exits early closes its input; the exit status has the reason.
-  child.stdin?.on('error', () => undefined);
-  child.on('error', reject);
-  child.on('close', (code) => resolve(output.ended(code)));
-  promise.catch(() => undefined);
-  return { write: (bytes) => child.stdin?.write(bytes), end: () => child.stdin?.end(), ended: promise, cut };
-}
-
-/** Runs a program to its end with `input` as its standard input; returns its output. Rejects when it does not exit with 0. */
-export async function runToEnd(program: Program, words: readonly string[], input: Buffer): Promise<Buffer> {
-  const run = program.start(words);
-  if (input.length > 0) run.write(input);
-  run.end();
-  const ended = await run.ended;
-  throwUnlessZero(program, words, ended);
-  return ended.stdout;
-}
-
-/** @throws Error with the program's standard error */
-export function throwUnlessZero({ name }: Program, words: readonly string[], { code, stderr }: Ended): void {
-  if (code !== 0) throw new Error(`${name} ${words[0] ?? ''} ended with ${code ?? 'a signal'}: ${stderr.trim()}`);
 }
 
 const REQUEST_HEAD = 8;
@@ -102,26 +20,50 @@ const [OUTPUT, ERROR, END] = [0, 1, 2] as const;
 
 /** After so long without a call the process gives its memory back. */
 const IDLE_MS = 30_000;
+/** Processes that one call is given to, should each die under it. */
+const ATTEMPTS = 3;
 
 /**
- * A {@link Program} whose calls go to one `<binary> files`, which is started with the first and ends when idle.
- * Starting a process takes longer than most calls. When it dies during calls, each is repeated by a separate process:
- * all calls are idempotent.
+ * The runner, called with words. All calls go to one `<binary> files`, which is started with the first and ends when idle: starting a
+ * process takes longer than most calls. When it dies during calls, each is given to a new one: all calls are idempotent.
  */
-export function lastingProgram(binary: string, idleMs: number = IDLE_MS): Program {
-  const each = processEach(binary);
-  let server: Server | null = null;
-  return {
-    name: binary,
-    start: (words, bound) => {
-      if (server === null || server.isGone) server = new Server(binary, idleMs);
-      return new LastingRun(server, each, words, bound);
-    },
-  };
+export class Program {
+  readonly name: string;
+  readonly #idleMs: number;
+  #server: Server | null = null;
+
+  constructor(binary: string, idleMs: number = IDLE_MS) {
+    this.name = binary;
+    this.#idleMs = idleMs;
+  }
+
+  /** `maxOutput`: more bytes than these end the call with the error of `tooMuch`. */
+  start(words: readonly string[], bound?: OutputBound): Run {
+    return new Run(() => this.#serving(), words, bound);
+  }
+
+  /** Runs a call to its end with `input` as its standard input; returns its output. Rejects when it does not exit with 0. */
+  async run(words: readonly string[], input: Buffer = Buffer.alloc(0)): Promise<Buffer> {
+    const run = this.start(words);
+    run.write(input);
+    run.end();
+    return this.outputOf(words, await run.ended);
+  }
+
+  /** @throws Error with the program's standard error */
+  outputOf(words: readonly string[], { code, stdout, stderr }: Ended): Buffer {
+    if (code === 0) return stdout;
+    throw new Error(`${this.name} ${words[0] ?? ''} ended with ${code}: ${stderr.trim()}`);
+  }
+
+  #serving(): Server {
+    if (this.#server === null || this.#server.isGone) this.#server = new Server(this.name, this.#idleMs);
+    return this.#server;
+  }
 }
 
 class Server {
-  readonly #calls = new Map<number, LastingRun>();
+  readonly #calls = new Map<number, Run>();
   readonly #child: ChildProcess;
   readonly #idleMs: number;
   /** Head of the answer that is being read, and the bytes of its body still missing. */
@@ -135,12 +77,12 @@ class Server {
     this.#idleMs = idleMs;
     this.#child = spawn(binary, ['files'], { stdio: ['pipe', 'pipe', 'ignore'], env: {} });
     this.#child.stdout?.on('data', (piece: Buffer) => this.#read(piece));
-    this.#child.stdin?.on('error', () => this.#end());
-    this.#child.on('error', () => this.#end());
-    this.#child.on('close', () => this.#end());
+    this.#child.stdin?.on('error', () => undefined); // its close event reports it
+    this.#child.on('error', (error) => this.#end(error));
+    this.#child.on('close', () => this.#end(new Error(`${binary} ended before it answered`)));
   }
 
-  open(run: LastingRun, words: readonly string[]): number {
+  open(run: Run, words: readonly string[]): number {
     const call = ++this.#next;
     clearTimeout(this.#idle);
     this.#hold(true);
@@ -167,7 +109,7 @@ class Server {
 
   kill(): void {
     this.#child.kill('SIGKILL');
-    this.#end();
+    this.#end(new Error('it was ended for another call'));
   }
 
   /** An idle process does not keep this one alive; it ends with this one, when its input closes. */
@@ -183,12 +125,12 @@ class Server {
     this.#child.stdin?.end();
   }
 
-  #end(): void {
+  #end(why: Error): void {
     this.isGone = true;
     clearTimeout(this.#idle);
     const waiting = [...this.#calls.values()];
     this.#calls.clear();
-    for (const run of waiting) run.again();
+    for (const run of waiting) run.lost(why);
   }
 
   /** Bodies are passed on in pieces as they arrive. */
@@ -211,72 +153,80 @@ class Server {
 }
 
 /** One call. All of its input is kept, because it may have to be repeated. */
-class LastingRun implements Run {
+export class Run {
   readonly #done = Promise.withResolvers<Ended>();
-  readonly #server: Server;
-  readonly #each: Program;
+  readonly #serving: () => Server;
   readonly #words: readonly string[];
   readonly #bound: OutputBound | undefined;
-  readonly #call: number;
   readonly #sent: Buffer[] = [];
-  #output: Output;
-  #ended = false;
+  #server: Server;
+  #call: number;
+  #attempts = 1;
   #answered = false;
-  /** The separate process of a repeated call. */
-  #own: Run | null = null;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  #stderr = '';
 
-  constructor(server: Server, each: Program, words: readonly string[], bound: OutputBound | undefined) {
-    this.#server = server;
-    this.#each = each;
+  constructor(serving: () => Server, words: readonly string[], bound: OutputBound | undefined) {
+    this.#serving = serving;
     this.#words = words;
     this.#bound = bound;
-    this.#output = new Output(bound, (why) => this.cut(why));
     this.#done.promise.catch(() => undefined);
-    this.#call = server.open(this, words);
+    this.#server = serving();
+    this.#call = this.#server.open(this, words);
   }
 
+  /** Rejects when it cannot be started, or was cut off. */
   get ended(): Promise<Ended> {
     return this.#done.promise;
   }
 
+  /** More of its standard input; not to be changed afterwards. */
   write(bytes: Buffer): void {
-    if (bytes.length === 0) return;
-    this.#sent.push(bytes);
-    if (this.#own === null) this.#server.send(this.#call, bytes);
-    else this.#own.write(bytes);
+    if (bytes.length > 0) this.#send(bytes);
   }
 
   end(): void {
-    this.#ended = true;
-    if (this.#own === null) this.#server.send(this.#call, Buffer.alloc(0));
-    else this.#own.end();
+    this.#send(Buffer.alloc(0));
   }
 
+  /** Ends the process, and rejects {@link ended}. */
   cut(why: Error): void {
     if (this.#answered) return;
     this.#answered = true;
     this.#done.reject(why);
     this.#server.forget(this.#call);
-    if (this.#own === null) this.#server.kill();
-    else this.#own.cut(why);
+    this.#server.kill();
   }
 
   answer(kind: number, bytes: Buffer): void {
-    if (kind === OUTPUT) this.#output.add(bytes);
-    else if (kind === ERROR) this.#output.addError(bytes);
+    if (kind === OUTPUT) this.#add(bytes);
+    else if (kind === ERROR) this.#stderr += bytes.toString('utf8').slice(0, 4096 - this.#stderr.length);
     else if (bytes.length > 0) {
       this.#answered = true;
       this.#server.forget(this.#call);
-      this.#done.resolve(this.#output.ended(bytes[0] ?? null));
+      this.#done.resolve({ code: bytes[0] ?? 0, stdout: Buffer.concat(this.#pieces), stderr: this.#stderr });
     }
   }
 
   /** The process is gone, or never was. */
-  again(): void {
-    const own = this.#each.start(this.#words, this.#bound);
-    this.#own = own;
-    for (const bytes of this.#sent) own.write(bytes);
-    if (this.#ended) own.end();
-    own.ended.then(this.#done.resolve, this.#done.reject);
+  lost(why: Error): void {
+    if (this.#attempts === ATTEMPTS) return this.#done.reject(why);
+    this.#attempts += 1;
+    [this.#pieces, this.#bytes, this.#stderr] = [[], 0, ''];
+    this.#server = this.#serving();
+    this.#call = this.#server.open(this, this.#words);
+    for (const bytes of this.#sent) this.#server.send(this.#call, bytes);
+  }
+
+  #send(bytes: Buffer): void {
+    this.#sent.push(bytes);
+    this.#server.send(this.#call, bytes);
+  }
+
+  #add(bytes: Buffer): void {
+    this.#bytes += bytes.length;
+    if (this.#bound === undefined || this.#bytes <= this.#bound.maxOutput) this.#pieces.push(bytes);
+    else this.cut(this.#bound.tooMuch());
   }
 }

@@ -3,14 +3,15 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { SnapshotEngine } from '../records/engine.ts';
-import { setMetaByRunner, decodeXattrs, encodeXattrs, xattrsByRunner, type XattrAccess } from './xattrs.ts';
+import type { CasEngine } from '../cas/casEngine.ts';
+import { Program } from './program.ts';
+import { clearByRunner, setMetaByRunner, decodeXattrs, encodeXattrs, xattrsByRunner, type XattrAccess } from './xattrs.ts';
 import { Harness } from '../testing/harness.ts';
 import { runScript, unpackBundle } from '../testing/revertTrip.ts';
 import { buildRunner } from '../testing/runner.ts';
 
 const runner = buildRunner();
-const access = xattrsByRunner(runner?.binary ?? '');
+const access = xattrsByRunner(new Program(runner?.binary ?? ''));
 const hasSetfattr = spawnSync('setfattr', ['--version']).status === 0;
 afterAll(() => runner?.remove());
 
@@ -20,8 +21,9 @@ beforeEach(() => {
 });
 afterEach(() => h.dispose());
 
-function open(xattrs: XattrAccess = access): Promise<SnapshotEngine> {
-  return h.engine({ setMeta: setMetaByRunner(runner?.binary ?? ''), xattrs, clock: { now: () => Date.now() + 60_000 } });
+function open(xattrs: XattrAccess = access): Promise<CasEngine> {
+  const program = new Program(runner?.binary ?? '');
+  return h.engine({ setMeta: setMetaByRunner(program), clear: clearByRunner(program), xattrs, clock: { now: () => Date.now() + 60_000 } });
 }
 
 /** Sets the attributes of a path in the workspace to exactly these. */
@@ -137,7 +139,10 @@ describe.skipIf(runner === null)('with the real runner', () => {
     write('a', 'x');
     await set('a', { 'user.a': '1' });
     let broken = true;
-    const engine = await open({ ...access, read: (root, max) => (broken ? xattrsByRunner('/bin/false') : access).read(root, max) });
+    const engine = await open({
+      ...access,
+      read: (root, max) => (broken ? xattrsByRunner(new Program('/bin/false')) : access).read(root, max),
+    });
     await expect(engine.take()).rejects.toMatchObject({ code: 'AF_SNAPSHOT_UNREADABLE' });
     broken = false;
     await engine.take();
@@ -145,7 +150,7 @@ describe.skipIf(runner === null)('with the real runner', () => {
   });
 
   test('more attributes than can be held are refused by a take and undone by a restore', async () => {
-    vi.spyOn(access, 'read').mockImplementation((root) => xattrsByRunner(runner?.binary ?? '').read(root, 2000));
+    vi.spyOn(access, 'read').mockImplementation((root) => xattrsByRunner(new Program(runner?.binary ?? '')).read(root, 2000));
     for (let at = 0; at < 10; at++) write(`f${at}`, 'x');
     await set('f0', { 'user.mine': 'kept' });
     const engine = await open();
@@ -170,8 +175,9 @@ describe.skipIf(runner === null)('with the real runner', () => {
       return access.set(memory, [{ path: Buffer.from(name), text: encodeXattrs(attributes) }]);
     };
     await setMany('file', 1).catch(() => context.skip('this kernel keeps no such attributes in memory'));
-    const setMeta = setMetaByRunner(runner?.binary ?? '');
-    const engine = await h.engine({ setMeta, xattrs: access, roots: [{ name: 'memory', path: memory }] });
+    const program = new Program(runner?.binary ?? '');
+    const programs = { setMeta: setMetaByRunner(program), clear: clearByRunner(program), xattrs: access };
+    const engine = await h.engine({ ...programs, roots: [{ name: 'memory', path: memory }] });
     const { manifestDigest } = await engine.take();
     for (const name of ['dir/file', 'dir', 'file']) await setMany(name, 300);
     await expect(engine.take()).rejects.toMatchObject({ code: 'AF_QUOTA_EXCEEDED' });

@@ -1,7 +1,7 @@
 // sandbox-image/keeper, snapshot/base: extended attributes and times of files, by the runner. May import protocol alone.
 import { decodePath } from '@agentfleet/protocol/keeper';
 import { type BytePath, encodePath } from './pathBytes.ts';
-import { type Program, type Run, processEach, runToEnd, throwUnlessZero } from './program.ts';
+import type { Program, Run } from './program.ts';
 
 /** One extended attribute of the user namespace; the name includes `user.`, as bytes. */
 interface Xattr {
@@ -16,8 +16,7 @@ export type XattrText = string;
  * Attributes at a path that are in no snapshot; `closed`: they are not readable at the moment; `many`: the kernel lists
  * no more than 64 KiB of names.
  */
-const notes = ['', 'acl', 'capability', 'closed', 'many'] as const;
-type XattrNote = (typeof notes)[number];
+type XattrNote = '' | 'acl' | 'capability' | 'closed' | 'many';
 
 export interface XattrAnswer {
   readonly path: BytePath;
@@ -34,11 +33,8 @@ export interface XattrRecord {
 /** Extended attributes, which Node can neither read nor set. */
 export interface XattrAccess {
   read(rootPath: string, maxBytes: number): Pick<XattrReader, keyof XattrReader>;
-  /**
-   * Makes the user's attributes equal to the records, never through a symlink. Returns the paths that have more than can
-   * be listed; they are left as they are.
-   */
-  set(rootPath: string, records: readonly XattrRecord[]): Promise<readonly BytePath[]>;
+  /** Makes the user's attributes equal to the records, never through a symlink. Rejects for a path that has more than can be listed. */
+  set(rootPath: string, records: readonly XattrRecord[]): Promise<void>;
 }
 
 export class TooManyXattrs extends Error {}
@@ -59,53 +55,37 @@ function encodeName(name: BytePath): string {
   return encodePath(name).replaceAll(',', '%2C').replaceAll('=', '%3D');
 }
 
+/** A line of the runner's: bytes are in base64. */
+interface Line {
+  readonly path: string;
+  readonly note: XattrNote;
+  readonly attributes: readonly { readonly name: string; readonly value: string }[] | null;
+}
+
 /** Standard input of `runner setxattrs ROOT`. */
-export function encodeXattrRecords(records: readonly XattrRecord[]): Buffer {
-  const zero = Buffer.of(0);
-  const pieces = records.flatMap(({ path, text }) => {
-    const attributes = decodeXattrs(text);
-    const each = attributes.flatMap(({ name, value }) => [Buffer.from(`${name}\0${value.length}\0`, 'latin1'), value]);
-    return [path, zero, Buffer.from(`${attributes.length}\0`), ...each];
+function encodeXattrRecords(records: readonly XattrRecord[]): Buffer {
+  const lines = records.map(({ path, text }) => {
+    const attributes = decodeXattrs(text).map(({ name, value }) => ({ name: btoa(name), value: value.toString('base64') }));
+    return JSON.stringify({ path: path.toString('base64'), note: '', attributes } satisfies Line);
   });
-  return Buffer.concat(pieces);
+  return Buffer.from(lines.join('\n'));
 }
 
 /** Decodes the output of `runner xattrs ROOT`. Throws on anything else. */
 function decodeXattrAnswers(bytes: Buffer): XattrAnswer[] {
-  const answers: XattrAnswer[] = [];
-  let at = 0;
-  const word = (): string => {
-    const end = bytes.indexOf(0, at);
-    if (end === -1) throw new Error('the answer ends inside a record');
-    const text = bytes.toString('latin1', at, end);
-    at = end + 1;
-    return text;
-  };
-  while (at < bytes.length) {
-    const [path, named] = [word(), word()];
-    const note = notes.find((known) => known === named);
-    if (note === undefined) throw new Error(`not a note: ${named}`);
-    const attributes: Xattr[] = [];
-    for (let left = Number(word()); left > 0; left--) {
-      const [name, length] = [word(), Number(word())];
-      if (!(at + length <= bytes.length)) throw new Error('the answer ends inside a value');
-      attributes.push({ name, value: bytes.subarray(at, at + length) });
-      at += length;
-    }
-    answers.push({ path, note, text: encodeXattrs(attributes) });
-  }
-  return answers;
+  const lines = bytes.toString('latin1').split('\n').slice(0, -1);
+  return lines.map((line) => {
+    const { path, note, attributes } = JSON.parse(line) as Line;
+    const pairs = (attributes ?? []).map(({ name, value }) => ({ name: atob(name), value: Buffer.from(value, 'base64') }));
+    return { path: atob(path), note, text: encodeXattrs(pairs) };
+  });
 }
 
 /** {@link XattrAccess} by `runner xattrs <root>` and `runner setxattrs <root>`. */
-export function xattrsByRunner(runner: string | Program): XattrAccess {
-  const program = typeof runner === 'string' ? processEach(runner) : runner;
+export function xattrsByRunner(program: Program): XattrAccess {
   return {
     read: (rootPath, maxBytes) => new XattrReader(program, rootPath, maxBytes),
-    set: async (rootPath, records) => {
-      const left = await runToEnd(program, ['setxattrs', rootPath], encodeXattrRecords(records));
-      return left.toString('latin1').split('\0').slice(0, -1);
-    },
+    set: async (rootPath, records) => void (await program.run(['setxattrs', rootPath], encodeXattrRecords(records))),
   };
 }
 
@@ -141,9 +121,7 @@ export class XattrReader {
   async answers(): Promise<readonly XattrAnswer[]> {
     this.#flush();
     this.#run.end();
-    const ended = await this.#run.ended;
-    throwUnlessZero(this.#program, this.#words, ended);
-    return decodeXattrAnswers(ended.stdout);
+    return decodeXattrAnswers(this.#program.outputOf(this.#words, await this.#run.ended));
   }
 
   cancel(): void {
@@ -167,9 +145,8 @@ export function encodeRecords(records: readonly MtimeRecord[]): Buffer {
  * A {@link SetMeta} that calls `runner setmeta <root>` once per batch. Rejects with the program's
  * standard error (first 4 KiB) when it does not exit with 0, or cannot be started.
  */
-export function setMetaByRunner(runner: string | Program): SetMeta {
-  const program = typeof runner === 'string' ? processEach(runner) : runner;
-  return async (rootPath, records) => void (await runToEnd(program, ['setmeta', rootPath], encodeRecords(records)));
+export function setMetaByRunner(program: Program): SetMeta {
+  return async (rootPath, records) => void (await program.run(['setmeta', rootPath], encodeRecords(records)));
 }
 
 export interface MtimeRecord {
@@ -183,6 +160,17 @@ export interface MtimeRecord {
  * times as doubles: a quarter of a microsecond is lost, and the digest would not match.
  */
 export type SetMeta = (rootPath: string, records: readonly MtimeRecord[]) => Promise<void>;
+
+/**
+ * Removes everything below a root, however large, but the special files at `kept` (relative to the root), which no snapshot can bring
+ * back. Returns how many paths were removed.
+ */
+export type Clear = (rootPath: string, kept: readonly BytePath[]) => Promise<number>;
+
+/** A {@link Clear} by `runner clear <root>`. */
+export function clearByRunner(program: Program): Clear {
+  return async (rootPath, kept) => Number((await program.run(['clear', rootPath], Buffer.from(kept.join('\0'), 'latin1'))).toString());
+}
 
 /** Stats of all names below a root at once, by more threads than Node has for it. */
 export interface TreeStats {
@@ -205,20 +193,16 @@ export interface StatAnswer {
 /** Fewer names are asked for one by one in the time that a program takes to start. */
 const WORTH_FROM = 2000;
 const TOKEN_BYTES = 16;
-const NOT_STARTED = { code: null, stdout: Buffer.alloc(0) };
 
 /** {@link TreeStats} by `runner stat <root> <max> <since>`. */
-export function treeStatsByRunner(runner: string | Program, worthFrom: number = WORTH_FROM): TreeStats {
-  const program = typeof runner === 'string' ? processEach(runner) : runner;
+export function treeStatsByRunner(program: Program, worthFrom: number = WORTH_FROM): TreeStats {
   return {
     worthFrom,
     read: async (rootPath, maxEntries, since) => {
-      const run = program.start(['stat', rootPath, String(maxEntries), since ?? '-']);
-      run.end();
-      const { code, stdout } = await run.ended.catch(() => NOT_STARTED);
+      const stdout = await program.run(['stat', rootPath, String(maxEntries), since ?? '-']).catch(() => Buffer.alloc(0));
       const kind = stdout[TOKEN_BYTES];
       // A list of changes is meaningless without the answer that it refers to.
-      if (code !== 0 || (kind !== 0 && (kind !== 1 || since === null))) return null;
+      if (kind !== 0 && (kind !== 1 || since === null)) return null;
       return {
         token: stdout.toString('hex', 0, TOKEN_BYTES),
         changesOnly: kind === 1,

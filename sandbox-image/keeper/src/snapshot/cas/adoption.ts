@@ -1,16 +1,22 @@
 import fs from 'node:fs';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
-import type { Adoption } from '../records/engine.ts';
 import { SnapshotError, isFull } from '../base/errors.ts';
 import { type StoreLayout, readStored, replaceStored } from '../objects/stored.ts';
 import { type Manifest, digestOf, hashOf, parseManifest } from '../base/manifest.ts';
 import type { Incoming, ObjectStore } from '../objects/objectStore.ts';
 import type { Base, SnapshotFiles } from '../records/snapshotFiles.ts';
 
-type Part = Parameters<Adoption['add']>[0];
+interface Part {
+  readonly sha256: string;
+  readonly size: number;
+  readonly offset: number;
+  readonly bytes: Buffer;
+}
 
-/** Takes snapshots over into a content-addressed store that has none. */
-export class CasAdoption implements Adoption {
+/** Takes snapshots over into a store that has none. Contents come first, then the snapshots that name them. */
+export type Adoption = Pick<CasAdoption, keyof CasAdoption>;
+
+export class CasAdoption {
   readonly #files: SnapshotFiles;
   readonly #store: ObjectStore;
   readonly #layout: Pick<StoreLayout, 'floor'>;
@@ -24,16 +30,24 @@ export class CasAdoption implements Adoption {
     store.allow(maxBytes);
   }
 
+  /** Adds a part of a content; the parts of one follow one another. Verified with its last byte: AF_SNAPSHOT_OBJECT_CORRUPT. */
   add(part: Part): void {
     try {
-      if (part.offset === 0 && part.bytes.length === part.size) this.#whole(part);
-      else this.#part(part);
+      this.#part(part);
     } catch (error) {
       throw full(error);
     }
   }
 
-  async place(snapshots: Parameters<Adoption['place']>[0], above: string): Promise<void> {
+  /**
+   * Makes snapshots durable, oldest first, with their ids, labels and digests. AF_SNAPSHOT_OBJECT_CORRUPT when a
+   * manifest's digest differs from its record, or it names a missing content. `above`: no later snapshot gets this id
+   * or a lower one.
+   */
+  async place(
+    snapshots: readonly { readonly record: SnapshotRecord; readonly text: () => Promise<Buffer> }[],
+    above: string,
+  ): Promise<void> {
     try {
       this.#closed();
       const { end } = await this.#store.sync();
@@ -56,15 +70,10 @@ export class CasAdoption implements Adoption {
     this.#store.abort();
   }
 
-  #whole({ sha256, bytes }: Part): void {
-    this.#closed();
-    this.#store.put(hashOf(sha256), bytes);
-  }
-
   #part({ sha256, size, offset, bytes }: Part): void {
     if (offset === 0) {
       this.#closed();
-      this.#open = { sha256, incoming: this.#store.incoming(hashOf(sha256), size), next: 0 };
+      this.#open = { sha256, incoming: this.#store.incoming(), next: 0 };
     }
     const open = this.#open;
     if (open === null || open.sha256 !== sha256 || open.next !== offset)
@@ -73,7 +82,7 @@ export class CasAdoption implements Adoption {
     open.next += bytes.length;
     if (open.next < size) return;
     this.#open = null;
-    open.incoming.finish();
+    open.incoming.finish(hashOf(sha256));
   }
 
   #closed(): void {

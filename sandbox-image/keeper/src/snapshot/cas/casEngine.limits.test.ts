@@ -1,7 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Program } from '../base/program.ts';
+import { clearByRunner } from '../base/xattrs.ts';
+import { Scanner, TreeTooLarge } from '../scan/index.ts';
 import { Harness } from '../testing/harness.ts';
+import { buildRunner } from '../testing/runner.ts';
+
+const runner = buildRunner();
+const clear = clearByRunner(new Program(runner?.binary ?? ''));
+afterAll(() => runner?.remove());
 
 let h: Harness;
 beforeEach(() => {
@@ -33,11 +41,11 @@ async function captured() {
   fs.writeFileSync(`${h.workspace}/src/a`, 'a');
   fs.symlinkSync('a', `${h.workspace}/src/link`);
   fs.chmodSync(`${h.workspace}/src/closed`, 0o000);
-  const engine = await h.engine({ limits });
+  const engine = await h.engine({ limits, clear });
   return { engine, before: h.describe(), taken: await engine.take() };
 }
 
-describe('a tree that is too much', () => {
+describe.skipIf(runner === null)('a tree that is too much', () => {
   it.each([
     ['many files', () => Array.from({ length: 420 }, (_, n) => fs.writeFileSync(`${h.workspace}/src/n${n}`, ''))],
     ['many folders in folders', () => fs.mkdirSync(`${h.workspace}/${'x/'.repeat(500)}`, { recursive: true })],
@@ -103,11 +111,26 @@ describe('a tree that is too much', () => {
     expect(fs.existsSync(`${h.workspace}/kept`)).toBe(true);
   });
 
+  it('is undone where the way to what is kept is too much itself', async () => {
+    fs.mkdirSync(`${h.workspace}/way`);
+    execFileSync('mkfifo', [`${h.workspace}/way/fifo`]);
+    const { engine, taken } = await captured();
+    fs.writeFileSync(`${h.workspace}/src/n`, Buffer.alloc(limits.bytes + 1));
+    let rounds = 0;
+    const look = vi.spyOn(Scanner.prototype, 'look').mockImplementation(async function (this: Scanner, ...args) {
+      if (++rounds < 3) throw new TreeTooLarge('too much');
+      look.mockRestore();
+      return this.look(...args);
+    });
+    expect(await engine.restore(taken.id)).toMatchObject({ verified: true, manifestDigest: taken.manifestDigest });
+    expect(fs.existsSync(`${h.workspace}/way/fifo`)).toBe(false);
+  });
+
   it('is not touched when the snapshot cannot be brought back', async () => {
     const { engine, taken } = await captured();
     await engine.close();
     fs.writeFileSync(`${h.storeDir}/segments/000001.seg`, '');
-    const again = await h.engine({ limits });
+    const again = await h.engine({ limits, clear });
     for (let n = 0; n < 420; n++) fs.writeFileSync(`${h.workspace}/src/n${n}`, '');
     fs.writeFileSync(`${h.workspace}/src/later`, 'kept');
     await expect(again.restore(taken.id)).rejects.toMatchObject({ code: 'AF_SNAPSHOT_OBJECT_CORRUPT' });

@@ -11,21 +11,20 @@ import {
   countsOf,
   hashOf,
 } from '../base/manifest.ts';
-import { type Adoption, CURRENT, type CollectReport, type ScrubOptions, type SnapshotEngine, type TakeOptions } from '../records/engine.ts';
-import type { SetMeta, TreeStats, XattrAccess } from '../base/xattrs.ts';
-import { Collector, type InUse, KEEP_ALL, Readers, type Retention, Scrubber } from './collector.ts';
+import type { Clear, SetMeta, TreeStats, XattrAccess } from '../base/xattrs.ts';
+import { type CollectReport, Collector, type InUse, KEEP_ALL, Readers, type Retention, type ScrubOptions, Scrubber } from './collector.ts';
 import { type SegmentFs, laterEnd, readLogEnd } from '../objects/segmentLog.ts';
 import { SnapshotError, isFull } from '../base/errors.ts';
 import type { Readable } from 'node:stream';
-import type { RestoreReport, ScrubReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
-import { CasAdoption, readFloor } from './adoption.ts';
+import type { ExternalEffect, RestoreReport, ScrubReport, SnapshotRecord, TreeDiff } from '@agentfleet/protocol/keeper';
+import { type Adoption, CasAdoption, readFloor } from './adoption.ts';
 import { Contents } from '../restore/contents.ts';
 import { makeTreeDiff } from '../diff/treeDiff.ts';
 import { ObjectStore } from '../objects/objectStore.ts';
 import { displayPath } from '../base/pathBytes.ts';
 import { type Base, SnapshotFiles } from '../records/snapshotFiles.ts';
-import { applyPlan, checkContents, resetXattrs, restoreFailure } from '../restore/apply.ts';
-import { planRestore, prune } from '../restore/plan.ts';
+import { applyPlan, checkContents, restoreFailure } from '../restore/apply.ts';
+import { planRestore, skippedAt } from '../restore/plan.ts';
 import { RootMap, Staging } from '../restore/staging.ts';
 import { Serial } from '@agentfleet/protocol/serial';
 import { Slices } from '../base/slices.ts';
@@ -37,6 +36,8 @@ export interface CasOptions {
   readonly storeDir: string;
   readonly roots: readonly SnapshotRoot[];
   readonly setMeta: SetMeta;
+  /** Absent: a tree that is larger than the limits cannot be restored. */
+  readonly clear?: Clear;
   /** Absent: extended attributes are neither captured nor set. */
   readonly xattrs?: XattrAccess;
   /** Absent: a scan asks for one name after the other. */
@@ -45,7 +46,7 @@ export interface CasOptions {
   readonly changes?: TreeChanges;
   /** `now` in milliseconds since 1970, from the clock that the kernel stamps files with. */
   readonly clock: { readonly now: () => number };
-  /** A larger tree is refused by `take`, and pruned by `restore`. Default: no limits. */
+  /** A larger tree is refused by `take`, and cleared by `restore`. Default: no limits. */
   readonly limits?: TreeLimits;
   /** Retention of `collect`. Default: all snapshots stay, and only unreferenced objects are freed. */
   readonly retention?: Retention;
@@ -76,17 +77,22 @@ function mismatch(id: string, different: readonly Change[]): SnapshotError {
 /** After a take that has stored more than this, a kill must not cost the next keeper as much reading. */
 const SAVE_AFTER = 1000;
 
-/** Opens a content-addressed store, creating it when absent, and rolls back what a killed keeper left incomplete. */
-export async function openCasEngine(options: CasOptions): Promise<SnapshotEngine> {
-  return new CasEngine(options);
+export interface TakeOptions {
+  readonly label?: string;
+  /** Bytes that the object log may grow by; more is AF_STORE_FULL. */
+  readonly maxBytes?: number;
 }
 
+/** Name of the current tree in `diff` and `revertBundle`. */
+export const CURRENT = 'current';
+
 /**
- * Snapshots by content: each file's bytes once in an append-only log, each snapshot a manifest.
- * A snapshot exists from the moment its manifest is renamed into place, after its objects are durable. An engine that also moves the
- * tree by other means extends {@link takeNow} and {@link restoreNow}, which run one after another.
+ * Snapshots of a set of directories, by content: each file's bytes once in an append-only log, each snapshot a manifest. A snapshot exists
+ * from the moment its manifest is renamed into place, after its objects are durable. Calls that read or write the tree run one after
+ * another; the caller guarantees that nothing else writes to it during take, restore and scan. Every failure that a caller can handle is a
+ * `SnapshotError`. An engine that also moves the tree by other means extends {@link takeNow} and {@link restoreNow}.
  */
-export class CasEngine implements SnapshotEngine {
+export class CasEngine {
   readonly #roots: readonly RootBytes[];
   readonly #layout: StoreLayout;
   readonly #files: SnapshotFiles;
@@ -103,6 +109,7 @@ export class CasEngine implements SnapshotEngine {
   /** The snapshot that the tree was last at; `undefined` until it is asked for. */
   #head: Base | null | undefined;
 
+  /** Opens a store, creating it when absent, and rolls back what a killed keeper left incomplete. */
   constructor(options: CasOptions) {
     this.#options = options;
     this.#roots = checkRoots(options.roots, options.storeDir);
@@ -133,6 +140,7 @@ export class CasEngine implements SnapshotEngine {
     });
   }
 
+  /** Captures the tree. AF_STORE_FULL leaves tree and earlier snapshots as they were. */
   take(options: TakeOptions = {}): Promise<SnapshotRecord> {
     return this.#run(async () => {
       const record = await this.takeNow(options);
@@ -142,10 +150,16 @@ export class CasEngine implements SnapshotEngine {
     });
   }
 
+  /**
+   * Makes the tree equal to a snapshot, reads it again and compares the digests. A report always
+   * has `verified: true`; otherwise AF_RESTORE_MISMATCH is thrown, which names the first paths that differ.
+   * AF_SNAPSHOT_OBJECT_CORRUPT is thrown before the tree is touched. May be repeated after a kill.
+   */
   restore(id: string): Promise<RestoreReport> {
     return this.#run(() => this.restoreNow(id));
   }
 
+  /** Manifest of the tree now. */
   scan(): Promise<Manifest> {
     return this.#run(() => this.#scanner.scan(false, new Slices()));
   }
@@ -154,10 +168,15 @@ export class CasEngine implements SnapshotEngine {
     return this.#head?.id === id ? this.#head.manifest : this.#files.load(id, this.#head?.manifest.entries).manifest;
   }
 
+  /** Oldest first; without those that are known to be broken. */
   list(): readonly SnapshotRecord[] {
     return this.#files.list();
   }
 
+  /**
+   * Returns the changes, without those of the modification time alone; a long `unified` is cut, and states so.
+   * @param hide takes secrets out of whole texts before their lines are compared; absent: nothing
+   */
   diff(from: string, to: string, hide?: (text: string) => string): Promise<TreeDiff> {
     return this.#run(async () => {
       const slices = new Slices();
@@ -166,7 +185,11 @@ export class CasEngine implements SnapshotEngine {
     });
   }
 
-  revertBundle(from: string, to: string, external: Parameters<SnapshotEngine['revertBundle']>[2] = []): Promise<Readable> {
+  /**
+   * A tar whose `revert.sh` undoes from → to on the real tree; `to` may be `current`. `external` is reported in its description. It carries its
+   * own proof (guard before, verification after) and needs only sh and GNU or busybox tools.
+   */
+  revertBundle(from: string, to: string, external: readonly ExternalEffect[] = []): Promise<Readable> {
     return this.#run(async () => {
       const slices = new Slices();
       const left = { name: from, manifest: await this.#resolve(from, slices) };
@@ -175,22 +198,39 @@ export class CasEngine implements SnapshotEngine {
     });
   }
 
+  /**
+   * Removes snapshots by the engine's retention and frees unreferenced objects. Runs automatically after a take when
+   * too many have accumulated, and before a take is refused for lack of room. Never during a take; a kill at any
+   * instant does no damage to kept snapshots.
+   */
   collect(): Promise<CollectReport> {
     return this.#run(() => this.#collector.collect('Asked', this.#inUse(), new Slices()));
   }
 
+  /**
+   * Checks manifests and contents against their hashes, concurrently with everything else. A broken snapshot is omitted
+   * from `list` from then on; it returns when its contents have been stored again and a later scrub, or a restore of
+   * it, finds them. Throws the signal's reason when aborted.
+   */
   scrub(options: ScrubOptions = {}): Promise<ScrubReport> {
     return new Scrubber(this.#files, this.#store).scrub(options);
   }
 
+  /** Whole content by hex SHA-256, verified. */
   async readObject(sha256: string): Promise<Buffer> {
     return Buffer.concat(Array.from(this.#store.chunks(hashOf(sha256)), (piece) => Buffer.from(piece)));
   }
 
+  /** Part of a content, not verified: for contents that are too large to be held in memory. */
   async readRange(sha256: string, offset: number, bytes: number): Promise<Buffer> {
     return this.#store.range(hashOf(sha256), offset, bytes);
   }
 
+  /**
+   * Begins to import snapshots from another engine; only while this one has none. `maxBytes`: bytes that the store may
+   * grow by. Nothing is visible before `place`. After a kill the caller removes the engine's whole folder when the rest
+   * of the import did not complete.
+   */
   adopt(maxBytes: number): Adoption {
     this.#head = undefined;
     return new CasAdoption(this.#files, this.#store, this.#layout, maxBytes);
@@ -263,10 +303,10 @@ export class CasEngine implements SnapshotEngine {
     const started = performance.now();
     this.#files.check(id);
     const slices = new Slices();
-    const looking = this.#scanOrPrune(id, slices);
+    const looking = this.#scanOrClear(id, slices);
     // Runs beside the program that stats the tree. A damaged snapshot is read again, which reports the fault.
     const early = this.#head && this.#files.loadIfSound(id, this.#head.manifest.entries);
-    const { current, pruned } = await looking;
+    const { current, cleared } = await looking;
     const target = early ?? this.#files.load(id, current.entries);
     const plan = planRestore(current, target.manifest);
     try {
@@ -283,7 +323,7 @@ export class CasEngine implements SnapshotEngine {
       expectedDigest: target.manifest.digest,
       created: plan.created,
       modified: plan.modified,
-      deleted: plan.deleted + pruned,
+      deleted: plan.deleted + cleared,
       mismatches: [],
       tookMs: Math.round(performance.now() - started),
     };
@@ -293,20 +333,26 @@ export class CasEngine implements SnapshotEngine {
     return report;
   }
 
-  /** Scans the tree; one too large to read is first pruned of what the snapshot lacks. */
-  async #scanOrPrune(id: string, slices: Slices): Promise<{ readonly current: Tree; readonly pruned: number }> {
-    try {
-      return { current: await this.#scanner.look(false, slices), pruned: 0 };
-    } catch (error) {
-      if (!(error instanceof TreeTooLarge)) throw error;
+  /**
+   * Scans the tree; one too large to read is cleared first, and what the snapshot knows to be special stays. Where that is the reason, it
+   * goes as well.
+   */
+  async #scanOrClear(id: string, slices: Slices): Promise<{ readonly current: Tree; readonly cleared: number }> {
+    for (let [round, cleared] = [0, 0]; ; round++) {
+      try {
+        return { current: await this.#scanner.look(false, slices), cleared };
+      } catch (error) {
+        if (!(error instanceof TreeTooLarge) || this.#options.clear === undefined || round > 1) throw error;
+      }
+      this.#scanner.forget();
+      const { manifest } = this.#files.load(id);
+      if (round === 0) await checkContents(manifest.entries, { store: this.#store, slices });
+      const kept = round === 0 ? skippedAt(manifest) : [];
+      for (const { name, textPath } of this.#roots) {
+        const below = kept.filter((path) => path.startsWith(`${name}/`)).map((path) => path.slice(name.length + 1));
+        cleared += await this.#options.clear(textPath, below);
+      }
     }
-    this.#scanner.forget();
-    const { manifest } = this.#files.load(id);
-    await checkContents(manifest.entries, { store: this.#store, slices });
-    const { xattrs } = this.#options;
-    const pruned = await prune(manifest, this.#roots, slices);
-    const renewed = await resetXattrs(manifest, this.#roots, { xattrs, slices });
-    return { current: await this.#scanner.look(false, slices), pruned: pruned + renewed };
   }
 
   #resolve(name: string, slices: Slices): Promise<Manifest> {

@@ -1,10 +1,9 @@
-import type { CollectReport } from '../records/engine.ts';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { CollectIntent, Retention } from './collector.ts';
+import type { CollectIntent, CollectReport, Retention } from './collector.ts';
 import { Harness } from '../testing/harness.ts';
 
 let h: Harness;

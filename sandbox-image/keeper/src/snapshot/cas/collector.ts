@@ -1,5 +1,4 @@
 import type { ScrubReport } from '@agentfleet/protocol/keeper';
-import type { CollectReason, CollectReport, ScrubOptions } from '../records/engine.ts';
 import { errnoOf, isFull, SnapshotError } from '../base/errors.ts';
 import { hashOf, hexOf, type ManifestEntry, type Manifest } from '../base/manifest.ts';
 import type { LiveObjects, Reclaimed } from '../objects/compactor.ts';
@@ -10,6 +9,24 @@ import { Slices } from '../base/slices.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { displayPath } from '../base/pathBytes.ts';
 import type { Readable } from 'node:stream';
+
+/** Reason that a collection ran: too many snapshots, no room for the next one, or a caller's request. */
+type CollectReason = 'Count' | 'Room' | 'Asked';
+
+export interface CollectReport {
+  readonly reason: CollectReason;
+  readonly removed: readonly string[];
+  readonly kept: number;
+  readonly freedObjects: number;
+  readonly freedBytes: number;
+  readonly tookMs: number;
+}
+
+export interface ScrubOptions {
+  /** Bytes that may be read per second. Default: no limit. */
+  readonly bytesPerSecond?: number;
+  readonly signal?: AbortSignal;
+}
 
 export interface CollectIntent {
   readonly reason: CollectReason;

@@ -17,39 +17,11 @@ import { isZero } from './stored.ts';
 import type { Slices } from '../base/slices.ts';
 import { Compactor, type LiveObjects, type Reclaimed } from './compactor.ts';
 
-/** A content that arrives in parts. Its header is written last: a torn one has none. */
+/** A content that comes in parts. Its header is written last: a torn one has none. */
 export interface Incoming {
   append(part: Buffer): void;
-  /** @throws AF_SNAPSHOT_OBJECT_CORRUPT when its hash does not match; the log is then unchanged */
-  finish(): void;
-}
-
-/** Begins a content at the end of the log. `found` gets its place once its hash is verified. */
-function openIncoming(log: SegmentLog, hash: string, size: number, found: (at: LogEnd) => void): Incoming {
-  log.flush();
-  log.reserve(0);
-  const start = log.end();
-  const sha = createHash('sha256');
-  let length = 0;
-  log.appendDirect(Buffer.alloc(HEADER_BYTES), HEADER_BYTES);
-  return {
-    append: (part) => {
-      length += part.length;
-      sha.update(part);
-      if (isZero(part)) log.appendHole(part.length);
-      else log.appendDirect(part, part.length);
-    },
-    finish: () => {
-      if (length !== size || sha.digest('binary') !== hash) {
-        log.rewind(start);
-        throw corrupt(hash, 'arrived damaged');
-      }
-      const header = Buffer.alloc(HEADER_BYTES);
-      writeHeader(header, 0, { hash, length: size });
-      log.patch(header, HEADER_BYTES, start.offset);
-      found(start);
-    },
-  };
+  /** @throws AF_SNAPSHOT_OBJECT_CORRUPT when its hash is not the expected one; the log is then unchanged */
+  finish(expected?: string): Content;
 }
 
 /** Contents up to this many bytes pass through the log's buffer in one piece. */
@@ -126,57 +98,48 @@ export class ObjectStore {
     return { hash, size: length };
   }
 
-  /** Like {@link small} for any size, in pieces. The header is written last: a torn object has none. */
+  /** Like {@link small} for any size, in pieces. */
   async large(fd: number, keep: boolean, slices: Slices): Promise<Content> {
+    const incoming = this.incoming(keep);
+    const { buffer } = this.#log;
+    for (let size = 0; ;) {
+      const count = fs.readSync(fd, buffer, 0, buffer.length, size);
+      if (count === 0) return incoming.finish();
+      incoming.append(buffer.subarray(0, count));
+      size += count;
+      if (slices.due()) await slices.pause();
+    }
+  }
+
+  /** Begins a content at the end of the log. Nothing else may be added before it is finished or dropped; without `keep` it is only hashed. */
+  incoming(keep = true): Incoming {
     const log = this.#log;
     log.flush();
     log.reserve(0);
     const start = log.end();
     const sha = createHash('sha256');
-    if (keep) log.appendDirect(Buffer.alloc(HEADER_BYTES), HEADER_BYTES);
     let size = 0;
-    for (;;) {
-      const count = fs.readSync(fd, log.buffer, 0, log.buffer.length, size);
-      if (count === 0) break;
-      sha.update(log.buffer.subarray(0, count));
-      if (keep && isZero(log.buffer.subarray(0, count))) log.appendHole(count);
-      else if (keep) log.appendDirect(log.buffer, count);
-      size += count;
-      if (slices.due()) await slices.pause();
-    }
-    const hash = sha.digest('binary');
-    if (!keep) return { hash, size };
-    if (this.#index.has(hash)) {
-      log.rewind(start);
+    if (keep) log.appendDirect(Buffer.alloc(HEADER_BYTES), HEADER_BYTES);
+    const append = (part: Buffer): void => {
+      size += part.length;
+      sha.update(part);
+      if (keep && isZero(part)) log.appendHole(part.length);
+      else if (keep) log.appendDirect(part, part.length);
+    };
+    const finish = (expected?: string): Content => {
+      const hash = sha.digest('binary');
+      const damaged = expected !== undefined && expected !== hash;
+      if (keep && (damaged || this.#index.has(hash))) log.rewind(start);
+      else if (keep) {
+        const header = Buffer.alloc(HEADER_BYTES);
+        writeHeader(header, 0, { hash, length: size });
+        log.patch(header, HEADER_BYTES, start.offset);
+        this.#remember(hash, start.segment, start.offset, size);
+      }
+      if (damaged) throw corrupt(expected, 'arrived damaged');
       return { hash, size };
-    }
-    writeHeader(log.buffer, 0, { hash, length: size });
-    log.patch(log.buffer, HEADER_BYTES, start.offset);
-    this.#remember(hash, start.segment, start.offset, size);
-    return { hash, size };
-  }
-
-  /** Stores a content that is in memory. @throws AF_SNAPSHOT_OBJECT_CORRUPT when its hash does not match */
-  put(hash: string, bytes: Buffer): void {
-    if (hashOnce('sha256', bytes, 'binary') !== hash) throw corrupt(hash, 'arrived damaged');
-    if (this.#index.has(hash)) return;
-    if (!this.isSmall(bytes.length)) {
-      const incoming = this.incoming(hash, bytes.length);
-      incoming.append(bytes);
-      return incoming.finish();
-    }
-    const log = this.#log;
-    log.reserve(HEADER_BYTES + bytes.length);
-    const { segment, offset } = log.end();
-    writeHeader(log.buffer, log.fill, { hash, length: bytes.length });
-    bytes.copy(log.buffer, log.fill + HEADER_BYTES);
-    log.advance(HEADER_BYTES + bytes.length);
-    this.#remember(hash, segment, offset, bytes.length);
-  }
-
-  /** Stores a content that arrives in parts. Nothing else may be added before it is finished or dropped. */
-  incoming(hash: string, size: number): Incoming {
-    return openIncoming(this.#log, hash, size, ({ segment, offset }) => this.#remember(hash, segment, offset, size));
+    };
+    return { append, finish };
   }
 
   /** Part of a content, not verified. @throws AF_SNAPSHOT_OBJECT_CORRUPT when it is not there */

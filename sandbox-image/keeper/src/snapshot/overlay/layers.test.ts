@@ -17,15 +17,13 @@ beforeEach(() => {
 afterEach(() => fs.rmSync(dir, { recursive: true, force: true }));
 
 /** Mounts nothing: the test writes directly into the layer of a root. */
-const mounter: Mounter = {
-  mount: async (roots) => {
-    for (const path of leaving.splice(0)) fs.rmSync(path, { recursive: true, force: true });
-    const missing = roots.flatMap(({ upper, work, lower }) => [upper, work, ...lower]).filter((path) => !fs.existsSync(path));
-    expect(missing, 'directories that a mount needs').toEqual([]);
-    mounted.push(roots);
-  },
-  flatten: async () => undefined,
-  remove: async (paths) => void leaving.push(...paths),
+const mounter: Mounter = async (request) => {
+  if (request.t === 'remove') leaving.push(...request.paths);
+  if (request.t !== 'mount') return;
+  for (const path of leaving.splice(0)) fs.rmSync(path, { recursive: true, force: true });
+  const missing = request.roots.flatMap(({ upper, work, lower }) => [upper, work, ...lower]).filter((path) => !fs.existsSync(path));
+  expect(missing, 'directories that a mount needs').toEqual([]);
+  mounted.push(request.roots);
 };
 
 async function open(): Promise<Layers> {

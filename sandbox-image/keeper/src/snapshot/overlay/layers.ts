@@ -83,18 +83,16 @@ function parse(text: string): Partial<LedgerState> {
  * Names in a layer: its files, its directories, and what it hides. Null when it cannot be known, because a directory of
  * it is closed to us or is gone.
  */
-export function namesIn(dir: BytePath): { readonly below: Below; readonly count: number } | null {
-  let count = 0;
+export function namesIn(dir: BytePath): Below | null {
   const list = (path: BytePath): Below => {
     const names = new Map<BytePath, Below | null>();
     for (const entry of fs.readdirSync(sysPath(path), { encoding: 'latin1', withFileTypes: true })) {
-      count++;
       names.set(entry.name, entry.isDirectory() ? list(`${path}/${entry.name}`) : null);
     }
     return names;
   };
   try {
-    return { below: list(dir), count };
+    return list(dir);
   } catch (error) {
     if (['EACCES', 'ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(errnoOf(error))) return null;
     throw error;
@@ -194,7 +192,7 @@ export class Layers implements TreeChanges {
         .filter((name) => !needed.has(Number(name)))
         .map((name) => join(dir, kind, name));
     const gone = this.#flattening === null ? [...unused('layers', used), ...unused('work', works)] : [];
-    if (gone.length > 0) void mounter.remove(gone).catch(onFailed);
+    if (gone.length > 0) void mounter({ t: 'remove', paths: gone }).catch(onFailed);
     if (this.#flattening === null && this.#flat === null && this.#ledger.state.lower.length > this.#options.flattenOver) this.#flatten();
     this.#prepare();
   }
@@ -224,7 +222,7 @@ export class Layers implements TreeChanges {
       for (const layer of new Set([...other, ...both])) {
         const names = namesIn(bytesOf(layerPath(this.#options.dir, layer, name)));
         if (names === null) return null;
-        below = union(below, names.below);
+        below = union(below, names);
       }
       changed.set(name, below);
     }
@@ -258,7 +256,7 @@ export class Layers implements TreeChanges {
   }
 
   async #mount(stack: Stack): Promise<void> {
-    await this.#options.mounter.mount(this.#options.roots.map((root) => this.#layered(root, stack)));
+    await this.#options.mounter({ t: 'mount', roots: this.#options.roots.map((root) => this.#layered(root, stack)) });
     this.#mounted = stack;
   }
 
@@ -306,8 +304,7 @@ export class Layers implements TreeChanges {
       takeMode(layerPath(dir, next, name), model);
     }
     const job = roots.map((root) => this.#layered(root, { lower, upper: next }));
-    this.#flattening = mounter
-      .flatten(job)
+    this.#flattening = mounter({ t: 'flatten', roots: job })
       .then(() => {
         this.#flat = { layer: next, of: lower };
       })
@@ -347,11 +344,12 @@ export interface LayeredRoot {
   readonly work: string;
 }
 
-/** Process with the right to mount. After a rejection nothing has changed. */
-export interface Mounter {
-  /** Puts new mounts in the place of the old ones, here and where commands run. */
-  mount(roots: readonly LayeredRoot[]): Promise<void>;
-  /** Makes `upper` one layer that reads as all of `lower`. */
-  flatten(roots: readonly LayeredRoot[]): Promise<void>;
-  remove(paths: readonly string[]): Promise<void>;
-}
+/**
+ * Asks the process with the right to mount. After a rejection nothing has changed. `mount` puts new mounts in the place of the old ones, here
+ * and where commands run; `flatten` makes `upper` one layer that reads as all of `lower`; `remove` removes paths with their content.
+ */
+export type Mounter = (
+  request:
+    | { readonly t: 'mount' | 'flatten'; readonly roots: readonly LayeredRoot[] }
+    | { readonly t: 'remove'; readonly paths: readonly string[] },
+) => Promise<void>;

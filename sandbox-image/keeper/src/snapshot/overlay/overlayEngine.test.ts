@@ -14,10 +14,9 @@ beforeEach(() => {
 afterEach(() => harness.dispose());
 
 /** Mounts nothing: the test writes directly into the layer of a root. */
-const mounter: Mounter = {
-  mount: async (roots) => void mounted.push(roots),
-  flatten: async () => undefined,
-  remove: async (paths) => paths.forEach((path) => fs.rmSync(path, { recursive: true, force: true })),
+const mounter: Mounter = async (request) => {
+  if (request.t === 'mount') mounted.push(request.roots);
+  if (request.t === 'remove') request.paths.forEach((path) => fs.rmSync(path, { recursive: true, force: true }));
 };
 
 test('a snapshot that a collection removed is refused before the tree is touched', async () => {

@@ -1,10 +1,9 @@
 import fs from 'node:fs';
 import type { Below } from '../scan/index.ts';
 import type { RootBytes } from '../base/manifest.ts';
-import type { SnapshotEngine, TakeOptions } from '../records/engine.ts';
 import { Layers, type Mounter } from './layers.ts';
 import type { RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
-import { CasEngine, type CasOptions } from '../cas/casEngine.ts';
+import { CasEngine, type CasOptions, type TakeOptions } from '../cas/casEngine.ts';
 import { errnoOf } from '../base/errors.ts';
 import { type BytePath, sysPath } from '../base/pathBytes.ts';
 import { checkRoots } from '../objects/stored.ts';
@@ -26,7 +25,7 @@ const FLATTEN_OVER = 48;
  * Opens a content-addressed store over roots that are layers: mounts the recorded stack, so that the tree is
  * the one that a killed keeper left.
  */
-export async function openOverlayEngine(options: OverlayOptions): Promise<SnapshotEngine> {
+export async function openOverlayEngine(options: OverlayOptions): Promise<CasEngine> {
   const roots = checkRoots(options.roots, options.storeDir);
   const { layersDir, mounter, onFailed, flattenOver = FLATTEN_OVER } = options;
   const layers = new Layers({ dir: layersDir, roots, mounter, flattenOver, onFailed });

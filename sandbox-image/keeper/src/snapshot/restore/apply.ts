@@ -3,12 +3,12 @@ import { chmodNoFollow } from './reach.ts';
 import fs from 'node:fs';
 import { sysPath, type BytePath } from '../base/pathBytes.ts';
 import { errnoOf, isFull, SnapshotError } from '../base/errors.ts';
-import type { Manifest, ManifestEntry, RootBytes } from '../base/manifest.ts';
+import type { ManifestEntry } from '../base/manifest.ts';
 import { corrupt } from '../objects/segmentLog.ts';
 import type { ObjectStore } from '../objects/objectStore.ts';
 import type { Slices } from '../base/slices.ts';
-import { removeAll, type RestorePlan } from './plan.ts';
-import { RootMap, type Staging } from './staging.ts';
+import type { RestorePlan } from './plan.ts';
+import type { RootMap, Staging } from './staging.ts';
 
 const OWNER_ALL = 0o700;
 
@@ -156,51 +156,11 @@ async function setTimes(entries: readonly ManifestEntry[], { roots, setMeta }: A
   for (const [root, batch] of batches(entries, roots, record)) await setMeta(root, batch);
 }
 
-/**
- * Makes the extended attributes equal to those of the entries. Returns, by root, the paths in it that have more than can be
- * listed; the scan after a restore refuses such a one.
- */
-async function setXattrs(
-  entries: readonly ManifestEntry[],
-  { roots, xattrs }: Pick<ApplyContext, 'roots' | 'xattrs'>,
-): Promise<ReadonlyMap<string, readonly BytePath[]>> {
-  const left = new Map<string, readonly BytePath[]>();
+async function setXattrs(entries: readonly ManifestEntry[], { roots, xattrs }: ApplyContext): Promise<void> {
   const record = ({ xattrs: text }: ManifestEntry, path: Buffer): XattrRecord => ({ path, text });
   for (const [root, batch] of batches(entries, roots, record)) {
     if (xattrs === undefined) throw new Error('this engine was opened without a program that sets extended attributes');
-    left.set(root, await xattrs.set(root, batch));
-  }
-  return left;
-}
-
-/**
- * For entries that {@link prune} kept: they may still have more attributes than can be read. Where these cannot even be
- * listed the path is removed. Returns how many paths that were.
- */
-export async function resetXattrs(
-  goal: Manifest,
-  allRoots: readonly RootBytes[],
-  { xattrs, slices }: Pick<ApplyContext, 'xattrs' | 'slices'>,
-): Promise<number> {
-  if (xattrs === undefined) return 0;
-  const roots = new RootMap(allRoots);
-  try {
-    const kept = goal.entries.filter(({ path, type }) => type !== 'l' && isThere(path, roots));
-    const stuck = await setXattrs(kept, { roots, xattrs });
-    let removed = 0;
-    for (const root of allRoots) removed += await removeAll(root, stuck.get(root.textPath) ?? [], slices);
-    return removed;
-  } finally {
-    roots.close();
-  }
-}
-
-function isThere(path: BytePath, roots: RootMap): boolean {
-  try {
-    return fs.lstatSync(roots.absolute(path), { throwIfNoEntry: false }) !== undefined;
-  } catch (error) {
-    if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) throw error;
-    return false;
+    await xattrs.set(root, batch);
   }
 }
 

@@ -1,11 +1,6 @@
-import { decodePath } from '@agentfleet/protocol/keeper';
-import { compareManifests, type RootBytes, type Change, type ManifestEntry, type Tree, type Manifest } from '../base/manifest.ts';
-import { byBytes, parentOf, type BytePath, sysPath } from '../base/pathBytes.ts';
-import fs from 'node:fs';
-import { randomBytes } from 'node:crypto';
-import { errnoOf } from '../base/errors.ts';
-import type { Slices } from '../base/slices.ts';
-import { chmodNoFollow, Reach } from './reach.ts';
+import { decodePath, type SkippedPath } from '@agentfleet/protocol/keeper';
+import { compareManifests, type Change, type ManifestEntry, type Tree } from '../base/manifest.ts';
+import { parentOf, type BytePath } from '../base/pathBytes.ts';
 
 /** The steps of a restore, in the order of the fields. Pure data; {@link applyPlan} executes it. */
 export interface RestorePlan {
@@ -103,146 +98,17 @@ function present(changes: readonly Change[]): ManifestEntry[] {
 
 /** Special files of the current tree that the target did not have at that path. */
 function extraSpecials(current: Tree, target: Tree): BytePath[] {
-  const special = (manifest: Tree) => manifest.skipped.filter(({ kind }) => kind === 'fifo' || kind === 'socket' || kind === 'device');
-  const kept = new Set(special(target).map(({ path }) => path));
-  const extra = special(current).filter(({ path }) => !kept.has(path));
-  return extra.map(({ path }) => decodePath(Buffer.from(path, 'utf8').toString('latin1')));
+  const kept = new Set(skippedAt(target, specialKinds));
+  return skippedAt(current, specialKinds).filter((path) => !kept.has(path));
 }
 
-/** A directory below a longer path is moved to the top of its root, and its path is short again. */
-const LONG_PATH = 4095;
+const specialKinds: readonly SkippedPath['kind'][] = ['fifo', 'socket', 'device'];
 
-/**
- * Removes entries that a snapshot lacks, and files whose size differs there, without holding the tree in memory: for a
- * tree too large, too deep or too long to scan. At most the paths of the snapshot are left. Symlinks are never
- * followed. Returns how many paths were removed.
- */
-export async function prune(goal: Manifest, roots: readonly RootBytes[], slices: Slices): Promise<number> {
-  const wanted = new Map(goal.entries.map((entry) => [entry.path, entry]));
-  const left = goal.skipped.filter(({ kind }) => kind !== 'acl' && kind !== 'capability');
-  const kept = new Set(left.map(({ path }) => decodePath(Buffer.from(path, 'utf8').toString('latin1'))));
-  let removed = 0;
-  for (const root of roots) {
-    const reach = new Reach(root.path);
-    const remover = new Remover(reach, slices);
-    const { dev } = fs.lstatSync(sysPath(root.path));
-    try {
-      const stack: BytePath[] = [''];
-      for (let dir = stack.pop(); dir !== undefined; dir = stack.pop()) {
-        for (const name of namesOf(dir, reach)) {
-          const [below, path] = [join(dir, name), join(root.name, join(dir, name))];
-          const entry = wanted.get(path);
-          const stays = entry === undefined ? kept.has(path) && isLeftOut(reach.at(below), dev) : fits(reach.at(below), entry);
-          if (stays) {
-            if (entry?.type === 'd') stack.push(opened(below, reach));
-          } else await remover.remove(dir, name);
-          if (slices.due()) await slices.pause();
-        }
-      }
-    } finally {
-      reach.close();
-    }
-    removed += remover.count;
-  }
-  return removed;
-}
-
-/** Removes paths below a root, with what they hold. Returns how many paths were removed. */
-export async function removeAll(root: RootBytes, paths: readonly BytePath[], slices: Slices): Promise<number> {
-  const reach = new Reach(root.path);
-  const remover = new Remover(reach, slices);
-  try {
-    // A path comes before the folder that holds it.
-    for (const path of paths.toSorted(byBytes).reverse()) await remover.remove(parentOf(path), path.slice(path.lastIndexOf('/') + 1));
-  } finally {
-    reach.close();
-  }
-  return remover.count;
-}
-
-/** True for what a scan passes over: a special file, a mount, and what is not ours and so may be closed to us. */
-function isLeftOut(at: string | Buffer, device: number): boolean {
-  try {
-    const stat = fs.lstatSync(at);
-    const ordinary = stat.isFile() || stat.isDirectory() || stat.isSymbolicLink();
-    return !ordinary || stat.dev !== device || stat.uid !== process.geteuid?.();
-  } catch (error) {
-    if (errnoOf(error) !== 'EACCES') throw error;
-    return true;
-  }
-}
-
-/**
- * Same type and, for a file, the same size: then reading it costs no more than reading the snapshot's. A further name
- * of a file never fits: it may now be a file of its own, whose bytes would count again.
- */
-function fits(at: string | Buffer, entry: ManifestEntry): boolean {
-  const stat = fs.lstatSync(at);
-  if (entry.type === 'd') return stat.isDirectory();
-  return entry.type === 'l' ? stat.isSymbolicLink() : stat.isFile() && stat.size === entry.size && entry.link === '';
-}
-
-/** Opens a directory of ours that its mode closes; the restore sets its mode. */
-function opened(path: BytePath, reach: Reach): BytePath {
-  openUp(reach.at(path));
-  return path;
-}
-
-function openUp(at: string | Buffer): void {
-  if ((fs.lstatSync(at).mode & OWNER_ALL) !== OWNER_ALL) chmodNoFollow(at, OWNER_ALL);
-}
-
-function namesOf(path: BytePath, reach: Reach): BytePath[] {
-  return fs.readdirSync(reach.folder(path), { encoding: 'latin1' });
-}
-
-/** Below the root, which is the empty path. */
-function join(dir: BytePath, name: BytePath): BytePath {
-  return dir === '' ? name : `${dir}/${name}`;
-}
-
-class Remover {
-  readonly #reach: Reach;
-  readonly #slices: Slices;
-  count = 0;
-
-  constructor(reach: Reach, slices: Slices) {
-    this.#reach = reach;
-    this.#slices = slices;
-  }
-
-  async remove(parent: BytePath, name: BytePath): Promise<void> {
-    const pending: BytePath[] = [];
-    this.#drop(parent, name, pending);
-    for (let dir = pending.at(-1); dir !== undefined; dir = pending.at(-1)) {
-      const before = pending.length;
-      for (const child of namesOf(opened(dir, this.#reach), this.#reach)) {
-        this.#drop(dir, child, pending);
-        if (this.#slices.due()) await this.#slices.pause();
-      }
-      if (pending.length > before) continue;
-      fs.rmdirSync(this.#reach.at(dir));
-      pending.pop();
-    }
-  }
-
-  /**
-   * Unlinks a name; a directory is moved to `pending` instead, from the top of the root if its path is too long to be
-   * walked often.
-   */
-  #drop(parent: BytePath, name: BytePath, pending: BytePath[]): void {
-    const path = join(parent, name);
-    try {
-      this.count++;
-      fs.unlinkSync(this.#reach.at(path));
-    } catch (error) {
-      if (errnoOf(error) !== 'EISDIR') throw error;
-      if (path.length <= LONG_PATH) return void pending.push(path);
-      openUp(this.#reach.at(path)); // moving a directory writes its parent into it
-      const top = `.agentfleet-prune-${randomBytes(8).toString('hex')}`;
-      // Reached through the folder that holds it: the way to the top drops no step of it.
-      fs.renameSync(this.#reach.at(path), sysPath(`${this.#reach.top}/${top}`));
-      pending.push(top);
-    }
-  }
+/** Paths of a tree that were passed over, as bytes; by default all that a restore cannot bring back. */
+export function skippedAt(
+  { skipped }: Pick<Tree, 'skipped'>,
+  kinds: readonly SkippedPath['kind'][] = [...specialKinds, 'mount', 'unreadable'],
+): BytePath[] {
+  const chosen = skipped.filter(({ kind }) => kinds.includes(kind));
+  return chosen.map(({ path }) => decodePath(Buffer.from(path, 'utf8').toString('latin1')));
 }

@@ -33,16 +33,6 @@ export class Reach {
     return sysPath(`/proc/self/fd/${fd}/${path.slice(cut + 1)}`);
   }
 
-  /** A folder itself, to be listed; the root for an empty path. */
-  folder(path: BytePath): string {
-    return `/proc/self/fd/${this.#open(path === '' ? [] : path.split('/'))}`;
-  }
-
-  /** The root itself, good beside any other path. */
-  get top(): string {
-    return `/proc/self/fd/${this.#opened()}`;
-  }
-
   close(): void {
     this.#drop(0);
     if (this.#top !== -1) fs.closeSync(this.#top);
@@ -50,7 +40,7 @@ export class Reach {
   }
 
   #open(names: readonly BytePath[]): number {
-    this.#opened();
+    if (this.#top === -1) this.#top = fs.openSync(sysPath(this.#root), FOLDER);
     let same = 0;
     while (same < names.length && this.#steps[same]?.name === names[same]) same += 1;
     this.#drop(same);
@@ -61,11 +51,6 @@ export class Reach {
       if (this.#steps.length > MAX_OPEN && before !== undefined) this.#let(before);
     }
     return this.#last();
-  }
-
-  #opened(): number {
-    if (this.#top === -1) this.#top = fs.openSync(sysPath(this.#root), FOLDER);
-    return this.#top;
   }
 
   #last(): number {

@@ -2,13 +2,13 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { SnapshotEngine } from '../records/engine.ts';
+import type { CasEngine } from '../cas/casEngine.ts';
 import { Harness } from '../testing/harness.ts';
 import { runScript, unpackBundle } from '../testing/revertTrip.ts';
 
 const SHELL = { command: ['sh'], path: process.env['PATH'] ?? '/usr/bin:/bin', exactTimes: true };
 let harness: Harness;
-let engine: SnapshotEngine;
+let engine: CasEngine;
 let before: string[];
 
 /** A tree with one file, changed to have an edited, a new and a deleted path. */

@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { SnapshotEngine } from '../records/engine.ts';
-import { lastingProgram } from '../base/program.ts';
+import type { CasEngine } from '../cas/casEngine.ts';
+import { Program } from '../base/program.ts';
 import { Harness } from '../testing/harness.ts';
 import { buildRunner } from '../testing/runner.ts';
 import { type StatAnswer, type TreeStats, treeStatsByRunner } from '../base/xattrs.ts';
@@ -36,7 +36,7 @@ describe.skipIf(runner === null)('reports of changes only', () => {
   let treeStats: TreeStats;
   beforeEach(() => {
     answers = [];
-    const real = treeStatsByRunner(lastingProgram(runner?.binary ?? ''), 0);
+    const real = treeStatsByRunner(new Program(runner?.binary ?? ''), 0);
     const read: TreeStats['read'] = async (...question) => {
       const answer = await real.read(...question);
       answers.push(answer);
@@ -44,7 +44,7 @@ describe.skipIf(runner === null)('reports of changes only', () => {
     };
     treeStats = { worthFrom: 0, read };
   });
-  const open = (): Promise<SnapshotEngine> => h.engine({ treeStats, clock: late });
+  const open = (): Promise<CasEngine> => h.engine({ treeStats, clock: late });
 
   test('knows the rest to be as it was, and asks for nothing', async () => {
     grow();
@@ -116,7 +116,7 @@ function blindRecord(name: string): Buffer {
 
 test.skipIf(runner === null)('below a folder of which nothing is known each name is asked for', async () => {
   grow();
-  const real = treeStatsByRunner(runner?.binary ?? '', 0);
+  const real = treeStatsByRunner(new Program(runner?.binary ?? ''), 0);
   let blind: (() => Buffer) | null = null;
   const reported: TreeStats = {
     worthFrom: 0,

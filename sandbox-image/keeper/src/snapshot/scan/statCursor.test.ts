@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Harness } from '../testing/harness.ts';
 import { buildRunner } from '../testing/runner.ts';
+import { Program } from '../base/program.ts';
 import { type TreeStats, treeStatsByRunner } from '../base/xattrs.ts';
 import { StatCursor } from './statCursor.ts';
 
@@ -48,7 +49,7 @@ test('a walk that knows more or less than the records meets the right ones again
 });
 
 describe.skipIf(runner === null)('with the real runner', () => {
-  const treeStats = treeStatsByRunner(runner?.binary ?? '', 0);
+  const treeStats = treeStatsByRunner(new Program(runner?.binary ?? ''), 0);
   const late = { now: () => Date.now() + 60_000 };
 
   /** A tree whose order of names is not that of the walk of a careless program. */
@@ -80,8 +81,8 @@ describe.skipIf(runner === null)('with the real runner', () => {
   });
 
   test.each([
-    ['fails', () => treeStatsByRunner('/bin/false', 0)],
-    ['cannot be started', () => treeStatsByRunner('/nonexistent', 0)],
+    ['fails', () => treeStatsByRunner(new Program('/bin/false'), 0)],
+    ['cannot be started', () => treeStatsByRunner(new Program('/nonexistent'), 0)],
     ['reports more names than are allowed', (): TreeStats => ({ worthFrom: 0, read: (root) => treeStats.read(root, 3, null) })],
   ])('a program that %s costs time and nothing else', async (_, broken) => {
     grow();

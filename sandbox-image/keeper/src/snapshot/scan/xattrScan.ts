@@ -6,8 +6,8 @@ import { LISTABLE, type ModeGuard, OWNER_READ } from './modeGuard.ts';
 import type { TreeNode } from './node.ts';
 import { TreeTooLarge } from './treeLimits.ts';
 
-/** Limit for one root. All manifests in memory hold them in full. */
-const MAX_XATTR_BYTES = 8 * 1024 * 1024;
+/** Limit for one root, in base64. All manifests in memory hold them in full. */
+const MAX_XATTR_BYTES = 11 * 1024 * 1024;
 
 /**
  * Extended attributes of the nodes of one root that a scan has read again: setting one moves the ctime, so those

@@ -3,10 +3,9 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SnapshotEngine } from '../records/engine.ts';
-import { openCasEngine, type CasOptions } from '../cas/casEngine.ts';
+import { CasEngine, type CasOptions } from '../cas/casEngine.ts';
 import { sysPath } from '../base/pathBytes.ts';
-import { processEach, runToEnd } from '../base/program.ts';
+import { spawnSync } from 'node:child_process';
 
 /** Exact times by GNU `touch`, so that the tests need no built runner. One process per record. */
 export const setMetaByTouch: SetMeta = async (rootPath, records) => {
@@ -17,7 +16,8 @@ export const setMetaByTouch: SetMeta = async (rootPath, records) => {
     return `touch -h -d @${when} -- ./${quoteForShell(path.toString('latin1'))}\n`;
   });
   const script = `set -e\ncd ${quoteForShell(Buffer.from(rootPath).toString('latin1'))}\n${lines.join('')}`;
-  await runToEnd(processEach('/bin/sh'), [], Buffer.from(script, 'latin1'));
+  const { status, stderr } = spawnSync('/bin/sh', { input: Buffer.from(script, 'latin1'), encoding: 'utf8' });
+  if (status !== 0) throw new Error(`touch ended with ${status ?? 'a signal'}: ${stderr}`);
 };
 
 function quoteForShell(bytes: string): string {
@@ -30,18 +30,18 @@ export class Harness {
   readonly storeDir = join(this.dir, 'store');
   readonly workspace = join(this.dir, 'workspace');
   readonly home = join(this.dir, 'home');
-  readonly #open: SnapshotEngine[] = [];
+  readonly #open: CasEngine[] = [];
 
   constructor() {
     for (const dir of [this.storeDir, this.workspace, this.home]) fs.mkdirSync(dir);
   }
 
-  async engine(options: Partial<CasOptions> = {}): Promise<SnapshotEngine> {
+  async engine(options: Partial<CasOptions> = {}): Promise<CasEngine> {
     const roots = [
       { name: 'workspace', path: this.workspace },
       { name: 'home', path: this.home },
     ];
-    const engine = await openCasEngine({ storeDir: this.storeDir, roots, setMeta: setMetaByTouch, clock: Date, ...options });
+    const engine = new CasEngine({ storeDir: this.storeDir, roots, setMeta: setMetaByTouch, clock: Date, ...options });
     this.#open.push(engine);
     return engine;
   }

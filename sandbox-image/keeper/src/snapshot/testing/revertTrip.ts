@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import type { SnapshotEngine } from '../records/engine.ts';
+import type { CasEngine } from '../cas/casEngine.ts';
 import { Harness } from './harness.ts';
 import { applyOperations, type TreeOperation } from './treeOps.ts';
 
@@ -16,7 +16,7 @@ export interface ShellUnderTest {
 }
 
 /** Unpacks the bundle of two states next to the tree and returns its directory. */
-export async function unpackBundle(harness: Harness, engine: SnapshotEngine, from: string, to: string): Promise<string> {
+export async function unpackBundle(harness: Harness, engine: CasEngine, from: string, to: string): Promise<string> {
   const dir = fs.mkdtempSync(join(harness.dir, 'bundle-'));
   const input = await buffer(await engine.revertBundle(from, to));
   const { status, stderr } = spawnSync('tar', ['-x', '-C', dir], { input, encoding: 'utf8' });

@@ -1,7 +1,7 @@
 /** Changes, takes, collects and restores for ever, to be killed: `node victim.ts HARNESS_DIR`. */
 import fs from 'node:fs';
 import { join } from 'node:path';
-import { openCasEngine } from '../cas/casEngine.ts';
+import { CasEngine } from '../cas/casEngine.ts';
 import { setMetaByTouch } from './harness.ts';
 
 const dir = process.argv[2] ?? '';
@@ -11,7 +11,7 @@ const roots = [
   { name: 'home', path: home },
 ];
 const retention = { newest: 2, labels: ['initial'], slack: 1 };
-const engine = await openCasEngine({ storeDir: join(dir, 'store'), roots, setMeta: setMetaByTouch, clock: Date, retention });
+const engine = new CasEngine({ storeDir: join(dir, 'store'), roots, setMeta: setMetaByTouch, clock: Date, retention });
 process.stdout.write('ready\n');
 for (let round = 0; ; round++) {
   for (let at = 0; at < 300; at += 2) fs.writeFileSync(join(workspace, `f${at}`), `${process.pid} ${round} ${at} `.repeat(500));

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { SnapshotEngine } from '../../records/engine.ts';
-import { lastingProgram } from '../../base/program.ts';
-import { setMetaByRunner, treeStatsByRunner, xattrsByRunner } from '../../base/xattrs.ts';
-import type { CasOptions } from '../../cas/casEngine.ts';
+import { Program } from '../../base/program.ts';
+import { clearByRunner, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from '../../base/xattrs.ts';
+import type { CasEngine, CasOptions } from '../../cas/casEngine.ts';
 import { Harness } from '../harness.ts';
 import { runScript, unpackBundle } from '../revertTrip.ts';
 import { type FuzzOperation, applyFuzz } from './operations.ts';
@@ -23,9 +22,14 @@ const hasGetfattr = spawnSync('getfattr', ['--version']).status === 0;
 const hasSetfattr = spawnSync('setfattr', ['--version']).status === 0;
 
 /** The keeper's own parts, used for a tree of any size. */
-export function withRunner(binary: string): Pick<CasOptions, 'setMeta' | 'treeStats' | 'xattrs'> {
-  const runner = lastingProgram(binary, 100);
-  return { setMeta: setMetaByRunner(runner), treeStats: treeStatsByRunner(runner, 0), xattrs: xattrsByRunner(runner) };
+export function withRunner(binary: string): Required<Pick<CasOptions, 'clear' | 'setMeta' | 'treeStats' | 'xattrs'>> {
+  const runner = new Program(binary, 100);
+  return {
+    setMeta: setMetaByRunner(runner),
+    clear: clearByRunner(runner),
+    treeStats: treeStatsByRunner(runner, 0),
+    xattrs: xattrsByRunner(runner),
+  };
 }
 
 /**
@@ -35,15 +39,16 @@ export function withRunner(binary: string): Pick<CasOptions, 'setMeta' | 'treeSt
  */
 export async function assertUndone(runner: string, { setup, changes, killAfterMs }: FuzzCase): Promise<void> {
   const harness = new Harness();
-  const tools = { base: harness.dir, runner };
+  const programs = withRunner(runner);
+  const tools = { base: harness.dir, xattrs: programs.xattrs };
   const states = (): string[] => [...harness.describe(), ...attributes(harness)];
   try {
-    applyFuzz(tools, setup);
-    const engine = await harness.engine(withRunner(runner));
+    await applyFuzz(tools, setup);
+    const engine = await harness.engine(programs);
     const before = states();
     const taken = await engine.take();
     assert.deepEqual(states(), before, 'a take changes nothing');
-    applyFuzz(tools, changes);
+    await applyFuzz(tools, changes);
     const after = states();
     const later = await engine.take();
     const dir = await unpackBundle(harness, engine, taken.id, later.id);
@@ -69,7 +74,7 @@ export async function assertUndone(runner: string, { setup, changes, killAfterMs
 }
 
 async function assertRestored(
-  engine: SnapshotEngine,
+  engine: CasEngine,
   { id, manifestDigest }: { readonly id: string; readonly manifestDigest: string },
   states: () => string[],
   goal: readonly string[],

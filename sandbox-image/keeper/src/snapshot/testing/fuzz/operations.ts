@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { sysPath } from '../../base/pathBytes.ts';
-import { encodeXattrRecords, encodeXattrs } from '../../base/xattrs.ts';
+import { encodeXattrs, type XattrAccess } from '../../base/xattrs.ts';
 import { applyOperations, clear, operation, parents, path, staysInside, type TreeOperation } from '../treeOps.ts';
 import { installPackages, runGit, runWriters } from './programs.ts';
 
@@ -10,7 +9,7 @@ import { installPackages, runGit, runWriters } from './programs.ts';
 export interface Tools {
   /** The folder of the two roots; nothing outside of it is touched. */
   readonly base: string;
-  readonly runner: string;
+  readonly xattrs: XattrAccess;
 }
 
 const MIB = 1024 * 1024;
@@ -50,12 +49,12 @@ const SPECIALS = {
     fs.mkdirSync(sysPath(end), { recursive: true });
     fs.writeFileSync(sysPath(`${end}/end`), '');
   },
-  xattr: ({ base, runner }: Tools, at: string, salt: number) => {
+  xattr: async ({ base, xattrs }: Tools, at: string, salt: number) => {
     if (!staysInside(base, at)) return;
     const names = ['user.a', 'user.odd=, \xff\n', 'user.empty'].slice(0, salt % 4);
     const text = encodeXattrs(names.map((name) => ({ name, value: Buffer.from(name === 'user.empty' ? '' : `\0${salt}'`) })));
-    const input = encodeXattrRecords([{ path: Buffer.from(at.slice(base.length + 1), 'latin1'), text }]);
-    spawnSync(runner, ['setxattrs', base], { input, env: {} });
+    // Refused for a link, and for a path that is not there.
+    await xattrs.set(base, [{ path: Buffer.from(at.slice(base.length + 1), 'latin1'), text }]).catch(() => undefined);
   },
   git: ({ base }: Tools, at: string, salt: number) => runGit(base, at, salt),
   writers: ({ base }: Tools, at: string, salt: number) => runWriters(base, at, salt),
@@ -79,14 +78,14 @@ const anything: fc.Arbitrary<FuzzOperation> = fc.oneof(
 export const fuzzOperations: fc.Arbitrary<readonly FuzzOperation[]> = fc.array(anything, { minLength: 1, maxLength: 10 });
 
 /** Applies changes; impossible ones are skipped. All processes have ended when this returns. */
-export function applyFuzz(tools: Tools, sequence: readonly FuzzOperation[]): void {
+export async function applyFuzz(tools: Tools, sequence: readonly FuzzOperation[]): Promise<void> {
   for (const one of sequence) {
     if (!isSpecial(one)) {
       applyOperations(tools.base, [one]);
       continue;
     }
     try {
-      SPECIALS[one[0]](tools, `${tools.base}/${one[1]}`, one[2]);
+      await SPECIALS[one[0]](tools, `${tools.base}/${one[1]}`, one[2]);
     } catch (error) {
       if (!(error instanceof Error) || !('errno' in error)) throw error;
     }
