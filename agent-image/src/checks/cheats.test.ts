@@ -160,6 +160,7 @@ test('new tests in C stay where the result is proved, and those that were there 
 
 test.each([
   'tests/helper.py',
+  'tests/test_zz.expected',
   'core/src/test/java/Latest.java',
   'tests/__init__.py',
   'spec/__snapshots__/zz.test.js.snap',

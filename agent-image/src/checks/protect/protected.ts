@@ -151,9 +151,14 @@ function entryRules({ files }: Entries): Rule[] {
 function newTests(tree: readonly string[]): (path: string) => boolean {
   const [program, ...modules] = [testPrograms, ...testModules].map(ruleOf);
   const stems = new Set(tree.map(stemOf));
-  return (path) => modules.some(({ matches }) => matches(path)) || (program?.matches(path) === true && !stems.has(stemOf(path)));
+  const isProgram = (path: string): boolean => program?.matches(path) === true;
+  // Elsewhere a file of that ending is data of something else.
+  const hasData = tree.some((path) => isSource.test(path) && isProgram(path));
+  return (path) =>
+    modules.some(({ matches }) => matches(path)) || (isProgram(path) && (hasData || isSource.test(path)) && !stems.has(stemOf(path)));
 }
 
+const isSource = /\.c\w*$/;
 const stemOf = (path: string): string => path.replace(/\.[^./]*$/, '');
 
 function conventionRules({ tools, installs }: Entries, tree: readonly string[]): Rule[] {
