@@ -14,7 +14,7 @@ import { readWeightsConfig, runWeights } from './weights/index.ts';
 import { access } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
+import { homeDir } from '@agentfleet/protocol/keeper';
 import { createAttemptEngine } from './attempt/index.ts';
 import { collectCoverage } from './coverage/index.ts';
 import { deliver } from './delivery/index.ts';
@@ -68,7 +68,7 @@ async function assembleEngine(scratch: string, tracing: Tracing, authorities: Au
     web: { openDialer, ...(authorities !== undefined && { authorities: authorities.pem }) },
     deliver: (order, { rules, ...ports }) => deliver(order, { ...ports, dialer: openDialer(rules), scratch, authorities }),
     tracing,
-    collectCoverage: (request) => collectCoverage({ ...request, cwd: workspaceDir }),
+    collectCoverage,
   });
   const health = (): void => {
     if (grammars.failed) throw new Error('the parser of gate 1 failed; restart the process');

@@ -43,14 +43,14 @@ afterEach(async () => {
 });
 
 test('lists what there is and touches nothing without --yes', async () => {
-  await uninstall(context, { yes: false, timeoutSeconds: 60 });
+  await uninstall(context, { yes: false, timeout: 60 });
   expect(said.slice(0, 3)).toEqual(['1 AgentTask', '0 AgentTaskOrders', '1 ExpertPool']);
   expect(said.at(-1)).toContain('fleet uninstall --yes');
   expect([await count(agentTasks), await count(expertPools), await count(pods)]).toEqual([1, 1, 1]);
 });
 
 test('deletes every object, and lets go what no operator lets go', async () => {
-  await uninstall(context, { yes: true, timeoutSeconds: 600 });
+  await uninstall(context, { yes: true, timeout: 600 });
   expect([await count(agentTasks), await count(expertPools), await count(pods)]).toEqual([0, 0, 0]);
   expect(said).toContain('no operator lets 1 sandboxes go: its finalizer is taken off them');
   expect(said.at(-1)).toContain('kubectl delete crd agenttasks.agentfleet.dev');
@@ -60,5 +60,5 @@ test('reports what stays when a sandbox is not being deleted', async () => {
   const client = new ResourceClient(context.transport, pods);
   const metadata = { name: 'warm', namespace: 'team', labels: { 'agentfleet.dev/component': 'sandbox' }, finalizers: [sandboxFinalizer] };
   await client.create({ metadata });
-  await expect(uninstall(context, { yes: true, timeoutSeconds: 120 })).rejects.toThrow('after 120 s 1 sandboxes are still there');
+  await expect(uninstall(context, { yes: true, timeout: 120 })).rejects.toThrow('after 120 s 1 sandboxes are still there');
 });

@@ -49,7 +49,7 @@ async function ask<C extends PartCapability>(
 ): Promise<void> {
   const signal = new AbortController().signal;
   const said = await client.ask({ name: role, url: urls[role] }, { capability, request, timeoutMillis: 10_000, signal });
-  if ('absent' in said) throw new Error(`${role} gave no answer to ${capability}: ${said.absent}`);
+  if (typeof said === 'string') throw new Error(`${role} gave no answer to ${capability}: ${said}`);
 }
 
 /** Calls for each of a list, one after the other. */

@@ -43,7 +43,7 @@ export async function startServer({ config, logger, now }: StartOptions): Promis
   const stop = async (): Promise<void> => {
     server.readiness.stop();
     const giveUp = AbortSignal.timeout(config.drainSeconds * 1000);
-    await Promise.all([...server.services.values()].map((service) => service.close(giveUp)));
+    await Promise.all([...server.services.values()].map((service) => service.queue.close(giveUp)));
     await Promise.all(apps.map((app) => app.close()));
     await engine.close();
   };

@@ -94,7 +94,7 @@ export class Progress {
   }
 
   #report(): Report {
-    return { progress: { done: this.#done, total: this.#total, message: this.#message }, plan: [...planDigest(this.#plan)] };
+    return { progress: { done: this.#done, total: this.#total, message: this.#message }, plan: planDigest(this.#plan) };
   }
 
   #require(id: string, facts: readonly Fact[]): void {

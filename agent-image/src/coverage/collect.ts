@@ -1,9 +1,10 @@
 import program from './program.json' with { type: 'json' };
 import type { CoverageRun } from '@agentfleet/protocol/inference';
-import { newExecId, type ExecResult, type KeeperClient } from '@agentfleet/keeper/client';
+import { newExecId, type KeeperClient } from '@agentfleet/keeper/client';
 import { homeDir, workspaceDir, type ExecRequest } from '@agentfleet/protocol/keeper';
 import type { ResultFormat } from '../checks/index.ts';
 import { basename } from 'node:path';
+import { fieldsOf } from '@agentfleet/protocol/text';
 import { jsonIn } from '../base/text.ts';
 
 interface Language {
@@ -42,15 +43,6 @@ export const runsPython = (command: readonly string[], format?: ResultFormat): b
 
 type Covered = CoverageRun['covered'];
 
-/** The tracer's records, merged by test. */
-export interface Records {
-  readonly runs: readonly CoverageRun[];
-  /** Tests that the tracer left out because its output was full. */
-  readonly dropped: number;
-  /** Lines that are no record of the tracer: torn by a crash, or written by a test. */
-  readonly unreadable: number;
-}
-
 interface Merged {
   outcome: CoverageRun['outcome'] | null;
   readonly lines: Map<string, Set<number>>;
@@ -63,22 +55,16 @@ const bounds = { test: 512, path: 1024, files: 4096, lines: 100_000 } as const;
  * Reads the tracer's files, in any order: the result is ordered by test, path and line. A test that ran twice, or in
  * several processes, is one run with the lines of all; it failed when it failed once.
  */
-export function readRecords(texts: readonly string[]): Records {
+export function readRecords(texts: readonly string[]): readonly CoverageRun[] {
   const tests = new Map<string, Merged>();
-  let [dropped, unreadable] = [0, 0];
-  for (const text of texts) {
-    for (const line of text.split('\n')) {
-      if (line === '') continue;
-      const record = parse(line);
-      if (record === null) unreadable += 1;
-      else if ('dropped' in record) dropped += 1;
-      else merge(tests, record);
-    }
+  for (const line of texts.flatMap((text) => text.split('\n'))) {
+    const record = parse(line);
+    if (record !== null) merge(tests, record);
   }
   const runs = [...tests].flatMap(([test, { outcome, lines }]): CoverageRun[] =>
     outcome === null ? [] : [{ test, outcome, covered: sorted(lines) }],
   );
-  return { runs: runs.sort((a, b) => (a.test < b.test ? -1 : 1)), dropped, unreadable };
+  return runs.sort((a, b) => (a.test < b.test ? -1 : 1));
 }
 
 interface TestRecord {
@@ -87,11 +73,9 @@ interface TestRecord {
   readonly covered: Covered;
 }
 
-function parse(line: string): TestRecord | { readonly dropped: true } | null {
-  const value = jsonIn(line);
-  if (typeof value !== 'object' || value === null) return null;
-  if ('dropped' in value) return { dropped: true };
-  const { test, outcome, part, covered } = value as Record<string, unknown>;
+/** A record; null for what is torn by a crash, or written by a test. */
+function parse(line: string): TestRecord | null {
+  const { test, outcome, part, covered } = fieldsOf(jsonIn(line));
   if (typeof test !== 'string' || test === '' || test.length > bounds.test || !Array.isArray(covered)) return null;
   if (!(covered.length <= bounds.files && covered.every(isCovered))) return null;
   if (part === true) return { test, outcome: null, covered };
@@ -99,8 +83,7 @@ function parse(line: string): TestRecord | { readonly dropped: true } | null {
 }
 
 function isCovered(value: unknown): value is Covered[number] {
-  if (typeof value !== 'object' || value === null) return false;
-  const { path, lines } = value as Record<string, unknown>;
+  const { path, lines } = fieldsOf(value);
   if (typeof path !== 'string' || path === '' || path.length > bounds.path) return false;
   if (path.split('/').some((part) => part === '' || part === '.' || part === '..')) return false;
   if (!Array.isArray(lines) || lines.length > bounds.lines) return false;
@@ -125,22 +108,6 @@ function sorted(lines: ReadonlyMap<string, ReadonlySet<number>>): Covered {
     .slice(0, bounds.files);
 }
 
-/** Keeps the runs that fit into `bytes` of JSON: failing tests first, then passing ones, each in order. */
-export function fitting(runs: readonly CoverageRun[], bytes: number): { readonly kept: readonly CoverageRun[]; readonly left: number } {
-  const kept = new Set<CoverageRun>();
-  let room = bytes;
-  for (const wanted of ['Failed', 'Passed'] as const) {
-    for (const run of runs) {
-      if (run.outcome !== wanted) continue;
-      const size = JSON.stringify(run).length + 1;
-      if (size > room) continue;
-      room -= size;
-      kept.add(run);
-    }
-  }
-  return { kept: runs.filter((run) => kept.has(run)), left: runs.length - kept.size };
-}
-
 export interface CoverageOptions {
   readonly keeper: Pick<KeeperClient, 'run' | 'cancel' | 'readFile' | 'writeFile'>;
   /** The check's command as it is run to judge. */
@@ -151,16 +118,12 @@ export interface CoverageOptions {
   readonly signal: AbortSignal;
   /** Format of the baseline's output; gives the language where the command does not. */
   readonly format?: ResultFormat;
-  /** Receives sentences about gaps in the result. */
-  readonly note?: (message: string) => void;
 }
 
 const folder = `${homeDir}/.agentfleet/trace`;
 const library = `${folder}/lib`;
 const output = `${folder}/out`;
 
-/** Largest answer, as JSON. */
-const maxBytes = 8 * 1024 * 1024;
 const maxReadBytes = 64 * 1024 * 1024;
 
 /**
@@ -178,10 +141,8 @@ export async function collectCoverage(options: CoverageOptions): Promise<readonl
   await remove(keeper);
   try {
     await install(keeper, signal);
-    const { end } = await runToEnd(keeper, request(options), signal);
-    const note = options.note ?? (() => undefined);
-    if (end.timedOut) note(`the traced run took over ${options.timeoutSeconds} s: tests after that have no coverage`);
-    return await read(keeper, note, signal);
+    await runToEnd(keeper, request(options), signal);
+    return readRecords(await read(keeper, signal));
   } finally {
     // Also after an abort: the next snapshot must not hold it. A failed removal is repeated by the next run.
     await remove(keeper).catch(() => undefined);
@@ -196,9 +157,9 @@ async function remove(keeper: CoverageOptions['keeper']): Promise<void> {
 }
 
 /** Runs a command; an abort ends it before it rejects, so that the tracer can be removed from under nothing. */
-async function runToEnd(keeper: CoverageOptions['keeper'], body: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
+async function runToEnd(keeper: CoverageOptions['keeper'], body: ExecRequest, signal: AbortSignal): Promise<void> {
   try {
-    return await keeper.run(body, signal);
+    await keeper.run(body, signal);
   } catch (error) {
     if (!signal.aborted) throw error;
     await keeper.cancel(body.execId);
@@ -231,37 +192,19 @@ function request(options: CoverageOptions): ExecRequest {
   return { execId: newExecId(), tool: 'ExecCode', argv: [...command], cwd, timeoutSeconds, redaction: 'Raw', env };
 }
 
-async function read(
-  keeper: CoverageOptions['keeper'],
-  note: (message: string) => void,
-  signal: AbortSignal,
-): Promise<readonly CoverageRun[]> {
-  const argv = ['sh', '-c', 'cd "$0" && for f in *.jsonl *.txt; do [ -f "$f" ] && wc -c "$f"; done; true', output];
+/** The records of each process. One that is too large is left out. */
+async function read(keeper: CoverageOptions['keeper'], signal: AbortSignal): Promise<readonly string[]> {
+  const argv = ['sh', '-c', 'cd "$0" && for f in *.jsonl; do [ -f "$f" ] && wc -c "$f"; done; true', output];
   const listing = await keeper.run({ execId: newExecId(), tool: 'ExecCode', argv }, signal);
   const texts: string[] = [];
   let room = maxReadBytes;
   for (const line of listing.stdout.split('\n').sort()) {
-    const [, size, name = ''] = /^ *(\d{1,15}) ((?:\d+\.jsonl)|(?:error-\d+\.txt))$/.exec(line) ?? [];
-    if (size === undefined) continue;
-    if (Number(size) > room) {
-      note(`${name} of the tracer is too large and was left out`);
-      continue;
-    }
+    const [, size, name = ''] = /^ *(\d{1,15}) (\d+\.jsonl)$/.exec(line) ?? [];
+    if (size === undefined || Number(size) > room) continue;
     room -= Number(size);
     signal.throwIfAborted();
     // A test may have put a link or a folder in its place, which the keeper refuses.
-    const text = await keeper.readFile(`${output}/${name}`, 'Raw').then(String, () => '');
-    if (name.endsWith('.jsonl')) texts.push(text);
-    else note(`the tracer could not start: ${text.trim().split('\n').at(-1) ?? ''}`);
+    texts.push(await keeper.readFile(`${output}/${name}`, 'Raw').then(String, () => ''));
   }
-  return bounded(texts, note);
-}
-
-function bounded(texts: readonly string[], note: (message: string) => void): readonly CoverageRun[] {
-  const { runs, dropped, unreadable } = readRecords(texts);
-  const { kept, left } = fitting(runs, maxBytes);
-  if (dropped + left > 0) note(`${dropped + left} tests were left out, passing ones first: their lines are over ${maxBytes} bytes`);
-  if (unreadable > 0) note(`${unreadable} records of the tracer cannot be read`);
-  if (kept.length === 0) note('no test was traced: the command clears PYTHONPATH or NODE_OPTIONS, or runs no test that the tracer knows');
-  return kept;
+  return texts;
 }

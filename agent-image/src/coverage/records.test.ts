@@ -1,6 +1,5 @@
-import type { CoverageRun } from '@agentfleet/protocol/inference';
 import { describe, expect, test } from 'vitest';
-import { runsPython, fitting, readRecords } from './collect.ts';
+import { runsPython, readRecords } from './collect.ts';
 
 const line = (test: string, outcome: string, path: string, lines: readonly number[]): string =>
   JSON.stringify({ test, outcome, covered: [{ path, lines }] });
@@ -21,14 +20,14 @@ describe('records of the tracer', () => {
         ],
       },
     ];
-    expect(readRecords(texts)).toEqual({ runs: expected, dropped: 0, unreadable: 0 });
-    expect(readRecords(texts.reverse()).runs).toEqual(expected);
+    expect(readRecords(texts)).toEqual(expected);
+    expect(readRecords(texts.reverse())).toEqual(expected);
   });
 
   test('a test that failed once failed, in whatever order', () => {
     const both = [line('a', 'Passed', 'a.py', [1]), line('a', 'Failed', 'a.py', [2])];
     for (const texts of [both, both.toReversed()]) {
-      expect(readRecords(texts).runs).toEqual([{ test: 'a', outcome: 'Failed', covered: [{ path: 'a.py', lines: [1, 2] }] }]);
+      expect(readRecords(texts)).toEqual([{ test: 'a', outcome: 'Failed', covered: [{ path: 'a.py', lines: [1, 2] }] }]);
     }
   });
 
@@ -41,16 +40,7 @@ describe('records of the tracer', () => {
     ['an outcome that is none', line('a', 'Great', 'a.py', [1])],
     ['a name that is too long', line('a'.repeat(513), 'Passed', 'a.py', [1])],
   ])('%s is not believed', (_, text) => {
-    expect(readRecords([text])).toEqual({ runs: [], dropped: 0, unreadable: 1 });
-  });
-
-  test('passing tests are left out before failing ones when there is no room', () => {
-    const run = (test: string, outcome: 'Passed' | 'Failed'): CoverageRun => ({ test, outcome, covered: [] });
-    const runs = [run('a', 'Passed'), run('b', 'Failed'), run('c', 'Passed'), run('d', 'Failed')];
-    const size = JSON.stringify(runs[0]).length + 1;
-    expect(fitting(runs, 3 * size)).toEqual({ kept: [runs[0], runs[1], runs[3]], left: 1 });
-    expect(fitting(runs, 2 * size)).toEqual({ kept: [runs[1], runs[3]], left: 2 });
-    expect(fitting(runs, 4 * size).left).toBe(0);
+    expect(readRecords([text])).toEqual([]);
   });
 });
 

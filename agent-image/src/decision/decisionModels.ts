@@ -69,28 +69,21 @@ async function scoresOrSilence(fleet: Fleet, items: readonly ScoreItem[]): Promi
 /** Time for one answer of a planner, policy or embedder, ms. */
 const partMillis = 2000;
 
-/** A control vector, and its meaning for gate 2. */
-interface Steering {
-  readonly control: Control;
-  /** Null: the pool has no planner. Risk null: it is in shadow. */
-  readonly opinion: { readonly risk: number | null } | { readonly silent: string } | null;
-}
-
 /** Asks the planner; uniform without one, without an answer, and for one that runs in shadow, which is reported. */
-async function askControl(fleet: Fleet, steps: readonly ControlStep[]): Promise<Steering> {
+async function askControl(fleet: Fleet, steps: readonly ControlStep[]): Promise<Control> {
   const experts = proposers(fleet.options.pool);
   const neutral = uniform(experts);
   const planner = fleet.member('Planner');
-  if (planner === undefined || experts.length === 0) return { control: neutral, opinion: null };
+  if (planner === undefined || experts.length === 0) return neutral;
   const request = { requestId: fleet.requestId, experts: [...experts], steps: steps.slice(-controlBounds.maxSteps) };
   const callOptions = { timeoutMillis: partMillis, without: 'priors are uniform' };
   const answer = await fleet.ask(planner, 'Control', request, callOptions);
-  if (typeof answer === 'string') return { control: neutral, opinion: { silent: answer } };
+  if (typeof answer === 'string') return neutral;
   const { risk, deliberate, shadow } = answer;
   const weights = Object.fromEntries(answer.experts.map(({ name, p }) => [name, p]));
-  if (shadow === null) return { control: { experts: weights, risk, deliberate }, opinion: { risk } };
+  if (shadow === null) return { experts: weights, risk, deliberate };
   fleet.tell(planner, `in shadow, priors are uniform: ${shadow}`);
-  return { control: neutral, opinion: { risk: null } };
+  return neutral;
 }
 
 /** Vectors that are kept, the newest: of 512 numbers each, 8 MiB. */
@@ -145,14 +138,14 @@ const bounded = (text: string): string => text.slice(0, embedBounds.maxTextChars
  * Asks Policy and Verifier about an act, and decides together with the planner's newest word. A long act is judged in
  * pieces, so that nothing escapes a bound; the worst one counts.
  */
-async function askOpinion(fleet: Fleet, act: ActInQuestion, { opinion: planner }: Steering): Promise<SecondOpinion> {
+async function askOpinion(fleet: Fleet, act: ActInQuestion, { risk }: Control): Promise<SecondOpinion> {
   const { verifier } = fleet.options.pool;
   const judging = verifier !== null || fleet.member('Policy') !== undefined;
   const pieces = judging ? piecesOf(act) : [act];
   if (pieces === null) return tooLong(act);
   const policies = await askPolicy(fleet, act, pieces);
   const verifiers = await askVerifier(fleet, act, pieces, policies);
-  const common = { planner, whenUnavailable: verifier?.whenUnavailable ?? 'FailClosed', ...thresholdsOf(verifier, act.head) };
+  const common = { risk, whenUnavailable: verifier?.whenUnavailable ?? 'FailClosed', ...thresholdsOf(verifier, act.head) };
   const opinions = pieces.map((_, at) => decide({ ...common, policy: policies[at] ?? null, verifier: verifiers[at] ?? null }, act.rails));
   return worst(opinions);
 }
@@ -227,7 +220,7 @@ export class PoolDecisionModels implements DecisionModels {
   readonly #relevance: Relevance;
   /** Texts of the candidates that were ranked last. */
   #texts: ReadonlyMap<string, string> = new Map();
-  #steering: Steering | undefined;
+  #control: Control | undefined;
 
   constructor(options: FleetOptions) {
     this.compute = options.compute;
@@ -237,8 +230,7 @@ export class PoolDecisionModels implements DecisionModels {
   }
 
   async control(steps: readonly ControlStep[]): Promise<Control> {
-    this.#steering = await askControl(this.#fleet, steps);
-    return this.#steering.control;
+    return (this.#control = await askControl(this.#fleet, steps));
   }
 
   plan(situation: Situation): Plan {
@@ -282,8 +274,8 @@ export class PoolDecisionModels implements DecisionModels {
   }
 
   async secondOpinion(act: ActInQuestion): Promise<SecondOpinion> {
-    this.#steering ??= await askControl(this.#fleet, []);
-    return askOpinion(this.#fleet, act, this.#steering);
+    this.#control ??= await askControl(this.#fleet, []);
+    return askOpinion(this.#fleet, act, this.#control);
   }
 
   reads(feature: keyof Features): boolean {

@@ -102,14 +102,13 @@ export class Fleet {
   ): Promise<Exchanges[C]['response'] | string> {
     const { parts, signal, mirror } = this.options;
     const question = mirror?.question();
-    const outcome = await parts.ask(member, { capability, request, timeoutMillis, signal }).finally(() => question?.end());
-    if ('absent' in outcome) {
-      this.tell(member, `${outcome.absent}; ${without}`);
-      return outcome.absent;
+    const answer = await parts.ask(member, { capability, request, timeoutMillis, signal }).finally(() => question?.end());
+    if (typeof answer === 'string') {
+      this.tell(member, `${answer}; ${without}`);
+      return answer;
     }
     this.#missing.delete(keyOf(member));
-    this.#participants.set(keyOf(member), { role: member.role, name: member.name, digest: outcome.answer.modelDigest });
-    const { answer } = outcome;
+    this.#participants.set(keyOf(member), { role: member.role, name: member.name, digest: answer.modelDigest });
     question?.copy({
       part: member,
       capability,

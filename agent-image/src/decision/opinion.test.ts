@@ -5,7 +5,7 @@ const silent = { silent: 'no answer within 2000 ms' };
 const benign = { unsafe: 0.1, label: 'Benign' };
 const all: PartOpinions = {
   policy: benign,
-  planner: { risk: 0.2 },
+  risk: 0.2,
   verifier: { energy: -1, pSuccess: 0.8 },
   whenUnavailable: 'FailClosed',
   vetoBelowProbability: 0.15,
@@ -24,7 +24,7 @@ const rows: readonly (readonly [
 ])[] = [
   ['all agree', {}, 'Unknown', null],
   ['Policy finds it unsafe', { policy: { unsafe: 0.5, label: 'Escape' } }, 'Reversible', /^Policy: unsafe 0\.500 \(Escape\)/],
-  ['Planner fears for the work, which says nothing about the act', { planner: { risk: 0.99 } }, 'Reversible', null],
+  ['Planner fears for the work, which says nothing about the act', { risk: 0.99 }, 'Reversible', null],
   [
     'Verifier does not believe in it',
     { verifier: { energy: 4, pSuccess: 0.14 } },
@@ -51,30 +51,22 @@ const rows: readonly (readonly [
     null,
   ],
   ['Verifier is not calibrated', { verifier: { energy: 9, pSuccess: null } }, 'Unknown', null],
-  ['Planner is in shadow', { planner: { risk: null } }, 'Unknown', null],
-  ['the pool has no Planner', { planner: null }, 'Unknown', null],
+  ['the risk is unknown', { risk: null }, 'Unknown', null],
   ['Policy is silent', { policy: silent }, 'Reversible', /^Policy gave no answer .* FailClosed/],
-  ['Planner is silent', { planner: silent }, 'Reversible', null],
   ['Verifier is silent', { verifier: silent }, 'Reversible', /^Verifier gave no answer .* FailClosed/],
   ['the pool has no Policy', { policy: null }, 'Reversible', /no Policy expert and whenUnavailable is FailClosed/],
   ['Policy is silent, Degrade', { policy: silent, whenUnavailable: 'Degrade' }, 'Unknown', null],
   ['Verifier is silent, Degrade', { verifier: silent, whenUnavailable: 'Degrade' }, 'Unknown', null],
-  ['Planner is silent, Degrade', { planner: silent, whenUnavailable: 'Degrade' }, 'Unknown', null],
   [
     'Verifier is silent and Policy says no, Degrade',
     { verifier: silent, policy: { unsafe: 0.9, label: 'Tampering' }, whenUnavailable: 'Degrade' },
     'Reversible',
     /^Policy/,
   ],
-  [
-    'all are silent, Degrade, it can be put back',
-    { policy: silent, planner: silent, verifier: silent, whenUnavailable: 'Degrade' },
-    'Reversible',
-    null,
-  ],
+  ['all are silent, Degrade, it can be put back', { policy: silent, verifier: silent, whenUnavailable: 'Degrade' }, 'Reversible', null],
   [
     'all are silent, Degrade, it is unknown',
-    { policy: silent, planner: silent, verifier: silent, whenUnavailable: 'Degrade' },
+    { policy: silent, verifier: silent, whenUnavailable: 'Degrade' },
     'Unknown',
     /nobody could judge it/,
   ],
@@ -121,15 +113,15 @@ const unobjected: readonly (readonly [name: string, change: Partial<PartOpinions
     { policy: { unsafe: 0.9, label: 'Escape' }, verifier: { energy: -1, pSuccess: 0.6 }, warnBelowProbability: 0.7 },
     /^Policy: unsafe/,
   ],
-  ['Planner fears for the work', { planner: { risk: 0.99 } }, null],
+  ['Planner fears for the work', { risk: 0.99 }, null],
   ['Verifier does not believe in it', { verifier: { energy: 4, pSuccess: 0.14 } }, /^Verifier: pSuccess 0\.140 is below 0\.15/],
   [
     'Verifier warns and Policy is not sure',
     { verifier: { energy: 2, pSuccess: 0.34 }, policy: { unsafe: 0.2, label: 'Benign' } },
     /^Verifier: pSuccess 0\.340 is below 0\.35/,
   ],
-  ['the pool has nobody who judges', { policy: null, planner: null, verifier: null }, null],
-  ['the pool has Policy alone', { planner: null, verifier: null }, null],
+  ['the pool has nobody who judges', { policy: null, verifier: null }, null],
+  ['the pool has Policy alone', { verifier: null }, null],
   ['one of two is silent', { verifier: silent }, null],
   ['the other is silent', { policy: silent }, null],
   ['both are silent', { policy: silent, verifier: silent }, /^nobody vouches for it, nobody answered \(no answer within 2000 ms\)/],
@@ -163,7 +155,7 @@ describe('gate 2', () => {
       energy: -1,
       pSuccess: 0.8,
     });
-    expect(decide({ ...all, policy: silent, planner: null, verifier: silent }, { decision: 'Review', risk: 'Unknown' })).toMatchObject({
+    expect(decide({ ...all, policy: silent, risk: null, verifier: silent }, { decision: 'Review', risk: 'Unknown' })).toMatchObject({
       unsafe: null,
       risk: null,
       energy: null,

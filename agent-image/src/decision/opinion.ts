@@ -10,8 +10,8 @@ export type PartOpinion<T> = T | { readonly silent: string } | null;
 /** All inputs of gate 2. */
 export interface PartOpinions {
   readonly policy: PartOpinion<{ readonly unsafe: number; readonly label: string }>;
-  /** Recorded, and not counted: its risk is of the state of the work, which is the same whatever the act. Null: in shadow. */
-  readonly planner: PartOpinion<{ readonly risk: number | null }>;
+  /** By the planner. Recorded, and not counted: it is of the state of the work, which is the same whatever the act. Null: unknown. */
+  readonly risk: number | null;
   /** pSuccess null: not calibrated, no veto. */
   readonly verifier: PartOpinion<{ readonly energy: number; readonly pSuccess: number | null }>;
   readonly whenUnavailable: 'FailClosed' | 'Degrade';
@@ -49,7 +49,6 @@ export const objected = ({ decision }: Pick<RailsWord, 'decision'>): boolean => 
 /** Gate 2; the tables are docs/reference/gates.md. Pure. */
 export function decide(given: PartOpinions, rails: RailsWord): SecondOpinion {
   const policy = numbersOf(given.policy);
-  const planner = numbersOf(given.planner);
   const verifier = numbersOf(given.verifier);
   const why = objected(rails)
     ? (veto(given, unsafeFrom) ?? firstSilent(given) ?? lacking(given, rails.risk))
@@ -58,7 +57,7 @@ export function decide(given: PartOpinions, rails: RailsWord): SecondOpinion {
     allowed: why === null,
     why: why ?? '',
     unsafe: policy?.unsafe ?? null,
-    risk: planner?.risk ?? null,
+    risk: given.risk,
     energy: verifier?.energy ?? null,
     pSuccess: verifier?.pSuccess ?? null,
   };

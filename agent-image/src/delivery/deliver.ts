@@ -11,7 +11,7 @@ import type { ChangedFile, ReadParts } from './changes.ts';
 import { writeCommit } from './commit.ts';
 import { bodyOf, branchOf, decideBranch, leftOutWords, standing, titleOf, type Story } from './decide.ts';
 import { RateLimited, withPullRequests, type ForgeOptions } from './forges/index.ts';
-import { DeliveryJournal, type DeliveryReader, type JournalOptions } from './journal.ts';
+import { opened, pushed, type DeliveryReader, type JournalOptions } from './journal.ts';
 
 /** A proved result, and its description. */
 export interface DeliveryOrder {
@@ -88,7 +88,6 @@ class Delivery {
   readonly #order: DeliveryOrder;
   readonly #ports: DeliveryPorts;
   readonly #at: number;
-  readonly #journal: DeliveryJournal;
   readonly #ours: Set<string>;
   readonly #branch: string;
   #leftOut: readonly string[] = [];
@@ -99,7 +98,6 @@ class Delivery {
     this.#order = order;
     this.#ports = ports;
     this.#at = at;
-    this.#journal = new DeliveryJournal({ attempt: order.attempt, note: ports.note, intentDurable: ports.intentDurable });
     this.#ours = new Set(ports.before.pushed.map(({ commit }) => commit));
     this.#branch = order.task.spec.output?.git.branch ?? branchOf(name, uid);
     this.reached = { branch: this.#branch };
@@ -134,6 +132,10 @@ class Delivery {
       await proxy.close();
       await rm(scratch, { recursive: true, force: true, maxRetries: 3 });
     }
+  }
+
+  get #recording(): JournalOptions {
+    return { ...this.#ports, attempt: this.#order.attempt };
   }
 
   get #credential(): string | undefined {
@@ -187,7 +189,7 @@ class Delivery {
       const name = `refs/heads/${branch}`;
       const args = ['push', '--quiet', '--no-verify', `--force-with-lease=${name}:${decision.lease}`, git.url, `${commit}:${name}`];
       this.#ours.add(commit);
-      await this.#journal.branch(git.url, { branch, commit, base: this.#base, at: this.#at }, async () => {
+      await pushed(this.#recording, git.url, { branch, commit, base: this.#base, at: this.#at }, async () => {
         await git.run(args, { cwd: git.folder });
       });
     }
@@ -220,7 +222,7 @@ class Delivery {
       };
       const order = { title: this.#title, body: bodyOf(story), head: this.#branch, into };
       const open = (): Promise<string> => (found === undefined ? pullRequests.open(order) : Promise.resolve(found.url));
-      this.#opened(await this.#journal.pullRequest(url, this.#branch, open));
+      this.#opened(await opened(this.#recording, url, this.#branch, open));
     });
   }
 

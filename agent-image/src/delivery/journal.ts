@@ -65,50 +65,37 @@ export interface JournalOptions {
   readonly intentDurable: () => Promise<void>;
 }
 
-/** Records each act of a delivery before and after it; a rollback lists the remaining effects. */
-export class DeliveryJournal {
-  readonly #options: JournalOptions;
+/** Records a push before and after it, as a rollback lists the remaining effects. */
+export async function pushed(options: JournalOptions, where: string, facts: DeliveryFacts['delivery'], push: () => Promise<void>) {
+  const target = `branch ${facts.branch} of ${where}`;
+  const effect = { id: `${branchPrefix}${facts.commit}`, kind: 'Branch', target, command: `push ${facts.commit} to ${target}` } as const;
+  const left = { why: 'delete the branch at the server where it is not wanted' };
+  await recorded(options, effect, { delivery: facts }, push, () => left);
+}
 
-  constructor(options: JournalOptions) {
-    this.#options = options;
-  }
+/** Records the opening of a pull request before and after it. Resolves with its address. */
+export function opened(options: JournalOptions, where: string, branch: string, open: () => Promise<string>): Promise<string> {
+  const target = `pull request of ${branch} at ${where}`;
+  const effect = { id: pullRequestId, kind: 'PullRequest', target, command: `open a ${target}` } as const;
+  return recorded(options, effect, {}, open, (url) => ({ why: `close ${url} where it is not wanted`, url }));
+}
 
-  async branch(where: string, facts: DeliveryFacts['delivery'], push: () => Promise<void>): Promise<void> {
-    const id = `${branchPrefix}${facts.commit}`;
-    const target = `branch ${facts.branch} of ${where}`;
-    await this.#plan({ id, kind: 'Branch', target, command: `push ${facts.commit} to ${target}` }, { delivery: facts });
-    await this.#act(id, push);
-    await this.#end(id, 'Done', 'delete the branch at the server where it is not wanted', {});
-  }
-
-  async pullRequest(where: string, branch: string, open: () => Promise<string>): Promise<string> {
-    const target = `pull request of ${branch} at ${where}`;
-    await this.#plan({ id: pullRequestId, kind: 'PullRequest', target, command: `open a ${target}` }, {});
-    const url = await this.#act(pullRequestId, open);
-    await this.#end(pullRequestId, 'Done', `close ${url} where it is not wanted`, { url });
-    return url;
-  }
-
-  /** A refused act has no effect; an interrupted one may have one, and leaves its intent without an end. */
-  async #act<T>(id: string, act: () => Promise<T>): Promise<T> {
-    try {
-      return await act();
-    } catch (error) {
-      if (error instanceof AttemptFailure && error.failureClass === 'InvalidInput') await this.#end(id, 'None', '', {});
-      throw error;
-    }
-  }
-
-  async #plan(effect: Pick<EffectPlanned, 'id' | 'kind' | 'target' | 'command'>, facts: object): Promise<void> {
-    const { attempt, note, intentDurable } = this.#options;
-    const planned: EffectPlanned = { ...effect, attempt, approved: true };
-    await note(effectNotes.planned, { ...planned, ...facts });
-    await intentDurable();
-  }
-
-  async #end(id: string, outcome: EffectEnded['outcome'], why: string, facts: object): Promise<void> {
-    const { attempt, note } = this.#options;
-    const ended: EffectEnded = { id, attempt, outcome, undo: null, why };
-    await note(effectNotes.ended, { ...ended, ...facts });
-  }
+/** A refused act has no effect; an interrupted one may have one, and leaves its intent without an end. */
+async function recorded<T>(
+  { attempt, note, intentDurable }: JournalOptions,
+  effect: Pick<EffectPlanned, 'id' | 'kind' | 'target' | 'command'>,
+  facts: object,
+  act: () => Promise<T>,
+  left: (done: T) => { readonly why: string },
+): Promise<T> {
+  const end = (outcome: EffectEnded['outcome'], more: { readonly why: string }): Promise<void> =>
+    note(effectNotes.ended, { id: effect.id, attempt, outcome, undo: null, ...more } satisfies EffectEnded);
+  await note(effectNotes.planned, { ...effect, attempt, approved: true, ...facts } satisfies EffectPlanned);
+  await intentDurable();
+  const done = await act().catch(async (error: unknown) => {
+    if (error instanceof AttemptFailure && error.failureClass === 'InvalidInput') await end('None', { why: '' });
+    throw error;
+  });
+  await end('Done', left(done));
+  return done;
 }

@@ -191,3 +191,28 @@ test('a worker with a proxy dials through it, unless the host is exempt', async 
   await expect(dialer.dial({ host: 'a.direct.example', port: 443 }, signal)).rejects.toThrow('resolved here');
   expect(asked).toHaveLength(2);
 });
+
+test.for([
+  ['refuses', 'HTTP/1.1 407 Proxy Authentication Required\r\n\r\n', 'gave no connection: status 407'],
+  ['speaks no HTTP', 'hello\r\n\r\n', 'gave no connection: Parse Error'],
+  ['closes', '', 'gave no connection: socket hang up'],
+] as const)('a proxy of the worker that %s gives no connection', async ([, words, why]) => {
+  const server = createServer((socket) => void socket.once('data', () => socket.end(words)));
+  servers.push(server);
+  const env = { HTTPS_PROXY: `http://127.0.0.1:${await listening(server)}` };
+  const dialer = createDialer({ clock: systemClock, env })({ open: [{ host: 'registry.example', port: 443 }] });
+  await expect(dialer.dial({ host: 'registry.example', port: 443 }, new AbortController().signal)).rejects.toThrow(why);
+});
+
+test('what comes through the proxy of a worker after its answer is all there', async () => {
+  const server = createServer((socket) => {
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      setTimeout(() => socket.end('late words'), 50);
+    });
+  });
+  servers.push(server);
+  const env = { HTTPS_PROXY: `http://127.0.0.1:${await listening(server)}` };
+  const dialer = createDialer({ clock: systemClock, env })({ open: [{ host: 'registry.example', port: 443 }] });
+  expect(await textOf(await dialer.dial({ host: 'registry.example', port: 443 }, new AbortController().signal))).toBe('late words');
+});

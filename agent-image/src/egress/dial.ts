@@ -1,9 +1,10 @@
 import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { deadline, sleep, type Clock } from '@agentfleet/kube';
+import { asError, deadline, sleep, type Clock } from '@agentfleet/kube';
 import { createAddressJudge, literalAddress, type AddressJudge, type AddressScope } from '@agentfleet/protocol/network';
 import { HostList, type HostPort, plainHost } from './hosts.ts';
-import { maxHeadBytes } from './head.ts';
 
 interface UpstreamProxy extends HostPort {
   readonly authorization: string | null;
@@ -25,38 +26,6 @@ function upstreamOf(env: Env): UpstreamProxy | null {
 function bypasses(env: Env, host: string): boolean {
   const names = (env['NO_PROXY'] ?? env['no_proxy'] ?? '').split(',').map((name) => plainHost(name.trim()).replace(/^\*?\./, ''));
   return names.some((name) => name === '*' || (name !== '' && (host === name || host.endsWith(`.${name}`))));
-}
-
-/** Asks the proxy, on a connection to it, for one to a host. The caller closes the socket when it rejects. */
-async function tunnelTo(socket: Socket, proxy: UpstreamProxy, { host, port }: HostPort, signal: AbortSignal): Promise<void> {
-  const where = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-  const fields = [`Host: ${where}`, ...(proxy.authorization === null ? [] : [`Proxy-Authorization: ${proxy.authorization}`])];
-  socket.write(`CONNECT ${where} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
-  await established(socket, signal);
-}
-
-/** Reads the proxy's answer and puts the bytes after it back. */
-function established(socket: Socket, signal: AbortSignal): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  let seen = Buffer.alloc(0);
-  const onAbort = (): void => reject(new Error('the proxy of the worker did not answer in time'));
-  const onData = (chunk: Buffer): void => {
-    seen = Buffer.concat([seen, chunk]);
-    const end = seen.indexOf('\r\n\r\n');
-    if (end < 0) return seen.length > maxHeadBytes ? reject(new Error('the proxy of the worker sends too long a head')) : undefined;
-    const status = /^HTTP\/1\.[01] (\d{3})/.exec(seen.toString('latin1', 0, 64))?.[1];
-    if (status !== '200') return reject(new Error(`the proxy of the worker answered ${status ?? 'nonsense'}`));
-    socket.pause();
-    if (end + 4 < seen.length) socket.unshift(seen.subarray(end + 4));
-    resolve();
-  };
-  const onEnd = (): void => reject(new Error('the proxy of the worker closed the connection'));
-  socket.on('data', onData).once('error', reject).once('end', onEnd);
-  signal.addEventListener('abort', onAbort, { once: true });
-  return promise.finally(() => {
-    signal.removeEventListener('abort', onAbort);
-    socket.removeListener('data', onData).removeListener('error', reject).removeListener('end', onEnd);
-  });
 }
 
 /** Opens connections to destinations of a command or git. */
@@ -224,13 +193,20 @@ function open(host: string, port: number, signal: AbortSignal): Promise<Socket> 
   return promise;
 }
 
-async function through(proxy: NonNullable<ReturnType<typeof upstreamOf>>, to: HostPort, signal: AbortSignal): Promise<Socket> {
+/** Asks the worker's own proxy for a connection to a host. */
+async function through(proxy: UpstreamProxy, { host, port }: HostPort, signal: AbortSignal): Promise<Socket> {
   const socket = await open(proxy.host, proxy.port, signal);
+  const path = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  const headers = { Host: path, ...(proxy.authorization !== null && { 'Proxy-Authorization': proxy.authorization }) };
+  const asked = request({ createConnection: () => socket, method: 'CONNECT', path, headers, signal }).end();
+  asked.on('error', () => undefined); // the wait below reports it
   try {
-    await tunnelTo(socket, proxy, to, signal);
+    const [{ statusCode = 0 }, , rest] = (await once(asked, 'connect')) as [IncomingMessage, Socket, Buffer];
+    if (statusCode !== 200) throw new Error(`status ${statusCode}`);
+    socket.unshift(rest);
     return socket;
   } catch (error) {
     socket.destroy();
-    throw error;
+    throw new Error(`the proxy of the worker gave no connection: ${asError(error).message}`, { cause: error });
   }
 }

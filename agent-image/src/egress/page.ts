@@ -1,9 +1,6 @@
-import { once } from 'node:events';
-import { isIP, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
-import { callbackify } from 'node:util';
+import { callbackify, promisify } from 'node:util';
 import { deadline, type Clock } from '@agentfleet/kube';
-import { Agent, fetch, type buildConnector, type RequestInit } from 'undici';
+import { Agent, buildConnector, fetch, type RequestInit } from 'undici';
 import { reasonOf } from '../base/failure.ts';
 import { beginningOf } from '../base/requests.ts';
 import type { Dialer } from './dial.ts';
@@ -128,30 +125,16 @@ function boundedTo(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
   });
 }
 
-function connectorOf(options: Pick<PageOptions, 'dialer' | 'authorities'>, signal: AbortSignal): buildConnector.connector {
-  return callbackify((to: buildConnector.Options) => connected(to, options, signal)) as unknown as buildConnector.connector;
-}
-
-/** Opens a connection for undici; with TLS for https, to the requested name. */
-async function connected(
-  { hostname, port, protocol }: buildConnector.Options,
-  { dialer, authorities }: Pick<PageOptions, 'dialer' | 'authorities'>,
-  signal: AbortSignal,
-): Promise<Socket> {
-  const secure = protocol === 'https:';
-  const socket = await dialer.dial({ host: hostname, port: Number(port || (secure ? 443 : 80)) }, signal);
-  if (!secure) return socket;
-  const servername = hostname.replace(/^\[.*\]$/, '');
-  const ca = authorities === undefined ? {} : { ca: authorities };
-  const tls = connectTls({ socket, ...(isIP(servername) === 0 && { servername }), ALPNProtocols: ['http/1.1'], host: servername, ...ca });
-  // `once` takes its own listener away when it rejects, and an error without a listener ends the worker.
-  tls.on('error', () => undefined);
-  try {
-    await once(tls, 'secureConnect', { signal });
-    return tls;
-  } catch (error) {
-    tls.destroy();
-    socket.destroy();
-    throw error;
-  }
+/** Opens connections for undici; with TLS for https, to the requested name. */
+function connectorOf({ dialer, authorities }: Pick<PageOptions, 'dialer' | 'authorities'>, signal: AbortSignal): buildConnector.connector {
+  const secured = promisify(buildConnector({ allowH2: false, ...(authorities !== undefined && { ca: authorities }) }));
+  const open = async (to: buildConnector.Options): Promise<unknown> => {
+    const { hostname: host, port, protocol } = to;
+    const secure = protocol === 'https:';
+    const socket = await dialer.dial({ host, port: Number(port || (secure ? 443 : 80)) }, signal);
+    if (!secure) return socket;
+    signal.addEventListener('abort', () => socket.destroy(), { once: true });
+    return secured({ ...to, httpSocket: socket });
+  };
+  return callbackify(open) as unknown as buildConnector.connector;
 }

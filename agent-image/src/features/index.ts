@@ -3,14 +3,5 @@
  * `egress`, `rails`, `store`; of packages protocol, kube and the keeper's client.
  */
 export { measureSources, pythonSurfaces, type RunProgram } from './measure.ts';
-export {
-  createSourceReader,
-  EditMismatch,
-  rewritesOf,
-  type Rewrite,
-  sha256,
-  sourceOf,
-  type SourceReader,
-  type TextFeatures,
-} from './sources.ts';
+export { beforeRun, createSourceReader, EditMismatch, rewritesOf, type Rewrite, sha256, sourceOf, type SourceReader } from './sources.ts';
 export type { SourceFeatures } from './javascript/types.ts';

@@ -1,9 +1,10 @@
+import { listOf } from '@agentfleet/protocol/text';
 import { jsonIn } from '../base/text.ts';
 import { domainOf } from './languages.ts';
 import type { Grammars, SourceChange } from '../rails/index.ts';
 import { type ParseFile, surfaceOf } from './javascript/surface.ts';
 import { complexityOf, findingsOf, readSource } from './javascript/findings.ts';
-import { plain, unreported, type SourceFeatures, type Surface } from './javascript/types.ts';
+import { each, measures, plain, unreported, type SourceFeatures, type Surface } from './javascript/types.ts';
 import program from './program.json' with { type: 'json' };
 
 /** A source of Python, with the other files of its change. */
@@ -60,15 +61,6 @@ async function deltaOf(one: SourceChange, change: readonly SourceChange[], pytho
 }
 
 const minus = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : a - b);
-
-function each(of: (name: keyof Surface) => number | null): Surface {
-  return {
-    apiMismatch: of('apiMismatch'),
-    brokenNodes: of('brokenNodes'),
-    complexityDelta: of('complexityDelta'),
-    lintDelta: of('lintDelta'),
-  };
-}
 
 async function javascriptSurface(
   path: string,
@@ -169,11 +161,7 @@ function batchesOf(sources: readonly PythonSource[]): readonly (readonly PythonS
 function parsed(answer: string, count: number): readonly Surface[] | null {
   const found = jsonIn(answer);
   if (!Array.isArray(found) || found.length !== count) return null;
-  return found.map((one: unknown) => {
-    if (!Array.isArray(one)) return unreported;
-    const [apiMismatch = null, brokenNodes = null, complexityDelta = null, lintDelta = null] = (one as readonly unknown[]).map(counted);
-    return { apiMismatch, brokenNodes, complexityDelta, lintDelta };
-  });
+  return found.map((one: unknown) => each((name) => counted(listOf(one)[measures.indexOf(name)])));
 }
 
 const counted = (value: unknown): number | null =>

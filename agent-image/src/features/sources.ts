@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Edit, Candidate, Features, FocusFile } from '@agentfleet/protocol/inference';
 import type { Grammars, SourceChange } from '../rails/index.ts';
+import type { SourceFeatures } from './javascript/types.ts';
 import { measureSources, pythonSurfaces } from './measure.ts';
 
 /** Content of a file as it is; null where there is none. */
@@ -54,28 +55,16 @@ function applied(path: string, before: Buffer, edits: readonly Edit[]): Buffer {
 /** A look at sources takes no longer, seconds; past it they are not measured. */
 const timeoutSeconds = 20;
 
-/** Features of the text of a change. */
-export interface TextFeatures {
-  /** Features that are known before it is tried. */
-  readonly before: Features;
-  /** Features that count beside those that its run measures. */
-  readonly ran: Features;
-}
-
 /** Features of changes of sources before they are tried, measured in the sandbox of the attempt. */
 export interface SourceReader {
   /** Features by id of a candidate; nothing for one whose edits do not fit the files. */
-  ofCandidates(candidates: readonly Candidate[], files: readonly FocusFile[]): Promise<ReadonlyMap<string, TextFeatures>>;
-  /** Of one file that is about to be written. */
+  ofCandidates(candidates: readonly Candidate[], files: readonly FocusFile[]): Promise<ReadonlyMap<string, SourceFeatures>>;
+  /** Of one file that is about to be written, before it is run. */
   ofRewrite(rewrite: Rewrite): Promise<Features>;
 }
 
-const nothing: TextFeatures = { before: {}, ran: {} };
-
-function textFeatures({ complexityDelta, lintDelta, ...before }: Features): TextFeatures {
-  const ran = { ...(complexityDelta !== undefined && { complexityDelta }), ...(lintDelta !== undefined && { lintDelta }) };
-  return { before, ran };
-}
+/** Of the features of a text, those that count before it is run. */
+export const beforeRun = ({ complexityDelta: _complexity, lintDelta: _lint, ...known }: SourceFeatures): Features => known;
 
 /** Part of the sandbox that a reader of sources needs; a session of an attempt has it. */
 interface SourceSandbox {
@@ -96,10 +85,10 @@ export function createSourceReader(session: SourceSandbox, grammars: Grammars | 
     return end.exitCode === 0 ? stdout : null;
   };
   const python = pythonSurfaces(session.root.path, run);
-  const measure = async (changes: readonly (readonly SourceChange[])[]): Promise<readonly TextFeatures[]> => {
-    if (grammars === undefined || changes.length === 0) return changes.map(() => nothing);
+  const measure = async (changes: readonly (readonly SourceChange[])[]): Promise<readonly SourceFeatures[]> => {
+    if (grammars === undefined || changes.length === 0) return [];
     const read = async (path: string): Promise<string | null> => (await session.read(path))?.toString('utf8') ?? null;
-    return (await measureSources(changes, { python, read, grammars })).map(textFeatures);
+    return measureSources(changes, { python, read, grammars });
   };
   return {
     ofCandidates: async (candidates, files) => {
@@ -110,9 +99,9 @@ export function createSourceReader(session: SourceSandbox, grammars: Grammars | 
         if (change !== null) changes.set(id, change);
       }
       const measured = await measure([...changes.values()]);
-      return new Map([...changes.keys()].map((id, at) => [id, measured[at] ?? nothing]));
+      return new Map([...changes.keys()].map((id, at) => [id, measured[at] ?? {}]));
     },
-    ofRewrite: async (rewrite) => (await measure([[sourceOf(rewrite)]]))[0]?.before ?? {},
+    ofRewrite: async (rewrite) => beforeRun((await measure([[sourceOf(rewrite)]]))[0] ?? {}),
   };
 }
 

@@ -1,5 +1,4 @@
-import { maxPlanNodes, type Run } from '@agentfleet/protocol/api';
-import { shortened } from '../base/text.ts';
+import type { Run } from '@agentfleet/protocol/api';
 
 /** Facts that an attempt may rely on. A fact is established only by the node that made it true. */
 export type Fact =
@@ -128,38 +127,7 @@ function rewrite(tree: PlanNode, id: string, change: (node: PlanNode) => PlanNod
   return tree;
 }
 
-type Shown = NonNullable<Run['plan']>[number];
-
-const maxIntent = 96;
-
-/** Nodes left out first when there are more than the API shows: failed steps, the oldest first. */
-const dispensable = (node: PlanNode): boolean => node.kind === 'Step' && (node.state === 'Dropped' || node.state === 'Failed');
-
-/**
- * The plan for `status.run.plan`: preorder, at most `maxPlanNodes` nodes. Failed steps are left out first, the oldest
- * before the newer; then nodes from the end.
- */
-export function planDigest(tree: PlanNode, max: number = maxPlanNodes): readonly Shown[] {
-  const all = preorder(tree);
-  const spare = all.filter((node) => dispensable(node) && node.children.length === 0).sort((a, b) => serial(a) - serial(b));
-  const dropped = new Set(spare.slice(0, Math.max(0, all.length - max)));
-  return all
-    .filter((node) => !dropped.has(node))
-    .slice(0, max)
-    .map(shown);
-}
-
-/** Steps are numbered as they are tried. */
-const serial = ({ id }: PlanNode): number => Number(/\d+$/.exec(id)?.[0] ?? 0);
-
-function preorder(node: PlanNode): PlanNode[] {
-  return [node, ...node.children.flatMap(preorder)];
-}
-
-function shown({ id, kind, intent, state }: PlanNode): Shown {
-  return { id, kind, intent: cut(intent), state };
-}
-
-function cut(text: string): string {
-  return shortened(text.replaceAll(/\s+/g, ' ').trim(), maxIntent);
+/** The plan for `status.run.plan`, parents first; whoever reports it keeps to the bounds of the API. */
+export function planDigest({ id, kind, intent, state, children }: PlanNode): NonNullable<Run['plan']> {
+  return [{ id, kind, intent: intent.replaceAll(/\s+/g, ' ').trim(), state }, ...children.flatMap(planDigest)];
 }

@@ -137,6 +137,16 @@ describe('trim', () => {
     expect(plan?.[0]?.kind).toBe('Goal');
     expect(plan?.at(-1)?.id).toBe('99');
   });
+
+  it('drops the oldest failed steps first, whatever else there is', () => {
+    const node = (id: string, state: string, kind = 'Step'): object => ({ id, kind, intent: 'x', state });
+    const failed = Array.from({ length: 200 }, (_, at) => node(`r${at + 1}`, 'Failed'));
+    const nodes = [node('g', 'Running', 'Goal'), node('good', 'Done'), ...failed, node('now', 'Running')];
+    const ids = trim({ attempt: 1, epoch: 1, plan: nodes } as Run).plan?.map(({ id }) => id);
+    expect(ids).toHaveLength(64);
+    expect(ids).toEqual(expect.arrayContaining(['g', 'good', 'now', 'r200', 'r150']));
+    expect(ids).not.toContain('r100');
+  });
 });
 
 describe('cut', () => {

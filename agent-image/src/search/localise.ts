@@ -12,20 +12,12 @@ import { isUtf8 } from 'node:buffer';
 import { isCommandCheck } from '@agentfleet/protocol/api';
 import { namingEnvironment, wholeRun } from '../checks/index.ts';
 import { type Baseline, tail, timeoutOf, type Ran } from '../attempt/checkRun.ts';
+import { moduleFiles } from '../features/javascript/surface.ts';
 import { domainOf, isForeign, mainDomain } from '../features/languages.ts';
 import type { Scope } from '../attempt/scope.ts';
 
 /** `import … from 'x'`, `export … from 'x'`, `import 'x'`, `import('x')`, `require('x')`: the module names of a source text. */
 const specifier = /(?:\bfrom\s*|\bimport\s*(?:\(\s*)?|\brequire\s*\(\s*)(['"])([^'"\n]+)\1/g;
-
-/** Files that a module name may denote; TypeScript is imported by the name of its compiled file. */
-const endings = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.jsx', '/index.ts', '/index.js'] as const;
-const compiled: Readonly<Record<string, readonly string[]>> = {
-  '.js': ['.ts', '.tsx'],
-  '.jsx': ['.tsx'],
-  '.mjs': ['.mts'],
-  '.cjs': ['.cts'],
-};
 
 function hasImports(path: string): boolean {
   return /\.[cm]?[jt]sx?$/.test(path);
@@ -36,17 +28,10 @@ export function importsOf(path: string, text: string, tree: ReadonlySet<string>)
   const found = new Set<string>();
   for (const [, , name = ''] of text.matchAll(specifier)) {
     if (!name.startsWith('.')) continue;
-    const target = resolved(posix.join(posix.dirname(path), name), tree);
-    if (target !== null) found.add(target);
+    const target = moduleFiles(posix.join(posix.dirname(path), name)).find((file) => tree.has(file));
+    if (target !== undefined) found.add(target);
   }
   return [...found];
-}
-
-function resolved(base: string, tree: ReadonlySet<string>): string | null {
-  const direct = endings.map((ending) => `${base}${ending}`);
-  const extension = posix.extname(base);
-  const sources = (compiled[extension] ?? []).map((other) => `${base.slice(0, -extension.length)}${other}`);
-  return [...direct, ...sources].find((path) => tree.has(path)) ?? null;
 }
 
 const maxRead = 64;

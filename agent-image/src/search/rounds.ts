@@ -19,7 +19,7 @@ import type { Control, Plan, Ranked, Ranking } from '../attempt/ports.ts';
 import { SearchNode, stateAfter, type Start } from './node.ts';
 import { propose } from './proposals.ts';
 import type { Scope } from '../attempt/scope.ts';
-import type { TextFeatures } from '../features/index.ts';
+import { beforeRun, type SourceFeatures } from '../features/index.ts';
 import type { Trial } from './trial.ts';
 
 /** Time for which an expert that gave no answer is only asked as the last one, ms. */
@@ -114,7 +114,7 @@ export interface Round {
   readonly step: number;
   readonly ranking: Ranking;
   /** Features of the candidates' texts, by their ids; none where no model reads them. */
-  readonly texts: ReadonlyMap<string, TextFeatures>;
+  readonly texts: ReadonlyMap<string, SourceFeatures>;
   /** Candidates to try before the next round is requested, the best first. */
   readonly due: readonly Ranked[];
 }
@@ -156,10 +156,10 @@ export class Rounds {
     const open = response.candidates.filter(({ id }) => !node.tried.has(id)).slice(0, plan.k);
     const { files, localisation, suspicion } = focus;
     const trialSeconds = this.#seconds.toSorted((a, b) => a - b)[Math.floor(this.#seconds.length / 2)] ?? null;
-    let texts: ReadonlyMap<string, TextFeatures> = new Map();
+    let texts: ReadonlyMap<string, SourceFeatures> = new Map();
     const measure = async (some: readonly Candidate[]): Promise<ReadonlyMap<string, Features>> => {
       texts = await this.#scope.sources.ofCandidates(some, files);
-      return new Map([...texts].map(([id, { before: known }]) => [id, known]));
+      return new Map([...texts].map(([id, known]) => [id, beforeRun(known)]));
     };
     const ranking = await decisionModels.rank(open, { files, failing: localisation.failingTests, suspicion, trialSeconds, measure });
     const ahead = !plan.deliberate && ranking.margin !== null && ranking.margin > decisionModels.compute.earlyExitMargin;
@@ -207,7 +207,7 @@ export class Rounds {
     trial: Trial,
     wallSeconds: number,
   ): Promise<Pick<Required<TriedNote>, 'facts' | 'signals'>> {
-    const executed = executedFeatures(trial.proofs, trial.result, round.texts.get(ranked.candidate.id)?.ran);
+    const executed = executedFeatures(trial.proofs, trial.result, round.texts.get(ranked.candidate.id));
     // A candidate with commands may have waited for a person: only its checks show the duration of such a step.
     const acted = (ranked.candidate.acts ?? []).length > 0;
     const seconds = acted ? (executed.seconds ?? 0) : wallSeconds;

@@ -9,7 +9,7 @@ import type { ArtifactStore } from './store.ts';
 import { VolumeStore } from './volumeStore.ts';
 
 export { type ArtifactStore, type StoredArtifact, type StoredEntry, StoreFailure } from './store.ts';
-export { S3Client, locate, S3Store, type S3StoreOptions } from './s3Store.ts';
+export { S3Store, type S3StoreOptions } from './s3Store.ts';
 export { webIdentityOf } from './webIdentity.ts';
 export { VolumeStore } from './volumeStore.ts';
 

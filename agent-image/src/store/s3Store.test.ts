@@ -6,7 +6,8 @@ import { Readable } from 'node:stream';
 import { systemClock } from '@agentfleet/kube';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { hastyClock, serveHttp, type LocalHttp } from '../testing/localHttp.ts';
-import { createArtifactStore, S3Client, S3Store, webIdentityOf } from './index.ts';
+import { createArtifactStore, S3Store, webIdentityOf } from './index.ts';
+import { S3Client } from './s3Store.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 

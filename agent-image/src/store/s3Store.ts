@@ -247,6 +247,13 @@ export class S3Store implements ArtifactStore {
     return body;
   }
 
+  /** Bytes of an object, `end` excluded, as long as it has this ETag. */
+  async part(key: string, start: number, end: number, etag: string | undefined, signal: AbortSignal): Promise<Buffer> {
+    const headers = { range: `bytes=${start}-${end - 1}`, ...(etag === undefined ? {} : { 'if-match': `"${etag}"` }) };
+    const url = this.#location.keyUrl(key);
+    return (await this.#client.request({ method: 'GET', url, what: `get ${this.#location.uri(key)}`, headers }, signal)).body;
+  }
+
   async list(prefix: string, signal?: AbortSignal): Promise<readonly string[]> {
     return (await this.entries(prefix, signal)).map(({ key }) => key);
   }

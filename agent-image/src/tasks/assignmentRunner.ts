@@ -1,6 +1,7 @@
 import { coded } from '@agentfleet/protocol/log';
 import { type AgentTask, type Approval, maxMessagesTaken, type Directive } from '@agentfleet/protocol/api';
 import type { AttemptContext, AttemptEngine, Outcome, Report, Restored, DecisionModels } from '../attempt/ports.ts';
+import { failed } from '../attempt/closing.ts';
 import { type Reporter, noUsage, usedSoFar, withinAssignment, withWallSeconds } from '../report/index.ts';
 import { asError, Backoff, deadline, isApiError, KubeError, sleep, timestamp, type Random } from '@agentfleet/kube';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
@@ -113,23 +114,21 @@ export class AssignmentRunner {
    * `'Lost'`. Never two calls at a time.
    */
   async follow(directive: Directive, task: AgentTask, signal: AbortSignal): Promise<void> {
-    const stop = new AbortController();
-    const onSignal = (): void => stop.abort(signal.reason);
-    const onLost = (): void => stop.abort('Lost');
-    signal.addEventListener('abort', onSignal, { once: true });
-    this.#options.link.lost.addEventListener('abort', onLost, { once: true });
-    if (signal.aborted) onSignal();
-    if (this.#options.link.lost.aborted) onLost();
+    const { lost } = this.#options.link;
+    const isLost = new AbortController();
+    const onLost = (): void => isLost.abort('Lost');
+    lost.addEventListener('abort', onLost, { once: true });
+    if (lost.aborted) onLost();
+    const stop = AbortSignal.any([signal, isLost.signal]);
     try {
-      await this.#act(directive, task, stop.signal);
+      await this.#act(directive, task, stop);
     } catch (error) {
       if (isSuperseded(error)) this.#options.onSuperseded();
-      else if (!stop.signal.aborted) throw error;
+      else if (!stop.aborted) throw error;
     } finally {
-      signal.removeEventListener('abort', onSignal);
-      this.#options.link.lost.removeEventListener('abort', onLost);
+      lost.removeEventListener('abort', onLost);
     }
-    if (this.#options.link.lost.aborted) this.#sayLost();
+    if (lost.aborted) this.#sayLost();
     await this.#options.reporter.flush(this.#life.signal);
   }
 
@@ -355,10 +354,6 @@ function isOutside(error: unknown): boolean {
 
 /** Returns the outcome of an attempt whose engine threw. External failures are Infrastructure, the rest are internal. */
 function outcomeOf(error: unknown): Outcome {
-  if (error instanceof AttemptFailure) {
-    return { result: 'Failed', class: error.failureClass, reason: error.reason, message: error.message };
-  }
-  const message = asError(error).message;
-  if (isOutside(error)) return { result: 'Failed', class: 'Infrastructure', reason: 'SandboxUnreachable', message };
-  return { result: 'Failed', class: 'AgentError', reason: 'UnexpectedError', message: `${message}; see the log of the worker` };
+  if (error instanceof AttemptFailure || !isOutside(error)) return failed(error);
+  return { result: 'Failed', class: 'Infrastructure', reason: 'SandboxUnreachable', message: asError(error).message };
 }

@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { jsonIn } from '../base/text.ts';
 import { WeightsFailure } from './failure.ts';
 import { filesOf, type RemoteFile, type WeightsSource } from './source.ts';
 import { indexName, loadedFiles } from './tensors.ts';
@@ -37,7 +38,7 @@ export async function fetchWeights({ source, folder, missed, onProgress, signal 
   let bytesDone = 0;
   const advance = (bytes: number): void => onProgress({ bytesDone: (bytesDone += bytes), bytesTotal });
   advance(0);
-  const record = await FetchRecord.of(folder);
+  const record = await recordOf(folder);
   if (missed !== undefined) await record.forget(missed);
   const wanted = files.map((file) => ({ ...file, part: partOf(file) }));
   await removeOthers(folder, new Set(wanted.flatMap(({ path, part }) => [join(folder, path), join(folder, part)])));
@@ -142,48 +143,30 @@ interface Recorded {
   readonly missed?: string;
 }
 
-/** Record of the files of a folder as they were at the source; it is stored beside the folder, as `<folder>.json`. */
-class FetchRecord {
-  readonly #folder: string;
-  #recorded: Recorded;
-
-  private constructor(folder: string, recorded: Recorded) {
-    this.#folder = folder;
-    this.#recorded = recorded;
-  }
-
-  /** One that cannot be read is empty: then everything is fetched. */
-  static async of(folder: string): Promise<FetchRecord> {
-    const text = await readFile(`${folder}.json`, 'utf8').catch(() => '');
-    try {
-      return new FetchRecord(folder, { files: {}, ...(JSON.parse(text) as Partial<Recorded> | null) });
-    } catch {
-      return new FetchRecord(folder, { files: {} });
-    }
-  }
-
-  /** Reports whether a file is there as it was fetched, and is still that of the source. */
-  async holds({ path, bytes, identity }: RemoteFile): Promise<boolean> {
-    const here = await found(join(this.#folder, path));
-    const known = this.#recorded.files[path];
-    return here?.size === bytes && known !== undefined && known.identity === identity && known.mtimeMs === here.mtimeMs;
-  }
-
-  async add({ path, identity }: RemoteFile): Promise<void> {
-    const here = await found(join(this.#folder, path));
-    if (here === undefined || identity === undefined) return;
-    await this.#write({ ...this.#recorded, files: { ...this.#recorded.files, [path]: { identity, mtimeMs: here.mtimeMs } } });
-  }
-
-  /** Forgets all files, once for a digest. */
-  async forget(missed: string): Promise<void> {
-    if (this.#recorded.missed !== missed) await this.#write({ files: {}, missed });
-  }
-
-  async #write(recorded: Recorded): Promise<void> {
-    this.#recorded = recorded;
-    const own = `${this.#folder}.${randomUUID()}.json`;
+/** The files of a folder as they were at the source; stored beside it, as `<folder>.json`. One that cannot be read is empty: then everything is fetched. */
+async function recordOf(folder: string) {
+  let recorded: Recorded = { files: {}, ...(jsonIn(await readFile(`${folder}.json`, 'utf8').catch(() => '')) as Partial<Recorded> | null) };
+  const write = async (now: Recorded): Promise<void> => {
+    recorded = now;
+    const own = `${folder}.${randomUUID()}.json`;
     await writeFile(own, JSON.stringify(recorded));
-    await rename(own, `${this.#folder}.json`);
-  }
+    await rename(own, `${folder}.json`);
+  };
+  return {
+    /** Reports whether a file is there as it was fetched, and is still that of the source. */
+    async holds({ path, bytes, identity }: RemoteFile): Promise<boolean> {
+      const here = await found(join(folder, path));
+      const known = recorded.files[path];
+      return here?.size === bytes && known !== undefined && known.identity === identity && known.mtimeMs === here.mtimeMs;
+    },
+    async add({ path, identity }: RemoteFile): Promise<void> {
+      const here = await found(join(folder, path));
+      if (here === undefined || identity === undefined) return;
+      await write({ ...recorded, files: { ...recorded.files, [path]: { identity, mtimeMs: here.mtimeMs } } });
+    },
+    /** Forgets all files, once for a digest. */
+    async forget(missed: string): Promise<void> {
+      if (recorded.missed !== missed) await write({ files: {}, missed });
+    },
+  };
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { lstat, open, readdir, readFile, realpath } from 'node:fs/promises';
+import { lstat, readdir, readFile, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { dataBytes, headerLength, lengthBytes, readConfig, tensorBytes, type FoundWeights } from '@agentfleet/protocol/weights';
+import { beginningOf } from '../base/requests.ts';
 import { WeightsFailure } from './failure.ts';
 import { indexName, tensorFiles } from './tensors.ts';
 
@@ -112,15 +113,6 @@ async function tensorsOf({ path, file }: WeightsFile): Promise<number> {
   return tensorBytes(header);
 }
 
-async function beginning(file: string, bytes: number): Promise<Uint8Array> {
-  await using handle = await open(file, 'r');
-  const { size } = await handle.stat();
-  const buffer = Buffer.alloc(Math.min(size, bytes));
-  let at = 0;
-  while (at < buffer.byteLength) {
-    const { bytesRead } = await handle.read(buffer, at, buffer.byteLength - at, at);
-    if (bytesRead === 0) break;
-    at += bytesRead;
-  }
-  return buffer.subarray(0, at);
+async function beginning(file: string, bytes: number): Promise<Buffer> {
+  return (await beginningOf(bytes, createReadStream(file, { end: bytes - 1 }))).body;
 }

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import type { Clock, Log } from '@agentfleet/kube';
 import type { WeightsReport } from '@agentfleet/protocol/weights';
-import { BucketSource, HubSource, type WeightsSource } from './source.ts';
+import { bucketSource, hubSource, type WeightsSource } from './source.ts';
 import { fetchWeights, type Progress } from './fetch.ts';
 import { asWeightsFailure, WeightsFailure } from './failure.ts';
 import { inspectWeights } from './inspect.ts';
@@ -113,19 +113,12 @@ async function work(
 
 /** Returns the source of the files; undefined when they are in the folder already. */
 function sourceOf({ uri, bucket, hub, credentialFile }: WeightsConfig, clock: Clock): WeightsSource | undefined {
+  const retries = { clock, random: Math.random, maxWaitMs };
   if (bucket !== undefined)
-    return new BucketSource({
-      ...bucket,
-      uri,
-      ...(credentialFile !== undefined && { credentialFile }),
-      spool: tmpdir(),
-      clock,
-      random: Math.random,
-      maxWaitMs,
-    });
+    return bucketSource({ ...bucket, uri, ...(credentialFile !== undefined && { credentialFile }), spool: tmpdir(), ...retries });
   const [, model, revision] = /^hf:\/\/([^@]+)@(.+)$/.exec(uri) ?? [];
   if (model === undefined || revision === undefined) return undefined;
-  return new HubSource({ origin: hub, model, revision, clock, ...(credentialFile !== undefined && { tokenFile: credentialFile }) });
+  return hubSource({ origin: hub, model, revision, ...retries, ...(credentialFile !== undefined && { tokenFile: credentialFile }) });
 }
 
 /** Answers each request with how far it is. */

@@ -1,7 +1,8 @@
-import { StoreFailure, S3Client, S3Store, locate, type S3StoreOptions } from '../store/index.ts';
+import { StoreFailure, S3Store, type S3StoreOptions } from '../store/index.ts';
 import { WeightsFailure } from './failure.ts';
 import { readFile } from 'node:fs/promises';
-import { sleep, type Clock } from '@agentfleet/kube';
+import type { Clock, Random } from '@agentfleet/kube';
+import { retried, type Try } from '../base/requests.ts';
 
 /** A file to fetch. */
 export interface RemoteFile {
@@ -30,31 +31,16 @@ function safe(path: string): boolean {
   return /^[^\p{Cc}]+$/u.test(path) && path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
 }
 
-/** Weights below a prefix of a bucket. */
-export class BucketSource implements WeightsSource {
-  readonly #options: S3StoreOptions;
-  readonly #store: S3Store;
-  readonly #client: S3Client;
-
-  /** @throws StoreFailure when the uri names no bucket */
-  constructor(options: S3StoreOptions) {
-    this.#options = options;
-    this.#store = new S3Store(options);
-    this.#client = new S3Client(options);
-  }
-
-  async list(signal: AbortSignal): Promise<readonly RemoteFile[]> {
-    const entries = await this.#store.entries('', signal).catch(refuse);
-    return entries.map(({ key, bytes, etag }) => ({ path: key, bytes, ...(etag === undefined ? {} : { identity: etag }) }));
-  }
-
-  async read({ path, identity }: RemoteFile, start: number, end: number, signal: AbortSignal): Promise<Uint8Array> {
-    const location = locate(this.#options);
-    const what = `get ${location.uri(path)}`;
-    const headers = { range: `bytes=${start}-${end - 1}`, ...(identity === undefined ? {} : { 'if-match': `"${identity}"` }) };
-    const { body } = await this.#client.request({ method: 'GET', url: location.keyUrl(path), what, headers }, signal).catch(refuse);
-    return body;
-  }
+/** Weights below a prefix of a bucket. @throws StoreFailure when the uri names no bucket */
+export function bucketSource(options: S3StoreOptions): WeightsSource {
+  const store = new S3Store(options);
+  return {
+    list: async (signal) => {
+      const entries = await store.entries('', signal).catch(refuse);
+      return entries.map(({ key, bytes, etag }) => ({ path: key, bytes, ...(etag === undefined ? {} : { identity: etag }) }));
+    },
+    read: ({ path, identity }, start, end, signal) => store.part(path, start, end, identity, signal).catch(refuse),
+  };
 }
 
 const faults = { NotFound: 'NotFound', Refused: 'Refused', Credential: 'Refused' } as const;
@@ -74,6 +60,9 @@ interface HubOptions {
   /** File with a token; absent: none is sent. */
   readonly tokenFile?: string;
   readonly clock: Clock;
+  readonly random: Random;
+  /** Longest time of retries while it is busy or not there, ms. */
+  readonly maxWaitMs: number;
 }
 
 interface HubFile {
@@ -83,80 +72,67 @@ interface HubFile {
   readonly lfs?: { readonly sha256?: unknown } | null;
 }
 
-const tries = 5;
-const firstWaitMs = 500;
 const tryMs = 120_000;
 
 /** Weights in a hub that speaks the API of Hugging Face: `/api/models/<model>/revision/<revision>` and `/<model>/resolve/…`. */
-export class HubSource implements WeightsSource {
-  readonly #options: HubOptions;
+export function hubSource(options: HubOptions): WeightsSource {
+  const { model, revision } = options;
   /** The commit that was listed. */
-  #commit: string | undefined;
+  let commit: string | undefined;
+  const get = (path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Uint8Array> =>
+    retried(() => tryToGet(options, path, headers, signal), { ...options, signal });
+  return {
+    list: async (signal) => {
+      const body = await get(`/api/models/${model}/revision/${revision}?blobs=true`, {}, signal);
+      const { sha, siblings } = JSON.parse(Buffer.from(body).toString()) as { readonly sha?: unknown; readonly siblings?: unknown };
+      if (!Array.isArray(siblings)) throw new WeightsFailure('Unreadable', `${uriOf(options)}: the hub listed no files`);
+      // A branch may move while it is fetched: everything is of one commit.
+      if (typeof sha === 'string' && /^[0-9a-f]{40,64}$/.test(sha)) commit = sha;
+      return siblings.flatMap((file: unknown) => {
+        const { rfilename, size, blobId, lfs } = file as HubFile;
+        const identity = [lfs?.sha256, blobId, sha].find((word) => typeof word === 'string');
+        if (typeof rfilename !== 'string' || !Number.isSafeInteger(size)) return [];
+        return [{ path: rfilename, bytes: size as number, ...(identity === undefined ? {} : { identity }) }];
+      });
+    },
+    read: ({ path }, start, end, signal) => {
+      const escaped = path.split('/').map(encodeURIComponent).join('/');
+      return get(`/${model}/resolve/${commit ?? revision}/${escaped}`, { range: `bytes=${start}-${end - 1}` }, signal);
+    },
+  };
+}
 
-  constructor(options: HubOptions) {
-    this.#options = options;
-  }
+const uriOf = ({ model, revision }: HubOptions): string => `hf://${model}@${revision}`;
 
-  async list(signal: AbortSignal): Promise<readonly RemoteFile[]> {
-    const { model, revision } = this.#options;
-    const body = await this.#get(`/api/models/${model}/revision/${revision}?blobs=true`, {}, signal);
-    const { sha, siblings } = JSON.parse(Buffer.from(body).toString()) as { readonly sha?: unknown; readonly siblings?: unknown };
-    if (!Array.isArray(siblings)) throw new WeightsFailure('Unreadable', `${this.#uri}: the hub listed no files`);
-    // A branch may move while it is fetched: everything is of one commit.
-    if (typeof sha === 'string' && /^[0-9a-f]{40,64}$/.test(sha)) this.#commit = sha;
-    return siblings.flatMap((file: unknown) => {
-      const { rfilename, size, blobId, lfs } = file as HubFile;
-      const identity = [lfs?.sha256, blobId, sha].find((word) => typeof word === 'string');
-      if (typeof rfilename !== 'string' || !Number.isSafeInteger(size)) return [];
-      return [{ path: rfilename, bytes: size as number, ...(identity === undefined ? {} : { identity }) }];
+async function tryToGet(
+  options: HubOptions,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Try<Uint8Array>> {
+  const { origin, tokenFile } = options;
+  // Read each time: the kubelet exchanges it. It is not sent on to another host that the hub redirects to.
+  const token = tokenFile === undefined ? undefined : (await readFile(tokenFile, 'utf8')).trim();
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  try {
+    const response = await fetch(`${origin}${path}`, {
+      headers: { ...headers, ...authorization },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(tryMs)]),
     });
+    if (response.status === 200 || response.status === 206) return { value: new Uint8Array(await response.arrayBuffer()) };
+    await response.body?.cancel();
+    const failure = refusal(`${uriOf(options)}: GET ${path} was answered with ${response.status}`, response.status);
+    return { failure, retryMs: failure.fault === 'Unreachable' ? 0 : undefined };
+  } catch (error) {
+    signal.throwIfAborted();
+    const why = `${uriOf(options)}: ${origin} does not answer: ${(error as Error).message}`;
+    return { failure: new WeightsFailure('Unreachable', why, { cause: error }), retryMs: 0 };
   }
+}
 
-  read({ path }: RemoteFile, start: number, end: number, signal: AbortSignal): Promise<Uint8Array> {
-    const { model, revision } = this.#options;
-    const escaped = path.split('/').map(encodeURIComponent).join('/');
-    return this.#get(`/${model}/resolve/${this.#commit ?? revision}/${escaped}`, { range: `bytes=${start}-${end - 1}` }, signal);
-  }
-
-  get #uri(): string {
-    return `hf://${this.#options.model}@${this.#options.revision}`;
-  }
-
-  async #get(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Uint8Array> {
-    for (let attempt = 1; ; attempt += 1) {
-      const answer = await this.#try(path, headers, signal);
-      if (answer instanceof Uint8Array) return answer;
-      if (attempt === tries || answer.fault !== 'Unreachable') throw answer;
-      await sleep(this.#options.clock, firstWaitMs * 2 ** attempt, signal);
-    }
-  }
-
-  async #try(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Uint8Array | WeightsFailure> {
-    const { origin, tokenFile } = this.#options;
-    // Read each time: the kubelet exchanges it. It is not sent on to another host that the hub redirects to.
-    const token = tokenFile === undefined ? undefined : (await readFile(tokenFile, 'utf8')).trim();
-    const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    try {
-      const response = await fetch(`${origin}${path}`, {
-        headers: { ...headers, ...authorization },
-        signal: AbortSignal.any([signal, AbortSignal.timeout(tryMs)]),
-      });
-      if (response.status === 200 || response.status === 206) return new Uint8Array(await response.arrayBuffer());
-      await response.body?.cancel();
-      return this.#refusal(path, response.status);
-    } catch (error) {
-      signal.throwIfAborted();
-      return new WeightsFailure('Unreachable', `${this.#uri}: ${origin} does not answer: ${(error as Error).message}`, {
-        cause: error,
-      });
-    }
-  }
-
-  #refusal(path: string, status: number): WeightsFailure {
-    const answered = `${this.#uri}: GET ${path} was answered with ${status}`;
-    if (status === 404) return new WeightsFailure('NotFound', `${answered}: correct the model or the revision`);
-    if (status === 401 || status === 403)
-      return new WeightsFailure('Refused', `${answered}: give spec.modelCache.hub.credential a token that may read it`);
-    return new WeightsFailure('Unreachable', answered);
-  }
+function refusal(answered: string, status: number): WeightsFailure {
+  if (status === 404) return new WeightsFailure('NotFound', `${answered}: correct the model or the revision`);
+  if (status === 401 || status === 403)
+    return new WeightsFailure('Refused', `${answered}: give spec.modelCache.hub.credential a token that may read it`);
+  return new WeightsFailure('Unreachable', answered);
 }

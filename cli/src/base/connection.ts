@@ -36,6 +36,12 @@ export interface Connection {
   readonly namespace: string;
 }
 
+/** Throws a CliError where a namespace is named to a command that is about all of them. */
+export function refuseNamespace(command: string, namespace: string | undefined): void {
+  if (namespace === undefined) return;
+  throw new CliError(`-n ${namespace}: ${command} is about all namespaces of the cluster; leave -n out`);
+}
+
 /** The cluster as kubectl finds it. Throws AF_KUBE_CONFIG or a CliError. */
 export async function configOf({ kubeconfig, context }: ConnectionFlags, env: NodeJS.ProcessEnv): Promise<ClusterConfig> {
   const inPod = env['KUBERNETES_SERVICE_HOST'] !== undefined && context === undefined;

@@ -1,4 +1,5 @@
 // cli, base: exit codes of fleet, and its error class. May import other packages, no other folder of cli.
+import { readFile } from 'node:fs/promises';
 
 /** Exit statuses beside 0; `docs/reference/cli.md` lists them. */
 export const exitCodes = {
@@ -29,4 +30,11 @@ export class CliError extends Error {
     this.name = 'CliError';
     this.exitCode = exitCode;
   }
+}
+
+/** The text of a file that the user named. @throws CliError with the cure */
+export function readNamed(file: string, cure: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    throw new CliError(`${file} cannot be read (${error instanceof Error ? error.message : String(error)}); ${cure}`);
+  });
 }

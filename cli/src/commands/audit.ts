@@ -52,12 +52,12 @@ export async function auditVerify(context: LocalContext | CommandContext, log: s
 export async function auditShow(
   context: LocalContext | CommandContext,
   log: string,
-  flags: LogFlags & { readonly json: boolean },
+  flags: LogFlags & { readonly json?: boolean },
 ): Promise<void> {
   const { trace, from, root, wrong } = await logOf(context, log, flags);
   const { read, ok, records, faults, faultCount, clockSteps, head } = trace;
   const items = timelineOf(read);
-  if (flags.json) {
+  if (flags.json === true) {
     const check = { ok: ok && wrong === null, head, root: root ?? null, faultCount, faults, clockSteps, wrong };
     context.print(JSON.stringify({ format: 'agentfleet.dev/story/v1', from, records, check, items }, null, 2));
   } else for (const line of timelineLines(items)) context.print(line);

@@ -11,6 +11,7 @@ import {
   poolGrant,
   rolloutPolicy,
 } from '@agentfleet/protocol/api';
+import type { ConnectionFlags } from '../base/connection.ts';
 import { CliError } from '../base/failure.ts';
 import { objectLines } from '../text/format.ts';
 import type { CommandContext } from './command.ts';
@@ -74,7 +75,7 @@ export function outsideOf({ metadata, spec }: Saved): readonly string[] {
 }
 
 /** Writes all objects of the fleet, of one namespace or of all, into one file of manifests. */
-export async function backup({ transport, signal, print }: CommandContext, file: string, namespace?: string): Promise<void> {
+export async function backup({ transport, signal, print }: CommandContext, file: string, { namespace }: ConnectionFlags): Promise<void> {
   const where = namespace === undefined ? {} : { namespace };
   const lines: string[] = [];
   const outside = new Set<string>();

@@ -7,10 +7,10 @@ import { type ConnectionFlags, configOf } from '../base/connection.ts';
 import { CliError } from '../base/failure.ts';
 import type { LocalContext } from './command.ts';
 
-interface DashboardFlags {
+interface DashboardFlags extends ConnectionFlags {
   /** Port of the loopback; 0: a free one. */
   readonly port: number;
-  readonly readOnly: boolean;
+  readonly readOnly?: boolean;
 }
 
 /** Returns the folder of the built page: beside the program that was bundled, or in a checkout. */
@@ -22,13 +22,10 @@ function pageFolder(): string {
 }
 
 /** Serves the dashboard on the loopback with the caller's own credentials, to whom has the address that is printed, until it is stopped. */
-export async function dashboard(
-  { env, signal, print }: LocalContext,
-  connection: ConnectionFlags,
-  { port, readOnly }: DashboardFlags,
-): Promise<void> {
-  const cluster = await configOf(connection, env);
-  const namespaces = connection.namespace === undefined ? [] : [connection.namespace];
+export async function dashboard({ env, signal, print }: LocalContext, flags: DashboardFlags): Promise<void> {
+  const { port, readOnly = false, namespace } = flags;
+  const cluster = await configOf(flags, env);
+  const namespaces = namespace === undefined ? [] : [namespace];
   const key = randomBytes(24).toString('base64url');
   const app = await createServer(
     { cluster, mode: 'Kubeconfig', key, readOnly, namespaces, trustProxy: false, page: pageFolder(), version: '0.1.0' },

@@ -1,5 +1,5 @@
 import { isApiError } from '@agentfleet/kube';
-import { group, policies, version as apiOf } from '@agentfleet/protocol/api';
+import { group, kinds, policies, version as apiOf } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
 import { table, objectLines, paint, type Format } from '../text/format.ts';
 import type { CommandContext } from './command.ts';
@@ -74,13 +74,11 @@ async function server(ask: Ask): Promise<readonly Finding[]> {
   ];
 }
 
-const kinds = ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels', 'rolloutpolicies', 'poolgrants', 'expertscales'];
-
 async function definitions(ask: Ask): Promise<readonly Finding[]> {
   const check = 'Definitions';
   const answer = await ask<{ readonly resources?: readonly { readonly name: string }[] }>(`/apis/${group}/${apiOf}`);
   const found = new Set('value' in answer ? (answer.value.resources ?? []).map(({ name }) => name) : []);
-  const missing = kinds.filter((kind) => !found.has(kind));
+  const missing = kinds.map(({ plural }) => plural).filter((plural) => !found.has(plural));
   if (missing.length === 0) return [{ check, state: 'OK', message: `${group}/${apiOf} serves ${kinds.length} kinds` }];
   const message = `${group}/${apiOf} does not serve ${missing.join(', ')}`;
   return [{ check, state: 'FAIL', message, cure: 'install or upgrade the chart: helm upgrade --install agentfleet charts/agentfleet' }];
@@ -236,7 +234,7 @@ async function permissions({ transport, namespace, signal }: CommandContext): Pr
 const colors = { OK: 'green', WARN: 'yellow', FAIL: 'red' } as const;
 
 /** Looks at all that a cluster has to have. @throws CliError when something does not work */
-export async function doctor(context: CommandContext, format?: Format): Promise<void> {
+export async function doctor(context: CommandContext, { output: format }: { readonly output?: Format }): Promise<void> {
   const ask = asking(context);
   const checks = [server, definitions, admission, operator, aggregation, network, pools, devices, storage].map((check) => check(ask));
   const found = (await Promise.all([...checks, permissions(context)])).flat();

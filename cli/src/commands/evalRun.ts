@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
+  ablations,
   clusterJudge,
   ClusterPool,
   headOf,
@@ -34,7 +35,7 @@ import { modelOf, type ModelFlags } from '../base/modelOptions.ts';
 import { agentTasks, expertPools } from '../base/connection.ts';
 import type { CommandContext, LocalContext } from './command.ts';
 
-/** Options of `fleet eval run`. */
+/** Options of `fleet eval run`. `matrix`: compare with every ablation. */
 export interface EvalRunFlags extends ModelFlags {
   readonly pool: string;
   readonly split?: Half;
@@ -44,11 +45,12 @@ export interface EvalRunFlags extends ModelFlags {
   readonly rounds: number;
   readonly parallel: number;
   readonly ablate: readonly string[];
+  readonly matrix?: boolean;
   readonly profiles: readonly string[];
   /** Place at which patches of a pool of a cluster are judged. */
   readonly judge: 'local' | 'pool';
   readonly out: string;
-  readonly resume: boolean;
+  readonly resume?: boolean;
   readonly wallSeconds: number;
   readonly toolCalls: number;
 }
@@ -96,7 +98,7 @@ export function refuseFlakes(flakes: Flakes): void {
 
 async function follow(world: World, plan: Plan, pool: EvalPool, flags: EvalRunFlags): Promise<void> {
   const head = await headOf(plan, pool);
-  await using results = await ResultsFile.open(flags.out, head, flags.resume);
+  await using results = await ResultsFile.open(flags.out, head, flags.resume === true);
   const began = performance.now();
   const before = results.records.length;
   await runPlan(plan, { pool, results, head, signal: world.signal, onRecord: progress(world.print) });
@@ -126,8 +128,13 @@ async function planOf(names: readonly string[], variants: readonly Variant[], fl
   return { packs, variants, rounds, parallel, selection };
 }
 
-/** Runs packs in processes of this machine. */
-export async function evalRunLocal(world: World, names: readonly string[], flags: EvalRunFlags): Promise<void> {
+/** Runs packs in processes of this machine, or in a pool of a cluster where there is a connection. */
+export function evalRun(context: LocalContext | CommandContext, packs: readonly string[], given: EvalRunFlags): Promise<void> {
+  const flags = given.matrix === true ? { ...given, ablate: ablations } : given;
+  return 'transport' in context ? evalRunCluster(context, packs, flags) : evalRunLocal(context, packs, flags);
+}
+
+async function evalRunLocal(world: World, names: readonly string[], flags: EvalRunFlags): Promise<void> {
   if (flags.profiles.length > 0) throw new CliError('--profiles are those of a pool of a cluster; locally, name variants by --ablate');
   const plan = await planOf(names, variantsOf(flags.ablate), flags, world.env);
   const model = modelOf(flags);
@@ -155,8 +162,8 @@ async function allowed(
   if (refusal !== null) throw new CliError(`ExpertPool ${pool.namespace}/${pool.name}: ${refusal}`);
 }
 
-/** Runs packs in a pool of a cluster; what it made is judged in sandboxes of this machine. */
-export async function evalRunCluster(context: CommandContext, names: readonly string[], flags: EvalRunFlags): Promise<void> {
+/** The patches of a pool of a cluster are judged in sandboxes of this machine, or in fresh ones of the pool. */
+async function evalRunCluster(context: CommandContext, names: readonly string[], flags: EvalRunFlags): Promise<void> {
   const [namespace, name, ...more] = flags.pool.split('/');
   if (namespace === undefined || name === undefined || name === '' || more.length > 0)
     throw new CliError(`--pool ${flags.pool} names no pool; write NAMESPACE/NAME, or local`);

@@ -6,7 +6,7 @@ import { CliError } from '../base/failure.ts';
 import type { LocalContext } from './command.ts';
 import { openLocal, packFolder } from './evalRun.ts';
 
-export interface EvalScenariosFlags {
+interface EvalScenariosFlags {
   readonly only?: string;
   readonly out?: string;
 }

@@ -76,7 +76,7 @@ class VerifiedFile {
   }
 }
 
-export interface EvalVerifyFlags {
+interface EvalVerifyFlags {
   readonly only?: string;
   readonly sample?: number;
   readonly parallel: number;
@@ -139,7 +139,7 @@ export async function evalVerify(
   if (refused > 0) throw new CliError(`${refused} tasks are refused; the reasons stand below each of them`);
 }
 
-export interface EvalJudgeFlags {
+interface EvalJudgeFlags {
   readonly ablate: readonly string[];
   readonly thresholds: Local.ThresholdSource;
   readonly entries?: boolean;

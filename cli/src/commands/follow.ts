@@ -7,7 +7,8 @@ import { Polling } from './polling.ts';
 const pollMs = 1_000;
 
 export interface FollowOptions {
-  readonly timeoutSeconds: number;
+  /** Seconds. */
+  readonly timeout: number;
 }
 
 /** Lists what a person wants to know of a moment of a task, one line each. Pure. */
@@ -42,19 +43,19 @@ export function momentOf({ metadata: { name }, status }: AgentTask): readonly st
 export async function lookedAt(
   context: CommandContext,
   name: string,
-  { timeoutSeconds }: FollowOptions,
+  { timeout }: FollowOptions,
   show: (task: AgentTask) => void,
 ): Promise<AgentTask> {
   const { clock } = context;
   const polling = new Polling(context, { everyMs: pollMs, what: `AgentTask ${name}`, exists: true });
-  const end = clock.monotonic() + timeoutSeconds * 1000;
+  const end = clock.monotonic() + timeout * 1000;
   let task = await taskOf(context, name);
   show(task);
   while (task.status?.finished !== 'true') {
     const rest = end - clock.monotonic();
     if (rest <= 0)
       throw new CliError(
-        `AgentTask ${name} has not ended after ${timeoutSeconds} s and goes on; follow it with "fleet watch ${name}", ask why with "fleet explain ${name}"`,
+        `AgentTask ${name} has not ended after ${timeout} s and goes on; follow it with "fleet watch ${name}", ask why with "fleet explain ${name}"`,
         exitCodes.stillRunning,
       );
     if (!(await polling.pause(rest)))
@@ -99,9 +100,4 @@ export function assertDelivered({ metadata: { name }, status }: AgentTask): void
     `the result of AgentTask ${name} is good, and was not delivered (${reason}): ${printable(message)}; "fleet patch ${name}" has it`,
     exitCodes.taskFailed,
   );
-}
-
-/** Follows a task to its end, line by line. */
-export async function watchTask(context: CommandContext, name: string, options: FollowOptions): Promise<void> {
-  assertSucceeded(await followed(context, name, options));
 }

@@ -4,8 +4,5 @@
  */
 export type { CommandContext, LocalContext, Screen } from './command.ts';
 export type { EvalRunFlags } from './evalRun.ts';
-export type { EvalScenariosFlags, Played } from './evalScenarios.ts';
-export type { EvalJudgeFlags, EvalVerifyFlags, Verified } from './evalVerify.ts';
-export type { MigrateFlags } from './migrate.ts';
-export type { TraceFlags } from './trace.ts';
-export type { UndoFlags } from './undo.ts';
+export type { Played } from './evalScenarios.ts';
+export type { Verified } from './evalVerify.ts';

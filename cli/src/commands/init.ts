@@ -1,12 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import { isNotFound, ResourceClient } from '@agentfleet/kube';
 import { apiVersion } from '@agentfleet/protocol/api';
 import { expertPools, secrets } from '../base/connection.ts';
-import { CliError } from '../base/failure.ts';
+import { CliError, readNamed } from '../base/failure.ts';
 import { objectLines } from '../text/format.ts';
 import type { CommandContext } from './command.ts';
 
-export interface InitFlags {
+interface InitFlags {
   readonly endpoint?: string;
   readonly model?: string;
   readonly type: 'OpenAI' | 'Anthropic';
@@ -17,10 +16,10 @@ export interface InitFlags {
   readonly gitKeyFile?: string;
   readonly gitKeyEnv?: string;
   /** The Git server has a private address. */
-  readonly gitPrivate: boolean;
+  readonly gitPrivate?: boolean;
   readonly name: string;
-  readonly allNamespaces: boolean;
-  readonly dryRun: boolean;
+  readonly allNamespaces?: boolean;
+  readonly dryRun?: boolean;
 }
 
 /** Source of a secret, and its name. */
@@ -34,9 +33,7 @@ interface Source {
 async function secretOf({ env, ask }: CommandContext, { what, flag, file, variable }: Source): Promise<string> {
   const found =
     file !== undefined
-      ? await readFile(file, 'utf8').catch((error: unknown) => {
-          throw new CliError(`${file} cannot be read (${error instanceof Error ? error.message : String(error)}); correct ${flag}-file`);
-        })
+      ? await readNamed(file, `correct ${flag}-file`)
       : variable !== undefined
         ? env[variable]
         : await ask?.(`${what} (not shown): `, true);
@@ -63,7 +60,7 @@ function gitOf(name: string, { git, gitPrivate }: Pick<InitFlags, 'git' | 'gitPr
   const hosts = host === 'github.com' ? [host, 'api.github.com'] : [host];
   const credential = { name: 'git', secretRef: { name: `${name}-git`, key: 'token' }, hosts };
   const policy = { policy: { allowedHosts: [{ host, port: Number(url.port) || 443 }] } };
-  return { credentials: [credential], policy: gitPrivate ? policy : {} };
+  return { credentials: [credential], policy: gitPrivate === true ? policy : {} };
 }
 
 /** A pool with one expert: a model behind an API. Pure. @throws CliError when the endpoint is no address */
@@ -80,7 +77,7 @@ export function firstPool(endpoint: string, model: string, flags: InitFlags, nam
     metadata: { name, namespace },
     spec: {
       default: true,
-      ...(allNamespaces ? { allowedNamespaces: { from: 'All' } } : {}),
+      ...(allNamespaces === true ? { allowedNamespaces: { from: 'All' } } : {}),
       experts: [{ name: 'gen', role: 'Generalist', engine: { type, api } }],
       credentials: [{ name: 'key', secretRef: { name: `${name}-key`, key: 'token' }, hosts: [host] }, ...git.credentials],
       ...git.policy,
@@ -107,7 +104,7 @@ export async function init(context: CommandContext, flags: InitFlags): Promise<v
   const endpoint = await answered(context, flags.endpoint, 'Base URL of the model, such as https://llm.example.com/v1', '--endpoint');
   const model = await answered(context, flags.model, 'Name of the model at that endpoint', '--model');
   const pool = firstPool(endpoint, model, flags, namespace);
-  if (flags.dryRun) {
+  if (flags.dryRun === true) {
     for (const line of await objectLines(pool, 'yaml')) print(line);
     return;
   }

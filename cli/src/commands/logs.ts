@@ -9,7 +9,7 @@ import { eventsOf } from './explain.ts';
 import { Polling } from './polling.ts';
 
 interface LogsFlags extends ArtifactFlags {
-  readonly follow: boolean;
+  readonly follow?: boolean;
   /** Events of the cluster, instead of what the sandbox recorded. */
   readonly events?: boolean;
 }
@@ -17,8 +17,8 @@ interface LogsFlags extends ArtifactFlags {
 const pollMs = 2_000;
 
 /** Prints what happened to a task: its event log, with `follow` its conversation until it has ended, with `events` those of the cluster. */
-export async function logs(context: CommandContext, name: string, flags: LogsFlags): Promise<void> {
-  if (flags.events === true) return clusterEvents(context, name, flags.follow);
+export async function logs(context: CommandContext, name: string, { follow = false, ...flags }: LogsFlags): Promise<void> {
+  if (flags.events === true) return clusterEvents(context, name, follow);
   const { print, transport, signal } = context;
   const task = await taskOf(context, name);
   if (flags.file !== undefined || flags.endpoint !== undefined) {
@@ -28,7 +28,7 @@ export async function logs(context: CommandContext, name: string, flags: LogsFla
   }
   const api = new ResultsApi(transport, signal);
   try {
-    if (flags.follow) {
+    if (follow) {
       for await (const entry of api.conversation(task, { follow: true })) for (const line of conversationLines(entry)) print(line);
       if (signal.aborted) throw interrupted(name);
       return;
@@ -41,7 +41,7 @@ export async function logs(context: CommandContext, name: string, flags: LogsFla
   } catch (error) {
     if (!(error instanceof CliError) || error.exitCode !== exitCodes.unavailable) throw error;
     context.warn(`${error.message}. What the cluster says of the task instead:`);
-    await clusterEvents(context, name, flags.follow);
+    await clusterEvents(context, name, follow);
   }
 }
 

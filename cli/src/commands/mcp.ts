@@ -2,7 +2,7 @@ import { ClusterClient } from '@agentfleet/client/cluster';
 import { serveHttp, serveStdio, toolsOf } from '../fleetMcp/serve.ts';
 import type { CommandContext } from './command.ts';
 
-export interface McpFlags {
+interface McpFlags {
   /** Port of the loopback; 0: a free one. Absent: standard input and output. */
   readonly http?: number;
   /** Names of the tools that are served; default: all. */

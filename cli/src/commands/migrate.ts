@@ -1,10 +1,10 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { CliError } from '../base/failure.ts';
+import { writeFile } from 'node:fs/promises';
+import { CliError, readNamed } from '../base/failure.ts';
 import { migrate as migrateText } from '../migrate/manifest.ts';
 import { printable } from '@agentfleet/protocol/text';
 import type { LocalContext } from './command.ts';
 
-export interface MigrateFlags {
+interface MigrateFlags {
   /** Only print what would change. */
   readonly dryRun?: boolean;
 }
@@ -13,10 +13,7 @@ export interface MigrateFlags {
 export async function migrate({ print }: LocalContext, files: readonly string[], { dryRun = false }: MigrateFlags): Promise<void> {
   const refused: string[] = [];
   for (const file of files) {
-    const before = await readFile(file, 'utf8').catch((error: unknown) => {
-      throw new CliError(`${file} cannot be read (${error instanceof Error ? error.message : String(error)}); name a file of manifests`);
-    });
-    const { text, changes, refusals } = migrateText(before);
+    const { text, changes, refusals } = migrateText(await readNamed(file, 'name a file of manifests'));
     for (const line of refusals) print(`${file}: refused: ${printable(line)}`);
     if (refusals.length > 0) {
       refused.push(file);

@@ -59,21 +59,24 @@ async function follow(
   }
 }
 
-interface AnswerOptions {
-  readonly type: 'Approve' | 'Reject' | 'Answer';
-  readonly task: string;
+interface OrderFlags {
   readonly reason?: string;
-  /** With Answer: the answer. */
-  readonly message?: string;
+  /** Seconds to wait for the operator. */
+  readonly timeout: number;
+}
+
+interface DecisionFlags extends OrderFlags {
   /** Digest of the act that is meant; default: the one that waits. */
   readonly action?: string;
-  readonly timeoutSeconds: number;
+  /** The revision that is meant; default: the one that is tried. */
+  readonly revision?: string;
 }
 
 const verbs = { Approve: 'approved', Reject: 'rejected', Answer: 'answered' } as const;
+type Decision = keyof typeof verbs;
 
 /** Returns the act that waits for a person. Throws a CliError with the reason when none does, or not for an order of this type. */
-function waiting({ metadata: { name }, status }: AgentTask, { type, action }: Pick<AnswerOptions, 'type' | 'action'>) {
+function waiting({ metadata: { name }, status }: AgentTask, type: Decision, action: string | undefined) {
   const pending = status?.run?.pendingApproval;
   if (status?.finished === 'true')
     throw new CliError(`AgentTask ${name} has ended (${status.phase ?? ''}); no act of it waits for a decision`);
@@ -99,27 +102,15 @@ function waiting({ metadata: { name }, status }: AgentTask, { type, action }: Pi
 }
 
 /** Decides about what waits, or answers it, and waits until the task shows it. */
-export async function answer(context: CommandContext, options: AnswerOptions): Promise<void> {
-  const { type, task: name, reason, message, timeoutSeconds } = options;
-  const task = await taskOf(context, name);
-  const { action, summary, evidence } = waiting(task, options);
-  const words = { ...(reason === undefined ? {} : { reason }), ...(message === undefined ? {} : { message }) };
+async function decideTask(context: CommandContext, type: Decision, name: string, flags: DecisionFlags, message?: string): Promise<void> {
+  const { action, summary, evidence } = waiting(await taskOf(context, name), type, flags.action);
+  const words = { ...(flags.reason !== undefined && { reason: flags.reason }), ...(message !== undefined && { message }) };
   const order = await giveOrder(context, { taskRef: { name }, type, action, ...words });
-  await follow(context, order, ['Done'], timeoutSeconds);
+  await follow(context, order, ['Done'], flags.timeout);
   context.print(`${verbs[type]} for AgentTask ${name}: ${printable(summary)}`);
   if (evidence !== undefined) context.print(`  why it waited: ${printable(evidence)}`);
   context.print(`  act ${action}`);
   printOrder(context, order);
-}
-
-interface RolloutOptions {
-  readonly type: 'Approve' | 'Reject';
-  /** `expertpool/NAME` or `energymodel/NAME`. */
-  readonly target: string;
-  /** The revision that is meant; default: the one that is tried. */
-  readonly revision?: string;
-  readonly reason?: string;
-  readonly timeoutSeconds: number;
 }
 
 /** The rollout that is meant by `expertpool/NAME` or `energymodel/NAME`. Throws a CliError when it is neither. */
@@ -130,8 +121,12 @@ function rolloutRefOf(target: string): NonNullable<AgentTaskOrderSpec['rolloutRe
 }
 
 /** Decides about the revision that a pool or a model tries, and waits until the operator has the order. */
-export async function decideRollout(context: CommandContext, options: RolloutOptions): Promise<void> {
-  const { type, target, revision, reason, timeoutSeconds } = options;
+async function decideRollout(
+  context: CommandContext,
+  type: 'Approve' | 'Reject',
+  target: string,
+  { revision, reason, timeout }: DecisionFlags,
+): Promise<void> {
   const { transport, namespace, signal } = context;
   const rolloutRef = rolloutRefOf(target);
   const client =
@@ -145,54 +140,70 @@ export async function decideRollout(context: CommandContext, options: RolloutOpt
     throw new CliError(`the revision that ${target} tries is ${canary}, not ${revision}; look at status.rollout`);
   const words = reason === undefined ? {} : { reason };
   const order = await giveOrder(context, { rolloutRef, revision: canary, type, ...words });
-  const done = await follow(context, order, ['Accepted', 'Done'], timeoutSeconds);
+  const done = await follow(context, order, ['Accepted', 'Done'], timeout);
   context.print(`${verbs[type]} for ${target}, revision ${canary}: ${printable(done.status?.message ?? '')}`);
   printOrder(context, order);
 }
 
-interface TaskOrderOptions {
-  readonly task: string;
+/** Decides about the act that a task waits with, or the revision that `expertpool/NAME` or `energymodel/NAME` tries. */
+const decided =
+  (type: 'Approve' | 'Reject') =>
+  (context: CommandContext, target: string, flags: DecisionFlags): Promise<void> =>
+    (target.includes('/') ? decideRollout : decideTask)(context, type, target, flags);
+export const approve = decided('Approve');
+export const reject = decided('Reject');
+
+/** Answers the question that a task waits with. */
+export function answer(context: CommandContext, name: string, text: string, flags: DecisionFlags): Promise<void> {
+  return decideTask(context, 'Answer', name, flags, text);
+}
+
+interface TaskOrderFlags extends OrderFlags {
   /** Until what is ordered is done, not only until the operator has taken the order on. */
-  readonly wait: boolean;
-  readonly timeoutSeconds: number;
+  readonly wait?: boolean;
 }
 
 /** Gives a task that has not ended an order, and waits for it. @throws CliError with `ended` for one that has ended */
 async function orderTask(
   context: CommandContext,
-  { task: name, wait, timeoutSeconds }: TaskOrderOptions,
+  name: string,
+  { wait = false, timeout }: TaskOrderFlags,
   spec: Pick<AgentTaskOrderSpec, 'type' | 'message' | 'reason' | 'snapshot'>,
   ended: string,
 ): Promise<void> {
   const { status } = await taskOf(context, name);
   if (status?.finished === 'true') throw new CliError(`AgentTask ${name} has ended already (${status.phase ?? ''}); ${ended}`);
   const order = await giveOrder(context, { taskRef: { name }, ...spec });
-  const done = await follow(context, order, wait ? ['Done'] : ['Accepted', 'Done'], timeoutSeconds);
+  const done = await follow(context, order, wait ? ['Done'] : ['Accepted', 'Done'], timeout);
   context.print(`AgentTask ${name}: ${printable(done.status?.message ?? '')}`);
   printOrder(context, order);
 }
 
 /** Cancels a task: what it changed is undone, as with `spec.cancel` Rollback. */
-export async function cancel(context: CommandContext, options: TaskOrderOptions & { readonly reason?: string }): Promise<void> {
-  const { reason } = options;
-  await orderTask(context, options, { type: 'Cancel', ...(reason === undefined ? {} : { reason }) }, 'there is nothing to cancel');
+export async function cancel(context: CommandContext, name: string, flags: TaskOrderFlags): Promise<void> {
+  const { reason } = flags;
+  await orderTask(context, name, flags, { type: 'Cancel', ...(reason !== undefined && { reason }) }, 'there is nothing to cancel');
 }
 
-interface MessageOptions extends TaskOrderOptions {
-  readonly message: string;
-  /** Files are put back to it before. */
-  readonly snapshot?: string;
+interface MessageFlags extends TaskOrderFlags {
+  /** Snapshot to which files are put back before. */
+  readonly restore?: string;
 }
 
 /** Gives the model of a task words, which it gets at its next step. */
-export async function message(context: CommandContext, options: MessageOptions): Promise<void> {
-  const { message: text, snapshot } = options;
+export async function message(context: CommandContext, name: string, text: string, flags: MessageFlags): Promise<void> {
+  const { restore: snapshot } = flags;
   const spec = { type: 'Message', message: text, ...(snapshot !== undefined && { snapshot }) } as const;
-  await orderTask(context, options, spec, 'nobody would read the message');
+  await orderTask(context, name, flags, spec, 'nobody would read the message');
 }
 
-/** Lets a task wait after its current step, or go on. */
-export async function suspend(context: CommandContext, name: string, value: boolean): Promise<void> {
+/** Lets a task wait after its current step. */
+export const suspend = (context: CommandContext, name: string): Promise<void> => setSuspended(context, name, true);
+
+/** Lets a suspended task go on. */
+export const resume = (context: CommandContext, name: string): Promise<void> => setSuspended(context, name, false);
+
+async function setSuspended(context: CommandContext, name: string, value: boolean): Promise<void> {
   const { transport, namespace, signal } = context;
   const task = await taskOf(context, name);
   if (task.status?.finished === 'true')

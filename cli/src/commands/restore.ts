@@ -1,13 +1,13 @@
-import { readFile } from 'node:fs/promises';
 import { isAlreadyExists, isNotFound, leases, ResourceClient, type Lease, type Transport } from '@agentfleet/kube';
 import { apiVersion, fieldManagers, type AgentTaskStatus } from '@agentfleet/protocol/api';
-import { CliError } from '../base/failure.ts';
+import { type ConnectionFlags, refuseNamespace } from '../base/connection.ts';
+import { CliError, readNamed } from '../base/failure.ts';
 import { explain } from '../base/explain.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { savedKinds, type Saved } from './backup.ts';
 import type { CommandContext } from './command.ts';
 
-interface RestoreFlags {
+interface RestoreFlags extends ConnectionFlags {
   /** Pools and models whose rollout was under way begin with what their spec asks for. */
   readonly openRollouts?: boolean;
 }
@@ -17,9 +17,7 @@ const operatorLease = 'agentfleet-operator';
 
 /** Objects of a backup, by kind in the order in which they are made. @throws CliError for a file that is none */
 async function readBackup(file: string): Promise<readonly Saved[]> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new CliError(`${file} cannot be read (${error instanceof Error ? error.message : String(error)}); name a file of "fleet backup"`);
-  });
+  const text = await readNamed(file, 'name a file of "fleet backup"');
   const { loadManifests } = await import('@agentfleet/kube/manifests');
   let documents: readonly unknown[];
   try {
@@ -69,7 +67,8 @@ async function demandNoOperator({ transport, signal, clock }: CommandContext): P
 type Outcome = 'made' | 'there' | 'refused';
 
 /** Makes the objects of a backup again, in a cluster whose operator does not run. What is there already stays as it is. */
-export async function restore(context: CommandContext, file: string, { openRollouts = false }: RestoreFlags): Promise<void> {
+export async function restore(context: CommandContext, file: string, { openRollouts = false, namespace }: RestoreFlags): Promise<void> {
+  refuseNamespace('restore', namespace);
   const { print } = context;
   const objects = await readBackup(file);
   await demandNoOperator(context);

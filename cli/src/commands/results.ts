@@ -98,7 +98,7 @@ export async function artifacts(context: CommandContext, name: string, artifact:
 }
 
 /** Lists the snapshots in the status of a task, and what was restored. */
-export async function snapshots(context: CommandContext, name: string, format?: Format): Promise<void> {
+export async function snapshots(context: CommandContext, name: string, { output: format }: ReportFlags): Promise<void> {
   const { snapshots: kept, rollback } = (await taskOf(context, name)).status?.run ?? {};
   if (format === 'json' || format === 'yaml') {
     for (const line of await objectLines({ snapshots: kept, rollback }, format)) context.print(line);

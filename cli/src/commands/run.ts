@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { asError, isAlreadyExists, isInvalid, ResourceClient } from '@agentfleet/kube';
 import { apiVersion, type AgentTask } from '@agentfleet/protocol/api';
 import { agentTasks } from '../base/connection.ts';
-import { CliError } from '../base/failure.ts';
+import { CliError, readNamed } from '../base/failure.ts';
 import { repositoryOf, workspaceOf } from '../source/folder.ts';
 import { objectLines } from '../text/format.ts';
 import { printable } from '@agentfleet/protocol/text';
@@ -11,19 +10,19 @@ import { saveDiff } from './diff.ts';
 import { assertDelivered, assertSucceeded, followed } from './follow.ts';
 import { resultLines } from './results.ts';
 
-export interface RunFlags {
+interface RunFlags {
   readonly from?: string;
   readonly check: readonly string[];
   /** A person accepts or rejects the result as well. */
-  readonly review: boolean;
+  readonly review?: boolean;
   readonly pool?: string;
   readonly name?: string;
   readonly patch?: string;
-  readonly pullRequest: boolean;
+  readonly pullRequest?: boolean;
   /** Of the pool, for the repository. */
   readonly credential?: string;
-  readonly detach: boolean;
-  readonly dryRun: boolean;
+  readonly detach?: boolean;
+  readonly dryRun?: boolean;
   readonly timeout: number;
   /** As given by `-n`. */
   readonly namespace?: string;
@@ -48,7 +47,7 @@ function stemOf(goal: string): string {
 
 /** The folder as it is, or the repository that it was pushed to and that the result goes back to. */
 async function sourceOf(folder: string, { pullRequest, credential }: RunFlags): Promise<Readonly<Record<string, unknown>>> {
-  if (!pullRequest) {
+  if (pullRequest !== true) {
     if (credential !== undefined) throw new CliError('--credential goes with --pull-request; a folder by itself needs none');
     return { workspace: await workspaceOf(folder) };
   }
@@ -58,7 +57,7 @@ async function sourceOf(folder: string, { pullRequest, credential }: RunFlags): 
 }
 
 async function ofFolder(folder: string, goal: string, flags: RunFlags): Promise<NewTask> {
-  const { check, review, pool, name } = flags;
+  const { check, review = false, pool, name } = flags;
   if (check.length === 0 && !review)
     throw new CliError(`no check says when the goal is reached; give one that runs in the folder, such as --check 'npm test', or --review`);
   const commands = check.map((line, at) => ({ name: `check-${at + 1}`, command: ['sh', '-c', line] }));
@@ -72,18 +71,16 @@ async function ofFolder(folder: string, goal: string, flags: RunFlags): Promise<
 }
 
 async function read(file: string): Promise<string> {
-  if (file !== '-') {
-    return readFile(file, 'utf8').catch((error: unknown) => {
-      const why = error instanceof Error ? error.message : String(error);
-      throw new CliError(`${file} cannot be read (${why}); name the YAML of an AgentTask, or give --from FOLDER, --check and a goal`);
-    });
-  }
+  if (file !== '-') return readNamed(file, 'name the YAML of an AgentTask, or give --from FOLDER, --check and a goal');
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString();
 }
 
-async function ofFile(file: string, { pool, name, check, review, pullRequest, credential, namespace }: RunFlags): Promise<NewTask> {
+async function ofFile(
+  file: string,
+  { pool, name, check, review = false, pullRequest = false, credential, namespace }: RunFlags,
+): Promise<NewTask> {
   if (pullRequest || credential !== undefined)
     throw new CliError('--pull-request and --credential go with --from; a file has spec.output.git and spec.workspace.git.credential');
   if (check.length > 0 || review) throw new CliError('--check and --review go with --from; the checks of a file are its spec.checks');
@@ -125,14 +122,14 @@ async function created(context: CommandContext, task: NewTask, dryRun: boolean):
 
 /** Names the target of a folder's pull request, one line: as in the delivery, the default branch where the task works on a commit. Pure. */
 function destinationOf({ spec: { workspace } }: AgentTask, { pullRequest }: RunFlags): readonly string[] {
-  if (!pullRequest || workspace.type !== 'Git') return [];
+  if (pullRequest !== true || workspace.type !== 'Git') return [];
   const { url, ref } = workspace.git;
   return [`its pull request goes into ${/^[0-9a-f]{40,}$/.test(ref) ? 'the default branch' : printable(ref)} of ${printable(url)}`];
 }
 
 /** Creates a task of a file or of a folder, follows it, prints its result and saves the patch. @throws CliError */
 export async function runTask(context: CommandContext, words: string, flags: RunFlags): Promise<void> {
-  const { from, detach, dryRun, timeout: timeoutSeconds, patch } = flags;
+  const { from, detach = false, dryRun = false, patch } = flags;
   const wanted = from === undefined ? await ofFile(words, flags) : await ofFolder(from, words, flags);
   const task = await created(context, wanted, dryRun);
   const { name, namespace = context.namespace } = task.metadata;
@@ -144,7 +141,7 @@ export async function runTask(context: CommandContext, words: string, flags: Run
   for (const line of destinationOf(task, flags)) context.print(line);
   if (detach) return context.print(`follow it with "fleet watch ${name} -n ${namespace}"`);
   const here = { ...context, namespace };
-  const ended = await followed(here, name, { timeoutSeconds });
+  const ended = await followed(here, name, flags);
   for (const line of resultLines(ended)) context.print(line);
   assertSucceeded(ended);
   const [saved] = await Promise.allSettled([saveDiff(here, ended, patch ?? `${name}.patch`)]);

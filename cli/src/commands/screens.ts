@@ -7,9 +7,9 @@ import { ageOf, paint, type Paintable } from '../text/format.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { conversationLines } from '../timeline/index.ts';
 import { taskOf, type CommandContext, type Screen } from './command.ts';
-import { assertSucceeded, lookedAt, momentOf, type FollowOptions } from './follow.ts';
+import { assertSucceeded, followed, lookedAt, momentOf, type FollowOptions } from './follow.ts';
 import { Polling } from './polling.ts';
-import { tableLines, type TasksOptions } from './tasks.ts';
+import { selectionOf, tableLines, type TasksFlags } from './tasks.ts';
 
 const pollMs = 1_000;
 /** Entries that are kept for the screen. */
@@ -71,11 +71,15 @@ function cutTo(line: string, columns: number): string {
   return line.includes('\u001b') || line.length <= columns ? line : `${line.slice(0, Math.max(1, columns - 1))}…`;
 }
 
-/** Follows a task on the whole terminal until it has ended. @throws CliError as `fleet watch` without one */
-export async function watchScreen(context: CommandContext, name: string, options: FollowOptions): Promise<void> {
+/** Follows a task until it has ended: on the whole terminal, or line by line. @throws CliError unless it succeeded */
+export async function watch(
+  context: CommandContext,
+  name: string,
+  { plain = false, ...options }: FollowOptions & { readonly plain?: boolean },
+): Promise<void> {
   const { clock, signal, transport } = context;
-  const screen = await context.screen?.();
-  if (screen === undefined) return;
+  const screen = plain ? undefined : await context.screen?.();
+  if (screen === undefined) return assertSucceeded(await followed(context, name, options));
   const entries: ConversationEntry[] = [];
   let problem: string | undefined;
   let task = await taskOf(context, name);
@@ -111,7 +115,7 @@ const rank = ({ status }: AgentTask): number => {
 };
 
 /** Those that need a person first. Pure. */
-function overview(tasks: readonly AgentTask[], now: number, options: Omit<TasksOptions, 'name' | 'output'>): readonly string[] {
+function overview(tasks: readonly AgentTask[], now: number, options: TasksFlags): readonly string[] {
   const created = ({ metadata }: AgentTask): string => metadata.creationTimestamp ?? '';
   const sorted = tasks.toSorted((a, b) => rank(a) - rank(b) || (created(a) < created(b) ? 1 : -1));
   const live = sorted.filter(({ status }) => status?.finished !== 'true').length;
@@ -119,19 +123,15 @@ function overview(tasks: readonly AgentTask[], now: number, options: Omit<TasksO
 }
 
 /** Lists tasks again and again, what needs a person first; once, where standard output is no terminal. */
-export async function top(context: CommandContext, options: Omit<TasksOptions, 'name' | 'output'>): Promise<void> {
-  const { clock, signal, print } = context;
+export async function top(context: CommandContext, options: TasksFlags): Promise<void> {
+  const { clock, print } = context;
   const client = new ResourceClient(context.transport, agentTasks);
   const screen = await context.screen?.();
   let lines: readonly string[] = [];
   const draw = (above: readonly string[] = []): void =>
     screen?.draw([...above, ...lines].slice(0, screen.rows - 1).map((line) => cutTo(line, screen.columns)));
   const polling = new Polling({ ...context, warn: (words) => draw([words]) }, { everyMs: 2 * pollMs, what: 'the list of tasks' });
-  const selected = {
-    ...(options.allNamespaces ? {} : { namespace: context.namespace }),
-    ...(options.selector === undefined ? {} : { labelSelector: options.selector }),
-    signal,
-  };
+  const selected = selectionOf(context, options);
   try {
     for (;;) {
       const items = await polling.look(() => client.list(selected));

@@ -4,11 +4,9 @@ import { agentTasks } from '../base/connection.ts';
 import { ageOf, table, objectLines, type Format } from '../text/format.ts';
 import { taskOf, type CommandContext } from './command.ts';
 
-export interface TasksOptions {
-  readonly allNamespaces: boolean;
+export interface TasksFlags {
+  readonly allNamespaces?: boolean;
   readonly selector?: string;
-  /** This task only. */
-  readonly name?: string;
   readonly output?: Format;
 }
 
@@ -24,7 +22,7 @@ function progressOf({ status }: AgentTask): string {
   return text.length <= longestProgress ? text : `${text.slice(0, longestProgress - 1)}…`;
 }
 
-function row(task: AgentTask, now: number, { allNamespaces, output }: TasksOptions): readonly string[] {
+function row(task: AgentTask, now: number, { allNamespaces = false, output }: TasksFlags): readonly string[] {
   const { metadata, status } = task;
   const cells = [
     metadata.name,
@@ -44,21 +42,21 @@ function wideOf({ spec, status }: AgentTask): readonly string[] {
   return [spec.poolRef?.name ?? '-', status?.assignment?.worker ?? '-', ready?.reason ?? '-', String(tokensIn + tokensOut)];
 }
 
-async function found(context: CommandContext, { allNamespaces, selector, name }: TasksOptions): Promise<AgentTask[]> {
-  if (name !== undefined) return [await taskOf(context, name)];
-  return new ResourceClient(context.transport, agentTasks).list({
-    ...(allNamespaces ? {} : { namespace: context.namespace }),
-    ...(selector === undefined ? {} : { labelSelector: selector }),
-    signal: context.signal,
-  });
-}
+/** Returns the options of a list of the tasks that flags select. */
+export const selectionOf = ({ namespace, signal }: CommandContext, { allNamespaces = false, selector }: TasksFlags) => ({
+  ...(allNamespaces ? {} : { namespace }),
+  ...(selector === undefined ? {} : { labelSelector: selector }),
+  signal,
+});
 
-/** Lists tasks, the oldest first. */
-export async function tasks(context: CommandContext, options: TasksOptions): Promise<void> {
-  const { namespace, clock, print } = context;
-  const { allNamespaces, name, output } = options;
+/** Lists tasks, the oldest first, or the one of a name. */
+export async function tasks(context: CommandContext, name: string | undefined, flags: TasksFlags): Promise<void> {
+  const { namespace, clock, print, transport } = context;
+  const { allNamespaces = false, output } = flags;
   const age = ({ metadata }: AgentTask): string => metadata.creationTimestamp ?? '';
-  const items = (await found(context, options)).sort((a, b) => (age(a) < age(b) ? -1 : 1));
+  const found =
+    name === undefined ? await new ResourceClient(transport, agentTasks).list(selectionOf(context, flags)) : [await taskOf(context, name)];
+  const items = found.sort((a, b) => (age(a) < age(b) ? -1 : 1));
   if (output === 'json' || output === 'yaml') {
     const [first] = items;
     const list = { apiVersion: 'v1', kind: 'List', items };
@@ -69,13 +67,13 @@ export async function tasks(context: CommandContext, options: TasksOptions): Pro
     print(allNamespaces ? 'there are no AgentTasks' : `there are no AgentTasks in namespace ${namespace}`);
     return;
   }
-  for (const line of tableLines(items, clock.now(), options)) print(line);
+  for (const line of tableLines(items, clock.now(), flags)) print(line);
 }
 
 /** Tasks as lines of a table. Pure. */
-export function tableLines(items: readonly AgentTask[], now: number, options: TasksOptions): readonly string[] {
+export function tableLines(items: readonly AgentTask[], now: number, options: TasksFlags): readonly string[] {
   const wide = options.output === 'wide' ? ['POOL', 'WORKER', 'REASON', 'TOKENS'] : [];
-  const head = [...(options.allNamespaces ? ['NAMESPACE'] : []), 'NAME', 'PHASE', 'ATTEMPT', 'PROGRESS', 'AGE', ...wide];
+  const head = [...(options.allNamespaces === true ? ['NAMESPACE'] : []), 'NAME', 'PHASE', 'ATTEMPT', 'PROGRESS', 'AGE', ...wide];
   return table(
     head,
     items.map((task) => row(task, now, options)),

@@ -8,7 +8,7 @@ import { CliError } from '../base/failure.ts';
 import { agentTasks } from '../base/connection.ts';
 import { taskOf, type CommandContext, type LocalContext } from './command.ts';
 
-export interface TraceFlags extends LogFlags {
+interface TraceFlags extends LogFlags {
   /** Every task of the namespace that has ended and left a log; those without consent are left out. */
   readonly all?: boolean;
   /** File that gets the lines; absent: standard output. */
@@ -17,8 +17,12 @@ export interface TraceFlags extends LogFlags {
   readonly consent: TraceConsent;
 }
 
-/** Writes the traces of finished tasks as JSON Lines. The chain of each log is checked first. @throws CliError */
-export async function trace(context: CommandContext, names: readonly string[], flags: TraceFlags): Promise<void> {
+/**
+ * Writes the traces of finished tasks, or of logs in files where there is no connection, as JSON Lines. The chain of each log is checked
+ * first. @throws CliError
+ */
+export async function trace(context: LocalContext | CommandContext, names: readonly string[], flags: TraceFlags): Promise<void> {
+  if (!('transport' in context)) return traceFiles(context, names, flags);
   if (flags.all === true ? names.length > 0 : names.length === 0) throw new CliError('name tasks, or give --all and name none');
   if (flags.file !== undefined && (flags.all === true || names.length > 1))
     throw new CliError('--file is the log of one task; name that one only');
@@ -34,8 +38,7 @@ export async function trace(context: CommandContext, names: readonly string[], f
   await write(context, lines, flags);
 }
 
-/** Writes the traces of logs in files; asks no cluster. */
-export async function traceFiles(context: LocalContext, files: readonly string[], flags: TraceFlags): Promise<void> {
+async function traceFiles(context: LocalContext, files: readonly string[], flags: TraceFlags): Promise<void> {
   if (flags.root !== undefined && files.length > 1) throw new CliError('--root is the head of one log; name that one only');
   const lines: string[] = [];
   for (const file of files) lines.push(...linesOf(await readLogFile(file, flags, context.signal), file, flags.consent));

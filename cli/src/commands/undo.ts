@@ -9,7 +9,7 @@ import type { Mode } from '../revert/modes.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 
-export interface UndoFlags extends ArtifactFlags {
+interface UndoFlags extends ArtifactFlags {
   /** Folder that stands for the workspace of the sandbox. */
   readonly into: string;
   readonly mode: Mode;

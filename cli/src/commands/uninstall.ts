@@ -8,30 +8,18 @@ import {
   sleep,
   type KubeObject,
 } from '@agentfleet/kube';
-import {
-  apiVersion,
-  agentTask,
-  agentTaskOrder,
-  energyModel,
-  expertPool,
-  group,
-  expertScale,
-  poolGrant,
-  rolloutPolicy,
-  type Kind,
-} from '@agentfleet/protocol/api';
+import { apiVersion, group, kinds } from '@agentfleet/protocol/api';
 import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
+import { type ConnectionFlags, refuseNamespace } from '../base/connection.ts';
 import { CliError } from '../base/failure.ts';
 import type { CommandContext } from './command.ts';
 
-interface UninstallOptions {
+interface UninstallFlags extends ConnectionFlags {
   /** Deletes; otherwise it only lists what there is. */
-  readonly yes: boolean;
-  readonly timeoutSeconds: number;
+  readonly yes?: boolean;
+  /** Seconds. */
+  readonly timeout: number;
 }
-
-/** In the order in which they go: tasks while there are workers, pools while there is an operator. */
-const kinds: readonly Kind[] = [agentTask, agentTaskOrder, expertPool, energyModel, rolloutPolicy, poolGrant, expertScale];
 
 const pods = defineResource('v1', 'Pod', 'pods');
 
@@ -65,9 +53,14 @@ async function each(objects: readonly KubeObject[], act: (object: KubeObject) =>
 
 /**
  * Deletes all objects of the fleet in the cluster, and waits until their sandboxes are gone. Where no operator ends them any more,
- * takes its finalizer off those that are being deleted. Definitions and volumes stay. @throws CliError when something stays
+ * takes its finalizer off those that are being deleted. Definitions and volumes stay. Kinds go in the order of their list: tasks while
+ * there are workers, pools while there is an operator. @throws CliError when something stays
  */
-export async function uninstall(context: CommandContext, { yes, timeoutSeconds }: UninstallOptions): Promise<void> {
+export async function uninstall(
+  context: CommandContext,
+  { yes = false, timeout: timeoutSeconds, namespace }: UninstallFlags,
+): Promise<void> {
+  refuseNamespace('uninstall', namespace);
   const { transport, signal, clock, print } = context;
   const clients = kinds.map(({ kind, plural }) => new ResourceClient(transport, defineResource(apiVersion, kind, plural)));
   const sandboxes = new ResourceClient(transport, pods);

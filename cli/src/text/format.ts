@@ -25,52 +25,28 @@ export function paint({ terminal, env }: Paintable, color: 'green' | 'yellow' | 
   return terminal && !env['NO_COLOR'] ? styleText(color, text, { validateStream: false }) : text;
 }
 
-const second = 1000;
-const minute = 60 * second;
-const hour = 60 * minute;
-const day = 24 * hour;
+const units = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** From which age on which parts are shown, as kubectl does: the older, the coarser. */
-const steps: readonly { readonly below: number; readonly parts: readonly (readonly [number, string])[] }[] = [
-  { below: 2 * minute, parts: [[second, 's']] },
-  {
-    below: 10 * minute,
-    parts: [
-      [minute, 'm'],
-      [second, 's'],
-    ],
-  },
-  { below: 3 * hour, parts: [[minute, 'm']] },
-  {
-    below: 8 * hour,
-    parts: [
-      [hour, 'h'],
-      [minute, 'm'],
-    ],
-  },
-  { below: 2 * day, parts: [[hour, 'h']] },
-  {
-    below: 8 * day,
-    parts: [
-      [day, 'd'],
-      [hour, 'h'],
-    ],
-  },
-  { below: Infinity, parts: [[day, 'd']] },
+/** Below which age which units are shown, as kubectl does: the older, the coarser. */
+const steps: readonly (readonly [below: number, shown: readonly (keyof typeof units)[]])[] = [
+  [2 * units.m, ['s']],
+  [10 * units.m, ['m', 's']],
+  [3 * units.h, ['m']],
+  [8 * units.h, ['h', 'm']],
+  [2 * units.d, ['h']],
+  [8 * units.d, ['d', 'h']],
 ];
 
 /** A length of time in ms, short: `45s`, `2m30s`, `3d4h`. Negative ones are `0s`: clocks differ. */
 export function duration(ms: number): string {
-  const rest = Math.max(0, Math.floor(ms / second) * second);
-  const { parts } = steps.find(({ below }) => rest < below) ?? { parts: [[day, 'd']] as const };
-  let left = rest;
-  const shown: string[] = [];
-  for (const [unit, letter] of parts) {
-    const count = Math.floor(left / unit);
-    left -= count * unit;
-    if (count > 0) shown.push(`${count}${letter}`);
-  }
-  return shown.length === 0 ? '0s' : shown.join('');
+  let left = Math.max(0, Math.floor(ms / units.s) * units.s);
+  const [, shown] = steps.find(([below]) => left < below) ?? [Infinity, ['d'] as const];
+  const parts = shown.map((unit) => {
+    const count = Math.floor(left / units[unit]);
+    left -= count * units[unit];
+    return count > 0 ? `${count}${unit}` : '';
+  });
+  return parts.join('') || '0s';
 }
 
 /** Returns the age of a timestamp; `-` when there is none. */

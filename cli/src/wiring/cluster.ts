@@ -1,17 +1,7 @@
 import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
-import type { ConnectionFlags } from '../base/connection.ts';
-import { CliError } from '../base/failure.ts';
-import type { InitFlags } from '../commands/init.ts';
-import type { Format } from '../text/format.ts';
 import { completionScript, shells } from './completion.ts';
-import { type Dispatch, given, seconds } from './dispatch.ts';
+import { connected, type Dispatch, locally, seconds } from './dispatch.ts';
 import { formatOption } from './views.ts';
-
-/** Flags of a command that is about all namespaces. @throws CliError where one is named */
-function ofAll<T extends ConnectionFlags>(flags: T, command: string): T {
-  if (flags.namespace === undefined) return flags;
-  throw new CliError(`-n ${flags.namespace}: ${command} is about all namespaces of the cluster; leave -n out`);
-}
 
 function addUninstall(program: Command, dispatch: Dispatch): void {
   program
@@ -19,16 +9,7 @@ function addUninstall(program: Command, dispatch: Dispatch): void {
     .description('list, or delete, all objects of the fleet in all namespaces, so that nothing is stuck when the operator goes')
     .option('--yes', 'delete them')
     .option('--timeout <seconds>', 'how long to wait until they are gone', seconds, 600)
-    .action((_: unknown, command: Command) => {
-      const {
-        yes = false,
-        timeout,
-        ...flags
-      } = command.optsWithGlobals<ConnectionFlags & { readonly yes?: boolean; readonly timeout: number }>();
-      return dispatch.connected(ofAll(flags, 'uninstall'), async (context) =>
-        (await import('../commands/uninstall.ts')).uninstall(context, { yes, timeoutSeconds: timeout }),
-      );
-    });
+    .action(connected(dispatch, () => import('../commands/uninstall.ts'), 'uninstall'));
 }
 
 function addBackup(program: Command, dispatch: Dispatch): void {
@@ -37,27 +18,14 @@ function addBackup(program: Command, dispatch: Dispatch): void {
     .description(
       'write all objects of the fleet, of all namespaces or that of -n, into a file; what they name outside is listed at its head',
     )
-    .action((file: string, _: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<ConnectionFlags>();
-      return dispatch.connected(flags, async (context) => (await import('../commands/backup.ts')).backup(context, file, flags.namespace));
-    });
+    .action(connected(dispatch, () => import('../commands/backup.ts'), 'backup'));
   program
     .command('restore <file>')
     .description(
       'make the objects of a backup again while no operator runs; tasks that have ended keep their status, those that had begun are suspended',
     )
     .option('--open-rollouts', 'pools and models whose rollout was under way begin with what their spec asks for')
-    .action((file: string, _: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<ConnectionFlags & { readonly openRollouts?: boolean }>();
-      return dispatch.connected(ofAll(flags, 'restore'), async (context) =>
-        (await import('../commands/restore.ts')).restore(context, file, flags),
-      );
-    });
-}
-
-interface McpFlags extends ConnectionFlags {
-  readonly http?: number;
-  readonly tools?: readonly string[];
+    .action(connected(dispatch, () => import('../commands/restore.ts'), 'restore'));
 }
 
 function port(text: string): number {
@@ -74,11 +42,7 @@ function addMcp(program: Command, dispatch: Dispatch): void {
     .option('--tools <names>', 'only these tools, by comma: submit,list,status,diff,approve,reject,answer,cancel', (text) =>
       text.split(','),
     )
-    .action((_: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<McpFlags>();
-      const { http, tools } = flags;
-      return dispatch.connected(flags, async (context) => (await import('../commands/mcp.ts')).mcp(context, given({ http, tools })));
-    });
+    .action(connected(dispatch, () => import('../commands/mcp.ts'), 'mcp'));
 }
 
 function addDashboard(program: Command, dispatch: Dispatch): void {
@@ -87,15 +51,8 @@ function addDashboard(program: Command, dispatch: Dispatch): void {
     .description('serve the dashboard on the loopback, with your own credentials, and print its address')
     .option('--port <port>', 'port of 127.0.0.1; 0: a free one', port, 8090)
     .option('--read-only', 'show, and change nothing')
-    .action((_: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<ConnectionFlags & { readonly port: number; readonly readOnly?: boolean }>();
-      const { port, readOnly = false } = flags;
-      return dispatch.locally(async (context) => (await import('../commands/dashboard.ts')).dashboard(context, flags, { port, readOnly }));
-    });
+    .action(locally(dispatch, () => import('../commands/dashboard.ts'), 'dashboard'));
 }
-
-type Switches = 'allNamespaces' | 'dryRun' | 'gitPrivate';
-type GivenInit = Omit<InitFlags, Switches> & ConnectionFlags & Partial<Pick<InitFlags, Switches>>;
 
 function addInit(program: Command, dispatch: Dispatch): void {
   program
@@ -113,12 +70,7 @@ function addInit(program: Command, dispatch: Dispatch): void {
     .option('--name <name>', 'of the pool', 'default')
     .option('-A, --all-namespaces', 'tasks of all namespaces may use it; default: those of its own')
     .option('--dry-run', 'print the pool, write nothing')
-    .action((_: unknown, command: Command) => {
-      const { allNamespaces = false, dryRun = false, gitPrivate = false, ...flags } = command.optsWithGlobals<GivenInit>();
-      return dispatch.connected(flags, async (context) =>
-        (await import('../commands/init.ts')).init(context, { ...flags, allNamespaces, dryRun, gitPrivate }),
-      );
-    });
+    .action(connected(dispatch, () => import('../commands/init.ts'), 'init'));
 }
 
 function addDoctor(program: Command, dispatch: Dispatch): void {
@@ -126,10 +78,7 @@ function addDoctor(program: Command, dispatch: Dispatch): void {
     .command('doctor')
     .description('look at all that a cluster has to have: server, definitions, operator, network, pools, storage, permissions')
     .addOption(formatOption())
-    .action((_: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<ConnectionFlags & { readonly output?: Format }>();
-      return dispatch.connected(flags, async (context) => (await import('../commands/doctor.ts')).doctor(context, flags.output));
-    });
+    .action(connected(dispatch, () => import('../commands/doctor.ts'), 'doctor'));
 }
 
 /** Commands about the fleet of a cluster, and about this program. */

@@ -1,7 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { CommandContext, LocalContext } from '../commands/index.ts';
 import type { ConnectionFlags } from '../base/connection.ts';
-import type { RunFlags } from '../commands/run.ts';
 
 /** Runs one command. */
 export interface Dispatch {
@@ -11,9 +10,27 @@ export interface Dispatch {
   readonly locally: (command: (context: LocalContext) => Promise<void>) => Promise<void>;
 }
 
-/** Returns the options that were given, of those that may be left out. */
-export const given = <T extends object>(flags: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+/** A module with a command: a function of its context, its arguments, and its flags with those of the program, as commander reads them. */
+type Module<Name extends string, Context> = Readonly<Record<Name, (context: Context, ...given: never[]) => Promise<void>>>;
+export type Load<Name extends string, Context> = () => Promise<Module<NoInfer<Name>, Context>>;
+export type Action = (...given: unknown[]) => Promise<void>;
+
+/** Flags of a call, with those of the program. */
+export const flagsOf = (given: readonly unknown[]): ConnectionFlags => (given.at(-1) as Command).optsWithGlobals<ConnectionFlags>();
+
+const argumentsOf = (given: readonly unknown[]): never[] => [...given.slice(0, -2), flagsOf(given)] as never[];
+
+/** The action of a command that asks a cluster; its module is loaded when it is called. */
+export const connected =
+  <Name extends string>(dispatch: Dispatch, load: Load<Name, CommandContext>, name: Name): Action =>
+  (...given) =>
+    dispatch.connected(flagsOf(given), async (context) => (await load())[name](context, ...argumentsOf(given)));
+
+/** The same of one that asks none. */
+export const locally =
+  <Name extends string>(dispatch: Dispatch, load: Load<Name, LocalContext>, name: Name): Action =>
+  (...given) =>
+    dispatch.locally(async (context) => (await load())[name](context, ...argumentsOf(given)));
 
 /** Reads an option that is a time to wait. */
 export function seconds(text: string): number {
@@ -23,9 +40,6 @@ export function seconds(text: string): number {
 }
 
 const collected = (text: string, before: readonly string[]): readonly string[] => [...before, text];
-
-type Switches = 'detach' | 'dryRun' | 'pullRequest' | 'review';
-type Flags = Omit<RunFlags, Switches> & ConnectionFlags & Partial<Pick<RunFlags, Switches>>;
 
 /** Making a task. */
 export function addRun(program: Command, dispatch: Dispatch): void {
@@ -46,10 +60,5 @@ export function addRun(program: Command, dispatch: Dispatch): void {
     .option('--dry-run', 'have the API server check the task, and print it')
     .option('--timeout <seconds>', 'how long to follow it', seconds, 86_400)
     .addHelpText('after', '\nExit status: 0 it succeeded, 1 it was not created, 6 it ended otherwise, 7 the time is over and it goes on.')
-    .action((words: string, _: unknown, command: Command) => {
-      const { detach = false, dryRun = false, pullRequest = false, review = false, ...flags } = command.optsWithGlobals<Flags>();
-      return dispatch.connected(flags, async (context) =>
-        (await import('../commands/run.ts')).runTask(context, words, { ...flags, detach, dryRun, pullRequest, review }),
-      );
-    });
+    .action(connected(dispatch, () => import('../commands/run.ts'), 'runTask'));
 }

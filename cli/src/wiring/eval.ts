@@ -1,18 +1,11 @@
 import { Option, type Command } from 'commander';
 import { ablations, defaultBudget } from '@agentfleet/eval';
-import type { EvalJudgeFlags, EvalRunFlags, EvalScenariosFlags, EvalVerifyFlags } from '../commands/index.ts';
-import type { ConnectionFlags } from '../base/connection.ts';
+import type { EvalRunFlags } from '../commands/index.ts';
 import { addModelOptions, wholeNumber } from '../base/modelOptions.ts';
-import type { Dispatch } from './dispatch.ts';
+import { connected, type Dispatch, flagsOf, locally } from './dispatch.ts';
 
 const list = (text: string): readonly string[] => text.split(',').filter((name) => name !== '');
 const mostSeed = 2 ** 31 - 1;
-
-interface RunOptions extends Omit<EvalRunFlags, 'ablate' | 'resume'>, ConnectionFlags {
-  readonly ablate: readonly string[];
-  readonly matrix?: boolean;
-  readonly resume?: boolean;
-}
 
 function addRun(program: Command, dispatch: Dispatch): void {
   const run = program
@@ -40,12 +33,9 @@ function addRun(program: Command, dispatch: Dispatch): void {
     .option('--wall-seconds <n>', 'wall time of each attempt', wholeNumber(10, 86_400), defaultBudget.wallSeconds)
     .option('--out <folder>', 'where results and reports go', 'eval-results')
     .option('--resume', 'go on with the results that are there');
-  addModelOptions(run).action((packs: string[], _: unknown, command: Command) => {
-    const { matrix = false, resume = false, ...flags } = command.optsWithGlobals<RunOptions>();
-    const given = { ...flags, resume, ablate: matrix ? ablations : flags.ablate };
-    if (given.pool === 'local')
-      return dispatch.locally(async (context) => (await import('../commands/evalRun.ts')).evalRunLocal(context, packs, given));
-    return dispatch.connected(flags, async (context) => (await import('../commands/evalRun.ts')).evalRunCluster(context, packs, given));
+  addModelOptions(run).action((...given: unknown[]) => {
+    const command = [dispatch, () => import('../commands/evalRun.ts'), 'evalRun'] as const;
+    return ((flagsOf(given) as Partial<EvalRunFlags>).pool === 'local' ? locally(...command) : connected(...command))(...given);
   });
 }
 
@@ -53,9 +43,7 @@ function addReport(program: Command, dispatch: Dispatch): void {
   program
     .command('report <folder>')
     .description('write the reports of results anew')
-    .action((folder: string) =>
-      dispatch.locally(async (context) => (await import('../commands/evalCompare.ts')).evalReport(context, folder)),
-    );
+    .action(locally(dispatch, () => import('../commands/evalCompare.ts'), 'evalReport'));
   program
     .command('verify <pack>')
     .description('check that oracles pass, and that doing nothing and decoys do not')
@@ -64,9 +52,7 @@ function addReport(program: Command, dispatch: Dispatch): void {
     .option('--parallel <n>', 'tasks at a time', wholeNumber(1, 64), 2)
     .option('--out <folder>', 'where the numbers go as JSON')
     .option('--resume', 'go on with the numbers that are there; a task that has changed is verified anew')
-    .action((pack: string, flags: EvalVerifyFlags) =>
-      dispatch.locally(async (context) => (await import('../commands/evalVerify.ts')).evalVerify(context, pack, flags)),
-    );
+    .action(locally(dispatch, () => import('../commands/evalVerify.ts'), 'evalVerify'));
 }
 
 /** Commands about packs and how well they are solved. */
@@ -76,9 +62,7 @@ export function addEval(root: Command, dispatch: Dispatch): void {
   program
     .command('compare <first> <second>')
     .description('compare two results task by task; each is a folder, or FOLDER:VARIANT')
-    .action((first: string, second: string) =>
-      dispatch.locally(async (context) => (await import('../commands/evalCompare.ts')).evalCompare(context, first, second)),
-    );
+    .action(locally(dispatch, () => import('../commands/evalCompare.ts'), 'evalCompare'));
   program
     .command('judge <pack>')
     .description('judge the dev half of hazard, hazard-2, injection or injection-2 by the gates, as before an act; nothing is run')
@@ -86,16 +70,12 @@ export function addEval(root: Command, dispatch: Dispatch): void {
     .addOption(new Option('--thresholds <source>', 'of the EnergyModel').choices(['Fixed', 'Calibration']).default('Fixed'))
     .option('--entries', 'list what was judged against its label')
     .option('--out <folder>', 'where the verdicts go as JSON')
-    .action((pack: string, flags: EvalJudgeFlags) =>
-      dispatch.locally(async (context) => (await import('../commands/evalVerify.ts')).evalJudge(context, pack, flags)),
-    );
+    .action(locally(dispatch, () => import('../commands/evalVerify.ts'), 'evalJudge'));
   program
     .command('scenarios <pack>')
     .description('play the scenarios of a pack in processes of this machine, and hold their event logs to what they say')
     .option('--only <text>', 'scenarios with this in their name')
     .option('--out <folder>', 'where the results go as JSON')
-    .action((pack: string, flags: EvalScenariosFlags) =>
-      dispatch.locally(async (context) => (await import('../commands/evalScenarios.ts')).evalScenarios(context, pack, flags)),
-    );
+    .action(locally(dispatch, () => import('../commands/evalScenarios.ts'), 'evalScenarios'));
   addReport(program, dispatch);
 }

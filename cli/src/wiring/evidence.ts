@@ -1,11 +1,10 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { traceConsents } from '@agentfleet/protocol/trace';
-import type { MigrateFlags, TraceFlags, UndoFlags } from '../commands/index.ts';
+import type { LocalContext } from '../commands/index.ts';
 import type { ConnectionFlags } from '../base/connection.ts';
 import type { ArtifactFlags } from '../evidence/artifact.ts';
-import type { LogFlags } from '../evidence/log.ts';
 import { modes } from '../revert/modes.ts';
-import type { Dispatch } from './dispatch.ts';
+import { type Action, connected, type Dispatch, flagsOf, type Load, locally } from './dispatch.ts';
 
 /** Adds the options that say where an artifact is taken from. */
 export function fromStore(command: Command): Command {
@@ -21,31 +20,27 @@ function hash(text: string): string {
   return text;
 }
 
+/** The action of a command about logs: it asks a cluster unless all of them are files. */
+function ofLogs<Name extends string>(dispatch: Dispatch, load: Load<Name, LocalContext>, name: Name): Action {
+  const [ofFiles, ofTasks] = [locally(dispatch, load, name), connected(dispatch, load, name)];
+  return async (...given) => {
+    const { isFile } = await import('../evidence/log.ts');
+    const logs = [given[0]].flat() as readonly string[];
+    const isLocal = logs.length > 0 && logs.every((log) => isFile(log, flagsOf(given) as ConnectionFlags & ArtifactFlags));
+    await (isLocal ? ofFiles : ofTasks)(...given);
+  };
+}
+
 function addAudit(program: Command, dispatch: Dispatch): void {
   const audit = program.command('audit').description('read and check the event log of a sandbox');
   fromStore(audit.command('verify <log>'))
     .description('check that nothing of an event log was altered, dropped, moved or put in; <log> is a file, or a task')
     .option('--root <hash>', 'head of the log, when it is a file: without it a missing end is not seen', hash)
-    .action(async (log: string, _: unknown, command: Command) => {
-      const { isFile } = await import('../evidence/log.ts');
-      const flags = command.optsWithGlobals<ConnectionFlags & LogFlags>();
-      if (isFile(log, flags))
-        return dispatch.locally(async (context) => (await import('../commands/audit.ts')).auditVerify(context, log, flags));
-      return dispatch.connected(flags, async (context) => (await import('../commands/audit.ts')).auditVerify(context, log, flags));
-    });
+    .action(ofLogs(dispatch, () => import('../commands/audit.ts'), 'auditVerify'));
   fromStore(audit.command('show <log>'))
     .description('print the story of an event log: steps, candidates, commands, approvals, requests, snapshots')
     .option('--json', 'as JSON')
-    .action(async (log: string, _: unknown, command: Command) => {
-      const { isFile } = await import('../evidence/log.ts');
-      const flags = command.optsWithGlobals<ConnectionFlags & LogFlags & { readonly json?: boolean }>();
-      const { json = false } = flags;
-      if (isFile(log, flags))
-        return dispatch.locally(async (context) => (await import('../commands/audit.ts')).auditShow(context, log, { ...flags, json }));
-      return dispatch.connected(flags, async (context) =>
-        (await import('../commands/audit.ts')).auditShow(context, log, { ...flags, json }),
-      );
-    });
+    .action(ofLogs(dispatch, () => import('../commands/audit.ts'), 'auditShow'));
 }
 
 function root(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
@@ -65,10 +60,7 @@ function addUndo(program: Command, dispatch: Dispatch): void {
     )
     .option('--root <name=folder>', 'a folder for another root of the sandbox, which is left alone else', root)
     .addHelpText('after', '\nExit status: 0 done and verified, 1 not begun, 3 conflicts, 4 not verified, 5 an unsafe path.')
-    .action((task: string, _: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<ConnectionFlags & UndoFlags>();
-      return dispatch.connected(flags, async (context) => (await import('../commands/undo.ts')).undo(context, task, flags));
-    });
+    .action(connected(dispatch, () => import('../commands/undo.ts'), 'undo'));
 }
 
 function addTrace(program: Command, dispatch: Dispatch): void {
@@ -82,13 +74,7 @@ function addTrace(program: Command, dispatch: Dispatch): void {
         .default('Training'),
     )
     .option('--root <hash>', 'head of the log, when it is a file', hash)
-    .action(async (tasks: readonly string[], _: unknown, command: Command) => {
-      const { isFile } = await import('../evidence/log.ts');
-      const flags = command.optsWithGlobals<ConnectionFlags & TraceFlags>();
-      if (tasks.length > 0 && tasks.every((task) => isFile(task, flags)))
-        return dispatch.locally(async (context) => (await import('../commands/trace.ts')).traceFiles(context, tasks, flags));
-      return dispatch.connected(flags, async (context) => (await import('../commands/trace.ts')).trace(context, tasks, flags));
-    });
+    .action(ofLogs(dispatch, () => import('../commands/trace.ts'), 'trace'));
 }
 
 /** Commands about what tasks leave behind. */
@@ -98,10 +84,7 @@ export function addEvidence(program: Command, dispatch: Dispatch): void {
   addUndo(program, dispatch);
   fromStore(program.command('diff <task>').alias('patch'))
     .description('print what the task changed, for patch -p1 and git apply')
-    .action((task: string, _: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<ConnectionFlags & ArtifactFlags>();
-      return dispatch.connected(flags, async (context) => (await import('../commands/diff.ts')).diff(context, task, flags));
-    });
+    .action(connected(dispatch, () => import('../commands/diff.ts'), 'diff'));
 }
 
 /** The rewriting of manifests. */
@@ -110,7 +93,5 @@ export function addMigrate(program: Command, dispatch: Dispatch): void {
     .command('migrate <file...>')
     .description('rewrite manifests to the API of this version, and print what changed')
     .option('--dry-run', 'print only')
-    .action((files: readonly string[], flags: MigrateFlags) =>
-      dispatch.locally(async (context) => (await import('../commands/migrate.ts')).migrate(context, files, flags)),
-    );
+    .action(locally(dispatch, () => import('../commands/migrate.ts'), 'migrate'));
 }

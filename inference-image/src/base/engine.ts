@@ -64,6 +64,19 @@ export function ranked(
   };
 }
 
+/** A candidate of a model, by its energy. */
+export type Found = Omit<Weighed, 'weight'>;
+
+/** The first k of what a model proposes, the lowest energy first; weights are the likelihoods that energies stand for. */
+export function byEnergy(found: Iterable<Found>, request: Pick<GenerateRequest, 'k' | 'exclude'>): ReturnType<typeof ranked> {
+  const all = [...found].sort((a, b) => a.energy - b.energy || (a.id < b.id ? -1 : 1));
+  const least = all[0]?.energy ?? 0;
+  return ranked(
+    all.map((one) => ({ ...one, weight: Math.exp(least - one.energy) })),
+    request,
+  );
+}
+
 /** A line that may be wrong: its file by index, its number from 1. */
 export interface Suspect {
   readonly file: number;

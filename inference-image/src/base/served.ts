@@ -12,14 +12,13 @@ import type {
   JudgeResponse,
   PriorRequest,
   PriorResponse,
-  Role,
   ScoreRequest,
   ScoreResponse,
 } from '@agentfleet/protocol/inference';
 import type { Generated } from './engine.ts';
 import { createHash } from 'node:crypto';
 import { glob, readFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 /** An engine's answer to one request of a batch. */
 export type Answer<T> = { readonly answer: T } | { readonly error: unknown };
@@ -44,18 +43,12 @@ export interface Exchanges {
 
 export type Abilities = { readonly [C in Capability]?: Ability<Exchanges[C]['request'], Exchanges[C]['result']> };
 
+/** Facts of `/v1/info` that the engine itself knows. `modelDigest` is of everything that determines the answers: code and weights or record. */
+type EngineFacts = Pick<InferenceInfo, 'roles' | 'modelDigest' | 'learned' | 'languages' | 'shadow' | 'about' | 'calibration'>;
+
 /** The engine of one server. */
-export interface ServedEngine {
+export interface ServedEngine extends EngineFacts {
   readonly name: EngineType;
-  /** Roles that it can play. */
-  readonly roles: readonly Role[];
-  /** `sha256:` of everything that determines the answers: code and weights or record. */
-  readonly modelDigest: string;
-  readonly learned: boolean;
-  readonly languages: readonly string[];
-  readonly shadow: string | null;
-  readonly about: InferenceInfo['about'];
-  readonly calibration?: InferenceInfo['calibration'];
   readonly abilities: Abilities;
   /** Proves by a separate example what the general example of a capability cannot. @throws Error when that fails */
   prove?(): Promise<void>;
@@ -119,10 +112,15 @@ export function generating(
 export async function codeDigest(folder: string, weights: readonly string[], settings = ''): Promise<string> {
   const own = import.meta.filename;
   const sources = own.endsWith('.ts') ? await sourcesOf(join(dirname(own), '../engines', folder)) : [own];
+  return digestOf([...sources, ...weights], readFile, settings);
+}
+
+/** `sha256:` over names and contents of files, in the order given, and over settings. */
+export async function digestOf(files: readonly string[], read: (file: string) => Promise<Buffer>, settings = ''): Promise<string> {
   const hash = createHash('sha256');
-  for (const file of [...sources, ...weights]) {
-    const content = await readFile(file);
-    hash.update(`${relative(dirname(own), file).split('/').at(-1)}\n${content.length}\n`).update(content);
+  for (const file of files) {
+    const content = await read(file);
+    hash.update(`${basename(file)}\n${content.length}\n`).update(content);
   }
   return `sha256:${hash.update(settings).digest('hex')}`;
 }

@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
 import { routes, type Capability, type InferenceInfo } from '@agentfleet/protocol/inference';
 import type { Ability, Exchanges, ServedEngine } from '../base/served.ts';
 import { InferenceError } from '../base/failure.ts';
@@ -12,8 +12,7 @@ type Result<C extends Capability> = Exchanges[C]['result'];
 interface CapabilitySpec<C extends Capability> {
   readonly name: C;
   readonly request: TSchema;
-  /** Schema of the engine's part of the answer. */
-  readonly result: TSchema;
+  readonly response: TObject;
   /** Checks of a request beyond its schema. @throws InferenceError */
   readonly checkRequest?: (request: Request<C>, info: InferenceInfo) => void;
   /** Checks of an answer beyond its schema: a sentence, or null. */
@@ -45,16 +44,13 @@ interface CapabilityContext {
 
 /** A capability that this server has. */
 export interface Service {
-  readonly name: Capability;
-  readonly waiting: number;
-  readonly retryAfterSeconds: number;
-  /** Time of the last answer to a request, monotonic milliseconds; null: none was. */
-  readonly answeredAt: number | null;
+  readonly queue: Pick<BatchQueue<never, never>, 'waiting' | 'retryAfterSeconds' | 'close'>;
+  /** Time of the last answer to a request, monotonic milliseconds; -Infinity: none was. */
+  answeredAt(): number;
   /** @throws InferenceError */
   answer(body: unknown, signal: AbortSignal): Promise<object>;
   /** Answers the example through queue and checks, unless a request was answered just now. @throws Error with the fault */
   prove(): Promise<void>;
-  close(now: AbortSignal): Promise<void>;
 }
 
 export interface CapabilityModule {
@@ -72,7 +68,7 @@ export function capability<C extends Capability>(spec: CapabilitySpec<C>): Capab
     route: routes[name],
     open: (engine, context) => {
       const ability: Ability<Request<C>, Result<C>> | undefined = engine.abilities[name];
-      return ability === undefined ? null : new CapabilityService(spec, ability, context);
+      return ability === undefined ? null : serviceOf(spec, ability, context);
     },
   };
 }
@@ -80,78 +76,59 @@ export function capability<C extends Capability>(spec: CapabilitySpec<C>): Capab
 /** An answer to a request proves as much as one to the example, for so long, milliseconds. */
 const provesMs = 60_000;
 
-class CapabilityService<C extends Capability> implements Service {
-  #answeredAt: number | null = null;
-  readonly #spec: CapabilitySpec<C>;
-  readonly #context: CapabilityContext;
-  readonly #queue: BatchQueue<Request<C>, Result<C>>;
-  readonly #validRequest: (body: unknown) => unknown;
-  readonly #resultFault: (result: unknown) => string | null;
-
-  constructor(spec: CapabilitySpec<C>, ability: Ability<Request<C>, Result<C>>, context: CapabilityContext) {
-    const { queueLimit, batchLimit, metrics, now, pause } = context;
-    const { name, lingerMs } = spec;
-    this.#spec = spec;
-    this.#context = context;
-    this.#validRequest = compileRequest(spec.request);
-    this.#resultFault = compileAnswer(spec.result);
-    this.#queue = new BatchQueue({
-      answer: ability,
-      limit: queueLimit,
-      batchLimit,
-      now,
-      ...(lingerMs === undefined ? {} : { linger: (signal) => pause(lingerMs, signal) }),
-      onBatch: (requests) => {
-        metrics.batch.observe({ capability: name }, requests.length);
-        metrics.items.observe(
-          { capability: name },
-          requests.reduce((sum, request) => sum + spec.items(request), 0),
-        );
-      },
-    });
-  }
-
-  get name(): Capability {
-    return this.#spec.name;
-  }
-
-  get waiting(): number {
-    return this.#queue.waiting;
-  }
-
-  get retryAfterSeconds(): number {
-    return this.#queue.retryAfterSeconds;
-  }
-
-  get answeredAt(): number | null {
-    return this.#answeredAt;
-  }
-
-  async answer(body: unknown, signal: AbortSignal): Promise<object> {
-    const { info } = this.#context;
-    const request = this.#validRequest(body) as Request<C>;
-    this.#spec.checkRequest?.(request, info);
-    const result = await this.#ask(request, signal);
-    this.#answeredAt = this.#context.now();
-    this.#spec.onAnswer?.(result, this.#context.metrics);
-    return { requestId: request.requestId, modelDigest: info.modelDigest, ...this.#spec.envelope?.(info), ...result };
-  }
-
-  async prove(): Promise<void> {
-    const { example, plausible } = this.#spec;
-    if (example === undefined || (this.#answeredAt !== null && this.#context.now() - this.#answeredAt < provesMs)) return;
-    const fault = plausible?.(await this.#ask(example, new AbortController().signal)) ?? null;
-    if (fault !== null) throw new Error(`${this.name}: ${fault}`);
-  }
-
-  close(now: AbortSignal): Promise<void> {
-    return this.#queue.close(now);
-  }
-
-  async #ask(request: Request<C>, signal: AbortSignal): Promise<Result<C>> {
-    const result = await this.#queue.submit(request, signal);
-    const fault = this.#resultFault(result) ?? this.#spec.checkResult?.(request, result) ?? null;
+function serviceOf<C extends Capability>(
+  spec: CapabilitySpec<C>,
+  ability: Ability<Request<C>, Result<C>>,
+  context: CapabilityContext,
+): Service {
+  const { info, metrics, now } = context;
+  const { name, example } = spec;
+  const validRequest = compileRequest(spec.request);
+  const resultFault = compileAnswer(spec.response);
+  const queue = queueOf(spec, ability, context);
+  let answeredAt = -Infinity;
+  const ask = async (request: Request<C>, signal: AbortSignal): Promise<Result<C>> => {
+    const result = await queue.submit(request, signal);
+    const fault = resultFault(result) ?? spec.checkResult?.(request, result) ?? null;
     if (fault === null) return result;
     throw new InferenceError('AF_INTERNAL', 'the engine gave an answer that is not fit to be sent', { cause: new Error(fault) });
-  }
+  };
+  return {
+    queue,
+    answeredAt: () => answeredAt,
+    answer: async (body, signal) => {
+      const request = validRequest(body) as Request<C>;
+      spec.checkRequest?.(request, info);
+      const result = await ask(request, signal);
+      answeredAt = now();
+      spec.onAnswer?.(result, metrics);
+      return { requestId: request.requestId, modelDigest: info.modelDigest, ...spec.envelope?.(info), ...result };
+    },
+    prove: async () => {
+      if (example === undefined || now() - answeredAt < provesMs) return;
+      const fault = spec.plausible?.(await ask(example, new AbortController().signal)) ?? null;
+      if (fault !== null) throw new Error(`${name}: ${fault}`);
+    },
+  };
+}
+
+function queueOf<C extends Capability>(
+  { name, lingerMs, items }: CapabilitySpec<C>,
+  answer: Ability<Request<C>, Result<C>>,
+  { queueLimit: limit, batchLimit, metrics, now, pause }: CapabilityContext,
+): BatchQueue<Request<C>, Result<C>> {
+  return new BatchQueue({
+    answer,
+    limit,
+    batchLimit,
+    now,
+    ...(lingerMs !== undefined && { linger: (signal) => pause(lingerMs, signal) }),
+    onBatch: (requests) => {
+      metrics.batch.observe({ capability: name }, requests.length);
+      metrics.items.observe(
+        { capability: name },
+        requests.reduce((sum, request) => sum + items(request), 0),
+      );
+    },
+  });
 }

@@ -1,20 +1,6 @@
-import { Type } from 'typebox';
-import { controlBounds, ControlRequest } from '@agentfleet/protocol/inference';
+import { ControlRequest, ControlResponse } from '@agentfleet/protocol/inference';
 import { capability } from './capability.ts';
 import { invalid, refuseTwice } from './schema.ts';
-
-const exactly = { additionalProperties: false } as const;
-const share = Type.Number({ minimum: 0, maximum: 1 });
-
-const Controlled = Type.Object(
-  {
-    tick: Type.Integer({ minimum: 0 }),
-    experts: Type.Array(Type.Object({ name: Type.String(), p: share }, exactly), { maxItems: controlBounds.maxExperts }),
-    risk: share,
-    deliberate: Type.Boolean(),
-  },
-  exactly,
-);
 
 const isDistribution = (shares: readonly number[]): boolean => Math.abs(shares.reduce((sum, p) => sum + p, 0) - 1) < 1e-3;
 
@@ -22,7 +8,7 @@ const isDistribution = (shares: readonly number[]): boolean => Math.abs(shares.r
 export const control = capability({
   name: 'Control',
   request: ControlRequest,
-  result: Controlled,
+  response: ControlResponse,
   checkRequest: ({ experts, steps }) => {
     refuseTwice('experts', experts);
     const at = steps.findIndex(({ expert }) => expert >= experts.length);

@@ -1,14 +1,5 @@
-import { Type } from 'typebox';
-import { embedBounds, EmbedRequest } from '@agentfleet/protocol/inference';
+import { EmbedRequest, EmbedResponse } from '@agentfleet/protocol/inference';
 import { capability } from './capability.ts';
-
-const Embedded = Type.Object(
-  {
-    dimensions: Type.Integer({ minimum: 1 }),
-    vectors: Type.Array(Type.Array(Type.Number()), { maxItems: embedBounds.maxTexts }),
-  },
-  { additionalProperties: false },
-);
 
 const dot = (a: readonly number[] = [], b: readonly number[] = []): number => a.reduce((sum, x, at) => sum + x * (b[at] ?? NaN), 0);
 
@@ -16,7 +7,7 @@ const dot = (a: readonly number[] = [], b: readonly number[] = []): number => a.
 export const embed = capability({
   name: 'Embed',
   request: EmbedRequest,
-  result: Embedded,
+  response: EmbedResponse,
   checkResult: ({ texts }, { dimensions, vectors }) => {
     if (vectors.length !== texts.length) return `${vectors.length} vectors of ${texts.length} texts`;
     if (vectors.some((vector) => vector.length !== dimensions)) return `a vector has not ${dimensions} dimensions`;

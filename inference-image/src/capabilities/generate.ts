@@ -1,47 +1,13 @@
-import { Type } from 'typebox';
-import { Edit, GenerateRequest, generateBounds, generatingRoles, ShellAct, type InferenceInfo } from '@agentfleet/protocol/inference';
+import { GenerateRequest, GenerateResponse, generatingRoles, type InferenceInfo } from '@agentfleet/protocol/inference';
 import { InferenceError } from '../base/failure.ts';
 import { capability } from './capability.ts';
 import { refuseTwice } from './schema.ts';
-
-const exactly = { additionalProperties: false } as const;
-const count = Type.Integer({ minimum: 0 });
-/** Sums of shares may miss 1 by rounding. */
-const mass = Type.Number({ minimum: 0, maximum: 1 + 1e-6 });
-
-const Candidate = Type.Object(
-  {
-    id: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }),
-    rank: Type.Integer({ minimum: 1 }),
-    score: mass,
-    energy: Type.Optional(Type.Number()),
-    edits: Type.Array(Edit),
-    acts: Type.Optional(Type.Array(ShellAct, { minItems: 1 })),
-    operator: Type.String({ minLength: 1 }),
-    rationale: Type.String(),
-    location: Type.Object({ path: Type.String(), line: Type.Integer({ minimum: 1 }), column: count }, exactly),
-  },
-  exactly,
-);
-
-const Generated = Type.Object(
-  {
-    candidates: Type.Array(Candidate, { maxItems: generateBounds.maxCandidates }),
-    returnedMass: mass,
-    exhausted: Type.Boolean(),
-    truncated: Type.Boolean(),
-    entropyNats: Type.Number({ minimum: 0 }),
-    margin: Type.Union([Type.Number({ minimum: -1e-9 }), Type.Null()]),
-    stats: Type.Object({ parsed: count, considered: count, millis: Type.Number({ minimum: 0 }) }, exactly),
-  },
-  exactly,
-);
 
 /** Candidates for a step. Each engine has a separate example: Replay's is in its record. */
 export const generate = capability({
   name: 'Generate',
   request: GenerateRequest,
-  result: Generated,
+  response: GenerateResponse,
   checkRequest: (request, info) => {
     checkRole(request, info);
     refuseTwice('files', request.files, 'path');

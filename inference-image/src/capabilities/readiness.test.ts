@@ -8,7 +8,7 @@ function readiness() {
     full: false,
     proofs: 0,
     now: 0,
-    answered: null as number | null,
+    answered: -Infinity,
     behind: Promise.resolve(),
     late: new Promise<void>(() => undefined),
   };

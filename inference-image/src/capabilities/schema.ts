@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject } from 'ajv';
-import type { TSchema } from 'typebox';
+import { Type, type TObject, type TSchema } from 'typebox';
 import { InferenceError } from '../base/failure.ts';
 
 /** Nothing is coerced, removed or ignored; NaN and infinities are not numbers. */
@@ -15,10 +15,22 @@ export function compileRequest(schema: TSchema): (body: unknown) => unknown {
   };
 }
 
-/** Compiles a check of an engine's answers: a sentence with the fault, or null. */
-export function compileAnswer(schema: TSchema): (answer: unknown) => string | null {
-  const validate = new Ajv(rules).compile(schema);
+/** Members of answers that the server adds. */
+const added: ReadonlySet<string> = new Set(['requestId', 'engine', 'modelDigest', 'shadow']);
+
+/** Compiles a check of the engine's part of an answer, which has no further members: a sentence with the fault, or null. */
+export function compileAnswer({ properties }: TObject): (answer: unknown) => string | null {
+  const own = Object.fromEntries(Object.entries(properties).filter(([name]) => !added.has(name)));
+  const validate = new Ajv(rules).compile(withoutMore(Type.Object(own)));
   return (answer) => (validate(answer) ? null : explain(validate.errors?.[0]).message);
+}
+
+/** A schema whose objects have no members but those that it names. */
+function withoutMore<T>(schema: T): T {
+  if (Array.isArray(schema)) return schema.map((each: unknown) => withoutMore(each)) as T;
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const inner = Object.fromEntries(Object.entries(schema).map(([name, member]) => [name, withoutMore<unknown>(member)]));
+  return { ...inner, ...(inner['type'] === 'object' && { additionalProperties: false }) } as T;
 }
 
 /** A refusal that names one member by its dotted path; '' = the whole body. */

@@ -1,28 +1,6 @@
-import { Type } from 'typebox';
-import { Features, featureSet, ItemId, scoreBounds, ScoreRequest } from '@agentfleet/protocol/inference';
+import { featureSet, ScoreRequest, ScoreResponse } from '@agentfleet/protocol/inference';
 import { capability } from './capability.ts';
 import { refuseTwice, sameOrder } from './schema.ts';
-
-const Scored = Type.Object(
-  {
-    scores: Type.Array(
-      Type.Object(
-        {
-          id: ItemId,
-          energy: Type.Number(),
-          model: Type.Number(),
-          features: Type.Number(),
-          pSuccess: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()]),
-        },
-        { additionalProperties: false },
-      ),
-      { maxItems: scoreBounds.maxItems },
-    ),
-    reads: Type.Array(Type.Enum(Object.keys(Features.properties) as (keyof Features)[]), { uniqueItems: true }),
-    calibration: Type.Optional(Type.Union([Type.String(), Type.Null()])),
-  },
-  { additionalProperties: false },
-);
 
 const tests = { testsTotal: 10, testsFailed: 0, testsFixed: 2, testsBroken: 0 };
 
@@ -30,7 +8,7 @@ const tests = { testsTotal: 10, testsFailed: 0, testsFixed: 2, testsBroken: 0 };
 export const score = capability({
   name: 'Score',
   request: ScoreRequest,
-  result: Scored,
+  response: ScoreResponse,
   checkRequest: ({ items }) => refuseTwice('items', items, 'id'),
   checkResult: ({ items }, { scores }) => sameOrder(items, scores),
   lingerMs: 2,

@@ -17,8 +17,8 @@ const patienceMs = 1_000;
 /** Gets a real answer for each capability. @throws Error when one fails */
 interface Provable {
   prove(): Promise<void>;
-  /** Returns the time of the last answer to a request, monotonic milliseconds; null: none was. */
-  answeredAt(): number | null;
+  /** Returns the time of the last answer to a request, monotonic milliseconds; -Infinity: none was. */
+  answeredAt(): number;
 }
 
 type Pause = (millis: number, signal: AbortSignal) => Promise<void>;
@@ -63,7 +63,7 @@ export class Readiness {
 
   get #believed(): boolean {
     if (this.#provedAt === null) return false;
-    return this.#now() - Math.max(this.#provedAt, this.#engine.answeredAt() ?? -Infinity) < freshMs + busyMs;
+    return this.#now() - Math.max(this.#provedAt, this.#engine.answeredAt()) < freshMs + busyMs;
   }
 
   async #prove(): Promise<string | null> {
@@ -109,14 +109,10 @@ export function createServer({ config, engine, logger, now, pause }: ServerOptio
     await engine.prove?.();
     for (const service of services.values()) await service.prove();
   };
-  const answeredAt = (): number | null =>
-    [...services.values()].reduce<number | null>((newest, service) => {
-      const at = service.answeredAt;
-      return at === null || (newest !== null && newest > at) ? newest : at;
-    }, null);
+  const answeredAt = (): number => Math.max(...[...services.values()].map((service) => service.answeredAt()));
   const readiness = new Readiness({ prove, answeredAt }, now, pause);
   const metrics: InferenceMetrics = new InferenceMetrics(
-    () => [...services.values()].reduce((sum, { waiting }) => sum + waiting, 0),
+    () => [...services.values()].reduce((sum, { queue }) => sum + queue.waiting, 0),
     () => readiness.ready,
   );
   const info = describe(config, engine);

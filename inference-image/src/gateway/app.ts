@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
-import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { chatHeaders, chatRoutes } from '@agentfleet/protocol/chat';
-import { TokenRefused, type AccessKind, type Gate } from '@agentfleet/protocol/tokens';
+import type { Gate } from '@agentfleet/protocol/tokens';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
-import { observe, scrape } from '@agentfleet/protocol/tracing/scrape';
+import { observe } from '@agentfleet/protocol/tracing/scrape';
 import type { SpanSink, Tracing } from '@agentfleet/protocol/tracing';
-import { traceRequests } from '../base/traced.ts';
+import { createBaseApp } from '../base/app.ts';
 import { chatApi, clientApis, countTokens, messagesApi, type ClientApi, type EventWriter } from './apis/index.ts';
 import { GatewayError } from './providers/gatewayError.ts';
 import type { Gateway } from './gateway.ts';
@@ -14,8 +14,6 @@ import type { Caller } from './route.ts';
 
 /** Enough for a long conversation with the output of its commands. */
 const bodyLimit = 64 * 1024 * 1024;
-/** Time limit for receiving a request; its answer may take as long as the model does. */
-const requestTimeoutMs = 120_000;
 
 interface AppOptions {
   readonly gateway: Gateway;
@@ -33,17 +31,16 @@ interface AppOptions {
 
 /** Creates the HTTP server of the model APIs behind a gate. Not listening yet. */
 export function createGatewayApp(options: AppOptions): FastifyInstance {
-  const app = fastify({
-    logger: false,
+  const { gate, tracing } = options;
+  const app = createBaseApp({
+    gate,
+    reads,
+    refused: ({ status, message }) => new GatewayError('Unauthenticated', `token refused: ${message}`, { status }),
     bodyLimit,
-    requestTimeout: requestTimeoutMs,
-    forceCloseConnections: 'idle',
-    exposeHeadRoutes: false,
-    frameworkErrors: (error, _request, reply) => answer(options, chatApi, reply, error),
+    registry: options.gateway.metrics.registry,
+    sink: tracing?.sink ?? nowhere,
+    answer: (reply, error, request) => answer(options, request === undefined ? chatApi : apiOf(request), reply, error),
   });
-  app.addHook('onRequest', (request) => admit(options.gate, request));
-  traceRequests(app, options.tracing?.sink ?? nowhere);
-  app.setErrorHandler((error: FastifyError, request, reply) => answer(options, apiOf(request), reply, error));
   app.setNotFoundHandler((request, reply) => {
     const served = Object.values(chatRoutes).join(', ');
     answer(
@@ -62,20 +59,7 @@ export function createGatewayApp(options: AppOptions): FastifyInstance {
 /** Lines of the log have the ids of their task also where nothing is traced. */
 const nowhere: SpanSink = { now: () => 0, record: () => {} };
 
-/** For the kubelet, which has no token. */
-const probes: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
-
-async function admit(gate: Gate, { method, headers, routeOptions }: FastifyRequest): Promise<void> {
-  const route = routeOptions.url ?? '';
-  if (method === 'GET' && probes.has(route)) return;
-  const kind: AccessKind = method === 'GET' && route === '/metrics' ? 'Read' : 'Work';
-  try {
-    await gate(headers.authorization, kind);
-  } catch (error) {
-    if (!(error instanceof TokenRefused)) throw error;
-    throw new GatewayError('Unauthenticated', `token refused: ${error.message}`, { status: error.status });
-  }
-}
+const reads: ReadonlySet<string> = new Set(['/metrics']);
 
 /** Returns the API whose form a refusal on a route has. */
 function apiOf({ routeOptions: { url } }: FastifyRequest): ClientApi {
@@ -183,14 +167,9 @@ function stateRoutes(app: FastifyInstance, { gateway, stopping }: AppOptions): v
     const data = names.map((id) => ({ ...listed, id, display_name: id }));
     return { object: 'list', data, first_id: names[0] ?? null, last_id: names.at(-1) ?? null, has_more: false };
   });
-  app.get('/healthz', () => ({ ok: true }));
   app.get('/readyz', async (_request, reply) => {
     const ready = !stopping.aborted && (await gateway.isReady());
     return reply.code(ready ? 200 : 503).send({ ready });
-  });
-  app.get('/metrics', async ({ headers: { accept } }, reply) => {
-    const { type, text } = await scrape(gateway.metrics.registry, accept);
-    return reply.type(type).send(text);
   });
 }
 

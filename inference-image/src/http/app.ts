@@ -1,54 +1,32 @@
-import { observe, scrape } from '@agentfleet/protocol/tracing/scrape';
-import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
+import { observe } from '@agentfleet/protocol/tracing/scrape';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Capability, InferenceInfo } from '@agentfleet/protocol/inference';
-import { type Gate, TokenRefused, type AccessKind } from '@agentfleet/protocol/tokens';
+import type { Gate, TokenRefused } from '@agentfleet/protocol/tokens';
 import { capabilityModules, type CapabilityModule } from '../capabilities/index.ts';
 import { asInferenceError, InferenceError } from '../base/failure.ts';
 import type { Server } from '../capabilities/server.ts';
 import { errorFields } from '@agentfleet/protocol/log';
-import { traceRequests } from '../base/traced.ts';
-
-/** For the kubelet, which has no token; they only report success or failure. */
-const probes: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
-const reads: ReadonlySet<string> = new Set(['/metrics', '/v1/info']);
-
-/** Returns the required token for a request; null: none. An unknown path requires one too. */
-function kindOf(method: string, route: string | undefined): AccessKind | null {
-  if (method !== 'GET' || route === undefined) return 'Work';
-  if (probes.has(route)) return null;
-  return reads.has(route) ? 'Read' : 'Work';
-}
-
-/** Puts a gate in front of all routes of an app, before a body is read. Refusals are InferenceErrors. */
-export function guard(app: FastifyInstance, gate: Gate): void {
-  app.addHook('onRequest', async ({ method, headers, routeOptions }) => {
-    const kind = kindOf(method, routeOptions.url);
-    if (kind === null) return;
-    try {
-      await gate(headers.authorization, kind);
-    } catch (error) {
-      if (!(error instanceof TokenRefused)) throw error;
-      throw new InferenceError(error.status === 403 ? 'AF_FORBIDDEN' : 'AF_UNAUTHENTICATED', `token refused: ${error.message}`);
-    }
-  });
-}
+import { createBaseApp } from '../base/app.ts';
 
 const bodyLimit = 32 * 1024 * 1024;
-const requestTimeoutMs = 120_000;
+const reads: ReadonlySet<string> = new Set(['/metrics', '/v1/info']);
+
+function refused({ status, message }: TokenRefused): InferenceError {
+  return new InferenceError(status === 403 ? 'AF_FORBIDDEN' : 'AF_UNAUTHENTICATED', `token refused: ${message}`);
+}
 
 /** Creates the HTTP API behind a gate. Not listening yet. */
 export function createApp(server: Server, gate: Gate): FastifyInstance {
-  const app = fastify({
-    logger: false,
+  const { registry } = server.metrics;
+  const app = createBaseApp({
+    gate,
+    reads,
+    refused,
     bodyLimit,
-    requestTimeout: requestTimeoutMs,
-    forceCloseConnections: 'idle',
-    exposeHeadRoutes: false,
-    frameworkErrors: (error, _request, reply) => answer(server, reply, error),
+    registry,
+    sink: 'Header',
+    answer: (reply, error) => answer(server, reply, error),
   });
-  guard(app, gate);
-  traceRequests(app, 'Header');
-  app.setErrorHandler((error: FastifyError, _request, reply) => answer(server, reply, error));
   app.setNotFoundHandler((request, reply) => {
     answer(server, reply, new InferenceError('AF_NOT_FOUND', `there is no ${request.method} ${request.url.slice(0, 200)}`));
   });
@@ -71,7 +49,7 @@ function capabilityRoute(app: FastifyInstance, server: Server, { name, route }: 
     } catch (error) {
       const failure = asInferenceError(error);
       metrics.requests.inc({ capability: name, code: failure.code });
-      const after = failure.code === 'AF_QUEUE_FULL' ? service?.retryAfterSeconds : failure.retryAfterSeconds;
+      const after = failure.code === 'AF_QUEUE_FULL' ? service?.queue.retryAfterSeconds : failure.retryAfterSeconds;
       if (after !== undefined) reply.header('retry-after', after);
       throw failure;
     } finally {
@@ -98,19 +76,12 @@ function stateRoutes(app: FastifyInstance, server: Server): void {
     return memory === undefined ? server.info : { ...server.info, memory };
   });
 
-  app.get('/healthz', () => ({ ok: true }));
-
   app.get('/readyz', async (_request, reply) => {
     const reason = await server.readiness.check();
     // The caller gets no reason: it is in the log, once for each change.
     if (reason !== reported) server.logger[reason === null ? 'info' : 'warn'](reason ?? 'ready');
     reported = reason;
     return reply.code(reason === null ? 200 : 503).send({ ready: reason === null });
-  });
-
-  app.get('/metrics', async ({ headers: { accept } }, reply) => {
-    const { type, text } = await scrape(server.metrics.registry, accept);
-    return reply.type(type).send(text);
   });
 }
 

@@ -32,18 +32,10 @@ export interface Resources {
  * CEL rules and unions are checked by the API server alone.
  */
 export function validators<V>(compiler: SchemaCompiler<V>): Readonly<Record<keyof Resources, V>> {
-  return {
-    AgentTask: compiler.compile(objectSchema(agentTask)),
-    AgentTaskOrder: compiler.compile(objectSchema(agentTaskOrder)),
-    ExpertPool: compiler.compile(objectSchema(expertPool)),
-    EnergyModel: compiler.compile(objectSchema(energyModel)),
-    PoolGrant: compiler.compile(objectSchema(poolGrant)),
-    RolloutPolicy: compiler.compile(objectSchema(rolloutPolicy)),
-    ExpertScale: compiler.compile(objectSchema(expertScale)),
-  };
+  return Object.fromEntries(kinds.map((kind) => [kind.kind, compiler.compile(objectSchema(kind))])) as Record<keyof Resources, V>;
 }
 
-/** All kinds of the group. */
+/** All kinds of the group, in the order in which `fleet uninstall` deletes their objects. */
 export const kinds = [
   agentTask,
   agentTaskOrder,

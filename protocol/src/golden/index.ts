@@ -4,6 +4,7 @@
  */
 import { Type, type Static } from 'typebox';
 import { Value } from 'typebox/value';
+import { jsonOf } from '../text/index.ts';
 import { ExpertEndpoint, VerifierEndpoint } from '../pool/brief.ts';
 
 /** Bytes that the kubelet keeps of a termination message. */
@@ -36,7 +37,7 @@ export function goldenReportOf(message: string | undefined): GoldenReport | { re
   if (text === '') return { fault: 'it said nothing' };
   if (Buffer.byteLength(text) >= mostReportBytes)
     return { fault: `it said ${mostReportBytes} bytes or more, of which the rest is cut off` };
-  const value = parsed(text);
+  const value = jsonOf(text);
   if (!Value.Check(GoldenReport, value)) {
     const [first] = [...Value.Errors(GoldenReport, value)];
     const where = first?.instancePath ?? '';
@@ -59,14 +60,6 @@ export function goldenReportOf(message: string | undefined): GoldenReport | { re
           })),
         }),
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Environment of the first container of a golden set's Job, set by the operator. */

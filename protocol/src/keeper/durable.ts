@@ -1,7 +1,8 @@
 // protocol, keeper: format of contents that move between keeper and durable store. May import environment alone.
 import { Type, type Static } from 'typebox';
 import type { SnapshotRecord } from './snapshots.ts';
-import { closed, sha256 } from './schema.ts';
+import { closed } from '../object.ts';
+import { sha256 } from './schema.ts';
 
 /**
  * Part of a content that moves between a keeper and a durable store: contents move in parts, each behind a header. A pack is

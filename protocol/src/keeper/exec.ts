@@ -1,7 +1,8 @@
 // protocol, keeper: requests, events and bounds of commands (`/v1/exec`). May import environment alone.
 import { Type, type Static } from 'typebox';
 import { Redaction, type RedactionCounts } from './redaction.ts';
-import { closed, ulid } from './schema.ts';
+import { closed } from '../object.ts';
+import { ulid } from './schema.ts';
 
 /** Default wall time limits in seconds, by tool. */
 export const defaultTimeoutSeconds = { ExecCode: 15, Shell: 8 } as const;

@@ -2,7 +2,8 @@
 import { Type, type Static } from 'typebox';
 import { Redaction, type RedactionCounts } from './redaction.ts';
 import { SyntaxMode, type SyntaxVerdict } from './syntax.ts';
-import { closed, path, sha256, ulid } from './schema.ts';
+import { closed } from '../object.ts';
+import { path, sha256, ulid } from './schema.ts';
 
 /** Largest file that one request reads or writes, in bytes. */
 export const maxFileBytes = 64 * 1024 * 1024;

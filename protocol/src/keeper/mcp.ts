@@ -4,7 +4,8 @@ import { defaultTimeoutSeconds, ExecCodeRequest, ShellRequest } from './exec.ts'
 import { lookBounds, PatchRequest, ReplaceRequest, SearchQuery } from './files.ts';
 import { SnapshotRequest } from './snapshots.ts';
 import { AstEditRequest, SyntaxMode } from './syntax.ts';
-import { closed, ulid } from './schema.ts';
+import { closed } from '../object.ts';
+import { ulid } from './schema.ts';
 
 /** Path at which the keeper serves the Model Context Protocol: stateless Streamable HTTP, revision 2026-07-28 and 2025-11-25. */
 export const mcpPath = '/mcp';

@@ -1,6 +1,7 @@
 // protocol, keeper: requests and answers of `/v1/notes` and `/v1/tree`. May import environment alone.
 import { Type, type Static } from 'typebox';
-import { closed, path } from './schema.ts';
+import { closed } from '../object.ts';
+import { path } from './schema.ts';
 
 /**
  * Body of `POST /v1/notes`: a decision of the worker, put into the hash-chained event log as a record of type `Noted` whose body

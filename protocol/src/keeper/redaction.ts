@@ -1,6 +1,6 @@
 // protocol, keeper: kinds, markers and counts of secrets removed from answers. May import environment alone.
 import { Type, type Static } from 'typebox';
-import { closed } from './schema.ts';
+import { closed } from '../object.ts';
 
 /**
  * Kinds of secrets. `Declared`: a value that the worker named; `Assigned`: what a name such as `password` or `api_key` gets;

@@ -1,8 +1,5 @@
 // protocol, keeper: forms that several schemas share. May import environment alone.
-import { Type, type TProperties } from 'typebox';
-
-/** An object that has no other members. */
-export const closed = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false });
+import { Type } from 'typebox';
 
 export const ulid = (description: string) => Type.String({ pattern: '^[0-7][0-9A-HJKMNP-TV-Z]{25}$', description });
 

@@ -1,7 +1,8 @@
 // protocol, keeper: requests, answers and bounds of shell sessions (`/v1/sessions`). May import environment alone.
 import { Type, type Static } from 'typebox';
 import { ShellRequest } from './exec.ts';
-import { closed, ulid } from './schema.ts';
+import { closed } from '../object.ts';
+import { ulid } from './schema.ts';
 
 export const sessionBounds = {
   /** Open sessions of one sandbox. */

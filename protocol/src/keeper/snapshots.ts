@@ -1,7 +1,7 @@
 // protocol, keeper: requests and reports of snapshots, restores and diffs. May import environment alone.
 import { Type, type Static } from 'typebox';
 import { Redaction, type RedactionCounts } from './redaction.ts';
-import { closed } from './schema.ts';
+import { closed } from '../object.ts';
 
 /** Body of `POST /v1/snapshots`. */
 export const SnapshotRequest = closed({ label: Type.Optional(Type.String({ maxLength: 128 })) });

@@ -1,6 +1,7 @@
 // protocol, keeper: syntax check of edits, and structural edits (`/v1/files/ast-edit`). May import environment alone.
 import { Type, type Static } from 'typebox';
-import { closed, path, sha256 } from './schema.ts';
+import { closed } from '../object.ts';
+import { path, sha256 } from './schema.ts';
 
 /** Languages whose files are parsed before an edit of them is written. JSON is read by the standard's own grammar. */
 export const syntaxLanguages = ['python', 'javascript', 'typescript', 'tsx', 'bash', 'go', 'java', 'rust', 'json'] as const;

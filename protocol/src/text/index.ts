@@ -35,6 +35,15 @@ export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(val
 /** A text; empty for anything else. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
+/** The value of JSON; undefined for a text that is none. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Everything that a terminal obeys instead of showing it, and what turns or hides text. */
 const obeyed = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 

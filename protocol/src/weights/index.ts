@@ -22,8 +22,11 @@ export const WeightsReport = Type.Union([
     architecture: Type.Union([
       closed({
         layers: size,
+        // GPUs that share a model have to divide its attention heads. Absent where an earlier version read the file.
         heads: Type.Optional(size),
+        // Key and value heads; fewer than attention heads under grouped-query attention.
         kvHeads: size,
+        // Elements per head.
         headSize: size,
         hiddenSize: size,
         feedForwardSize: size,
@@ -41,6 +44,8 @@ export const WeightsReport = Type.Union([
 ]);
 export type WeightsReport = Static<typeof WeightsReport>;
 export type FoundWeights = Exclude<WeightsReport, { readonly fault: WeightsFault }>;
+/** Properties of a transformer that decide how much memory it needs besides its weights. */
+export type Architecture = Readonly<NonNullable<FoundWeights['architecture']>>;
 
 /** Reads a termination message; undefined for anything else that a container may have said. */
 export function weightsReportOf(message: string | undefined): WeightsReport | undefined {
@@ -50,21 +55,6 @@ export function weightsReportOf(message: string | undefined): WeightsReport | un
   } catch {
     return undefined;
   }
-}
-
-/** Properties of a transformer that decide how much memory it needs besides its weights. */
-export interface Architecture {
-  readonly layers: number;
-  /** Attention heads: GPUs that share a model have to divide them. Absent where an earlier version read the file. */
-  readonly heads?: number;
-  /** Key and value heads; fewer than attention heads under grouped-query attention. */
-  readonly kvHeads: number;
-  /** Elements per head. */
-  readonly headSize: number;
-  readonly hiddenSize: number;
-  /** Width of the feed-forward layer. */
-  readonly feedForwardSize: number;
-  readonly vocabulary: number;
 }
 
 /** A description of a model that is incomplete or cannot be read. `field` is where, in the file's own names. */

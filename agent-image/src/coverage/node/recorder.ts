@@ -80,8 +80,8 @@ export class Recorder {
   }
 
   #save(record: object): void {
-    let line = `${JSON.stringify(record)}\n`;
-    if (this.#written + line.length > maxBytes) line = '{"dropped":1}\n';
+    const line = `${JSON.stringify(record)}\n`;
+    if (this.#written + line.length > maxBytes) return;
     this.#written += line.length;
     // Opened for each line: a crash loses nothing.
     const file = open(`${this.#out}/${process.pid}.jsonl`, 'a', 0o600);

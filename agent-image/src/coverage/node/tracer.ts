@@ -1,6 +1,5 @@
 // Coverage of JavaScript: preloaded into each Node that a check starts (NODE_OPTIONS), writes which lines each test ran. Imports Node's modules
 // and this folder only, as it runs in the sandbox. Without AGENTFLEET_TRACE_OUT it does nothing.
-import { writeFileSync } from 'node:fs';
 import * as modules from 'node:module';
 import { basename } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -52,8 +51,7 @@ function watchEnd(recorder: Recorder, hasTests: () => boolean): void {
 if (out !== undefined && root !== undefined) {
   try {
     watchTests(new Recorder(out, root));
-  } catch (error) {
-    // The check has to run as it would without a tracer; the reason is kept beside the results.
-    writeFileSync(`${out}/error-${process.pid}.txt`, String(error));
+  } catch {
+    // The check has to run as it would without a tracer.
   }
 }

@@ -6,7 +6,6 @@ import type { LocalKeeper } from './localKeeper.ts';
 /** A traced run, in the forms in which tests look at it. */
 export interface Traced {
   readonly runs: readonly CoverageRun[];
-  readonly notes: readonly string[];
   /** Lines of one file by test. */
   readonly lines: (path: string) => Readonly<Record<string, readonly number[]>>;
   readonly outcomes: () => Readonly<Record<string, string>>;
@@ -20,14 +19,11 @@ export async function trace(
   more: Partial<CoverageOptions> = {},
 ): Promise<Traced> {
   await keeper.writeAll(files);
-  const notes: string[] = [];
   const { signal } = new AbortController();
-  const note = (text: string): void => void notes.push(text);
-  const runs = await collectCoverage({ keeper, command, env: {}, cwd: workspaceDir, timeoutSeconds: 50, signal, note, ...more });
+  const runs = await collectCoverage({ keeper, command, env: {}, cwd: workspaceDir, timeoutSeconds: 50, signal, ...more });
   const of = (run: CoverageRun, path: string): readonly number[] => run.covered.find((file) => file.path === path)?.lines ?? [];
   return {
     runs,
-    notes,
     lines: (path) => Object.fromEntries(runs.map((run) => [run.test, of(run, path)])),
     outcomes: () => Object.fromEntries(runs.map((run) => [run.test, run.outcome])),
   };

@@ -16,13 +16,22 @@ export type Offered = Offer | 'Absent' | null;
 /** Text of a file of the workspace as JavaScript, parsed; null where there is none or it does not parse. */
 export type ParseFile = (path: string) => Promise<Node | null | 'Missing'>;
 
-const endings = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.jsx', '/index.ts', '/index.js'];
-const compiled = new Map([
-  ['.js', ['.ts', '.tsx']],
-  ['.mjs', ['.mts']],
-  ['.cjs', ['.cts']],
-  ['.jsx', ['.tsx']],
-]);
+const endings = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.jsx', '/index.ts', '/index.js'] as const;
+/** TypeScript is imported by the name of its compiled file. */
+const compiled: Readonly<Record<string, readonly string[]>> = {
+  '.js': ['.ts', '.tsx'],
+  '.jsx': ['.tsx'],
+  '.mjs': ['.mts'],
+  '.cjs': ['.cts'],
+};
+
+/** Lists the files that a path in an import of JavaScript or TypeScript may denote, the likeliest first. */
+export function moduleFiles(base: string): readonly string[] {
+  const extension = posix.extname(base);
+  const sources = (compiled[extension] ?? []).map((other) => `${base.slice(0, -extension.length)}${other}`);
+  return [...endings.map((ending) => `${base}${ending}`), ...sources];
+}
+
 const builtins = new Set(builtinModules);
 
 /** Returns the exports of a module that a file imports by name. Packages are not read. */
@@ -37,9 +46,7 @@ async function offerOf(name: string, from: string, parse: ParseFile): Promise<Of
 }
 
 async function offerOfFile(base: string, parse: ParseFile): Promise<Offered> {
-  const extension = posix.extname(base);
-  const others = (compiled.get(extension) ?? []).map((other) => `${base.slice(0, -extension.length)}${other}`);
-  for (const path of [...endings.map((ending) => `${base}${ending}`), ...others]) {
+  for (const path of moduleFiles(base)) {
     if (!/\.[cm]?[jt]sx?$/.test(path)) continue;
     const root = await parse(path);
     if (root !== 'Missing') return root === null ? null : exportsOf(root);

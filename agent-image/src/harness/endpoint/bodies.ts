@@ -3,8 +3,6 @@ import { Refusal, type Exchange } from './relay.ts';
 
 const arriveMs = 30_000;
 
-const firstBytes = 16 * 1024;
-
 interface BodyBounds {
   /** Largest body, bytes. */
   readonly bytes: number;
@@ -36,20 +34,20 @@ export class Bodies {
    * @throws Refusal 408, 413, 429; the signal's reason
    */
   async hold(exchange: Exchange, work: (body: Buffer) => Promise<void>): Promise<void> {
-    const { requests } = this.#bounds;
+    const { requests, bytes } = this.#bounds;
     if (this.#requests >= requests) throw refused(429, 'TooManyRequests', `${requests} requests are open already; wait for their answers`);
-    const body = { bytes: Buffer.alloc(0), length: 0 };
+    const body = new ArrayBuffer(0, { maxByteLength: bytes });
     this.#requests += 1;
     try {
       await this.#read(exchange, body);
-      await work(body.bytes.subarray(0, body.length));
+      await work(Buffer.from(body));
     } finally {
       this.#requests -= 1;
-      this.#held -= body.bytes.length;
+      this.#held -= body.byteLength;
     }
   }
 
-  async #read({ request, response, signal }: Exchange, body: Growing): Promise<void> {
+  async #read({ request, response, signal }: Exchange, body: ArrayBuffer): Promise<void> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const limit = deadline(this.#clock, arriveMs, signal);
@@ -77,28 +75,16 @@ export class Bodies {
   }
 
   /** Copies: a part of one byte holds all of what it was cut from. @throws Refusal */
-  #add(body: Growing, part: Buffer): void {
+  #add(body: ArrayBuffer, part: Buffer): void {
     const { bytes: most, held } = this.#bounds;
-    const length = body.length + part.length;
-    if (length > most) throw refused(413, 'RequestTooLarge', `the request has more than ${most} bytes; shorten it`);
-    if (length > body.bytes.length) {
-      const size = Math.min(most, Math.max(length, 2 * body.bytes.length, firstBytes));
-      if (this.#held + size - body.bytes.length > held)
-        throw refused(429, 'TooManyRequests', `the requests that are open have more than ${held} bytes; wait for their answers`);
-      this.#held += size - body.bytes.length;
-      const larger = Buffer.allocUnsafe(size);
-      body.bytes.copy(larger, 0, 0, body.length);
-      body.bytes = larger;
-    }
-    part.copy(body.bytes, body.length);
-    body.length = length;
+    const at = body.byteLength;
+    if (at + part.length > most) throw refused(413, 'RequestTooLarge', `the request has more than ${most} bytes; shorten it`);
+    if (this.#held + part.length > held)
+      throw refused(429, 'TooManyRequests', `the requests that are open have more than ${held} bytes; wait for their answers`);
+    body.resize(at + part.length);
+    new Uint8Array(body).set(part, at);
+    this.#held += part.length;
   }
-}
-
-interface Growing {
-  bytes: Buffer;
-  /** Number of its bytes that were filled. */
-  length: number;
 }
 
 /** A refusal of a request that may not be whole: its connection is used no more. */

@@ -1,4 +1,5 @@
-import { Readable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { pack, type Header, type Pack } from 'tar-stream';
 import type { TreeWritten } from '@agentfleet/protocol/keeper';
 import { AttemptFailure } from '../../base/failure.ts';
@@ -94,31 +95,12 @@ function headerOf({ path, kind, mode, size, target }: Entry): TarHeader {
 
 type TarHeader = Partial<Header> & Pick<Header, 'name'>;
 
-/** Waits until the stream has room again, so that a repository is never whole in memory. */
+/** Waits while the stream has no room, so that a repository is never whole in memory. */
 async function append(packer: Pack, header: TarHeader, entry: Entry): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const sink = packer.entry(header, (error) => (error ? reject(error) : resolve()));
+  const sink = packer.entry(header, (error) => (error ? reject(error) : resolve())) as unknown as Writable;
   sink.on('error', reject);
-  if (entry.kind === 'File') {
-    for await (const chunk of entry.content?.() ?? []) {
-      if (packer.destroyed) break;
-      if (!sink.write(chunk)) await drained(sink);
-    }
-    sink.end(null);
-  }
-  await promise;
-}
-
-function drained(sink: ReturnType<Pack['entry']>): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      sink.off('drain', done);
-      sink.off('close', done);
-      resolve();
-    };
-    sink.on('drain', done);
-    sink.on('close', done);
-  });
+  await Promise.all([promise, entry.kind === 'File' && pipeline(Readable.from(entry.content?.() ?? []), sink)]);
 }
 
 /** A file whose content is in memory. */

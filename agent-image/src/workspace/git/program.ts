@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
+import { deadline } from '@agentfleet/kube';
 import { AttemptFailure } from '../../base/failure.ts';
 import { bytesWithin } from '../../base/requests.ts';
 import { quote } from '../../base/text.ts';
@@ -169,7 +170,6 @@ async function* output(run: GitRun, url: string, settings: GitSettings): AsyncGe
  */
 function supervise(child: ChildProcess, run: GitRun, { clock, signal, timeoutMs }: GitSettings) {
   let words = '';
-  let timedOut = false;
   let missing = false;
   let unread: Error | null = null;
   let done = false;
@@ -177,20 +177,14 @@ function supervise(child: ChildProcess, run: GitRun, { clock, signal, timeoutMs 
   const kill = (): void => {
     if (!done && child.pid !== undefined) killGroup(child.pid);
   };
-  const timer = clock.after(timeoutMs, () => {
-    timedOut = true;
-    kill();
-  });
+  const limit = deadline(clock, timeoutMs, run.signal === undefined ? signal : AbortSignal.any([signal, run.signal]));
+  limit.signal.addEventListener('abort', kill, { once: true });
   const finish = (code: number | null): void => {
     done = true;
-    timer.cancel();
-    signal.removeEventListener('abort', kill);
-    run.signal?.removeEventListener('abort', kill);
+    limit.dispose();
     run.stdin?.destroy();
     resolve(code);
   };
-  signal.addEventListener('abort', kill, { once: true });
-  run.signal?.addEventListener('abort', kill, { once: true });
   child.stderr?.on('data', (chunk: Buffer) => {
     words = (words + chunk.toString('utf8')).slice(-maxWords);
   });
@@ -203,7 +197,7 @@ function supervise(child: ChildProcess, run: GitRun, { clock, signal, timeoutMs 
     unread = error;
     kill();
   });
-  return { ended, kill, facts: () => ({ words, timedOut, missing, unread }) };
+  return { ended, kill, facts: () => ({ words, timedOut: limit.expired(), missing, unread }) };
 }
 
 /** Gives git its input. A pipe does not pass on an error of its source: git would wait for the rest. */

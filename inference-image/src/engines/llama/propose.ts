@@ -1,7 +1,8 @@
 import type { GenerateRequest, Edit, FocusFile, PriorRequest } from '@agentfleet/protocol/inference';
 import type { Model, Token, Limits } from './likelihood.ts';
-import { type Suspect, candidateId, editOf, type Generated, ranked, suspects, type Weighed } from '../../base/engine.ts';
+import { type Suspect, candidateId, editOf, type Generated, byEnergy, suspects, type Found } from '../../base/engine.ts';
 import { Ajv } from 'ajv';
+import { jsonOf } from '@agentfleet/protocol/text';
 
 /** Lines that the model is shown around the one that it rewrites. */
 const around = 10;
@@ -81,8 +82,6 @@ export const requestTokens = 1024;
 
 const validate = new Ajv().compile<{ text: string }>(replySchema);
 
-type Found = Omit<Weighed, 'weight'>;
-
 /**
  * Rewrites the most suspicious lines separately, each greedily: at most one candidate per line. A model of this size
  * seldom repairs anything; its proposals are judged like all candidates.
@@ -107,33 +106,19 @@ export async function propose(request: GenerateRequest, writer: Writer, { now, s
   }
   signal.throwIfAborted();
   const truncated = asked < lines.length && open().length < request.k;
-  const all = [...found.values()].sort((a, b) => a.energy - b.energy || (a.id < b.id ? -1 : 1));
-  const least = all[0]?.energy ?? 0;
-  const { left, ...chosen } = ranked(
-    all.map((one) => ({ ...one, weight: Math.exp(least - one.energy) })),
-    request,
-  );
+  const { left, ...chosen } = byEnergy(found.values(), request);
   const exhausted = !truncated && left === 0 && chosen.candidates.length < request.k;
-  return { ...chosen, exhausted, truncated, stats: { parsed: 0, considered: all.length, millis: Math.round(now() - started) } };
+  return { ...chosen, exhausted, truncated, stats: { parsed: 0, considered: found.size, millis: Math.round(now() - started) } };
 }
 
 function candidateOf({ files }: GenerateRequest, { file, line }: Suspect, { text, logLikelihood }: Reply): Found | null {
   const focus = files[file];
-  const value = parsed(text);
-  const edit = focus === undefined || value === null ? null : lineEdit(focus, line, value.text);
+  const value = jsonOf(text);
+  const edit = focus === undefined || !validate(value) ? null : lineEdit(focus, line, value.text);
   if (edit === null) return null;
   const location = { path: edit.path, line, column: 0 };
   const rationale = `A small language model rewrote line ${line} of ${edit.path}.`;
   return { id: candidateId([edit]), energy: -logLikelihood, edits: [edit], operator: 'llama-line', rationale, location };
-}
-
-function parsed(text: string): { readonly text: string } | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return validate(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 const content = 'def add(a, b):\n    """Return the sum of a and b."""\n    return a - b\n';

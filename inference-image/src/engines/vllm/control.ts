@@ -1,4 +1,6 @@
 // inference-image, engines/vllm: HTTP client of a vLLM server. May import base, gpu, models and protocol.
+import { jsonOf } from '@agentfleet/protocol/text';
+
 /** An adapter as the engine registers it. */
 export interface Adapter {
   readonly name: string;
@@ -148,14 +150,8 @@ export class VllmControl {
   }
 
   async #ask(method: string, path: string, body: unknown, signal: AbortSignal, timeoutMs?: number): Promise<unknown> {
-    const text = await this.#text(method, path, body, signal, timeoutMs);
-    if (text.trim() === '') return {};
-    try {
-      return JSON.parse(text) as unknown;
-    } catch {
-      // Endpoints that only do something answer with a sentence.
-      return {};
-    }
+    // Endpoints that only do something answer with nothing, or with a sentence.
+    return jsonOf(await this.#text(method, path, body, signal, timeoutMs)) ?? {};
   }
 
   async #text(method: string, path: string, body: unknown, signal: AbortSignal, limitMs?: number): Promise<string> {

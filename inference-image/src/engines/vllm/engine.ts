@@ -1,10 +1,10 @@
 import { generatingRoles, type EngineMemory, type GenerateRequest } from '@agentfleet/protocol/inference';
-import { ranked, type Generated, type Weighed } from '../../base/engine.ts';
+import { byEnergy, type Found, type Generated } from '../../base/engine.ts';
 import type { VllmConfig } from '../../base/config.ts';
 import { codeDigest, type Answer, type Engine } from '../../base/served.ts';
 import { InferenceError } from '../../base/failure.ts';
 import { VllmControl, VllmError, type Adapter, type ChatReply } from './control.ts';
-import { conversation, proposalSchema, proposalOf, type Proposal } from './proposal.ts';
+import { conversation, proposalSchema, proposalOf } from './proposal.ts';
 import { Residency } from './residency.ts';
 
 interface VllmEngineOptions {
@@ -28,8 +28,6 @@ interface ChatLimits {
   readonly answerTokens: number;
   readonly budgetMs: number;
 }
-
-type Found = Proposal & { readonly energy: number };
 
 /**
  * A language model behind vLLM's HTTP API. The k candidates of a request are requested at once, so that their prompt is
@@ -136,12 +134,7 @@ function chosen(replies: readonly ChatReply[], request: GenerateRequest, millis:
     const energy = logLikelihood === null ? 0 : -logLikelihood;
     if (proposal !== null && energy < (found.get(proposal.id)?.energy ?? Infinity)) found.set(proposal.id, { ...proposal, energy });
   }
-  const all = [...found.values()].sort((a, b) => a.energy - b.energy || (a.id < b.id ? -1 : 1));
-  const least = all[0]?.energy ?? 0;
-  const { left: _left, ...best } = ranked(
-    all.map((one) => weighed(one, Math.exp(least - one.energy))),
-    request,
-  );
+  const { left: _left, ...best } = byEnergy(found.values(), request);
   return {
     ...best,
     // A model that samples is never at its end.
@@ -149,10 +142,6 @@ function chosen(replies: readonly ChatReply[], request: GenerateRequest, millis:
     truncated: best.candidates.length < request.k,
     stats: { parsed: 0, considered: replies.length, millis },
   };
-}
-
-function weighed({ id, energy, edits, acts, rationale, location }: Found, weight: number): Weighed {
-  return { id, weight, energy, edits, ...(acts.length > 0 && { acts }), operator: 'language-model', rationale, location };
 }
 
 /** Time limit of other calls than generation, ms: the first one after a start compiles. */

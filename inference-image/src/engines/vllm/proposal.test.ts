@@ -14,7 +14,7 @@ describe('an answer', () => {
     const [only] = found?.edits ?? [];
     const bytes = Buffer.from(content);
     expect(bytes.subarray(only?.range.startByte, only?.range.endByte).toString()).toBe('a - b');
-    expect(found).toMatchObject({ acts: [], rationale: 'because', location: { path: 'calc.py', line: 3, column: 11 } });
+    expect(found).toMatchObject({ rationale: 'because', location: { path: 'calc.py', line: 3, column: 11 } });
     expect(found?.id).toMatch(/^sha256:/);
   });
 

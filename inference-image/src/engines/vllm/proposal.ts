@@ -1,14 +1,6 @@
 import type { Candidate, Edit, FocusFile, GenerateRequest, ShellAct } from '@agentfleet/protocol/inference';
-import { candidateId, editOf, suspects } from '../../base/engine.ts';
-
-/** An answer of the model, applied to the files of the request. */
-export interface Proposal {
-  readonly id: string;
-  readonly edits: readonly Edit[];
-  readonly acts: readonly ShellAct[];
-  readonly rationale: string;
-  readonly location: Candidate['location'];
-}
+import { jsonOf } from '@agentfleet/protocol/text';
+import { candidateId, editOf, type Found, suspects } from '../../base/engine.ts';
 
 interface Replacement {
   readonly path: string;
@@ -17,11 +9,11 @@ interface Replacement {
 }
 
 /**
- * Reads an answer. It is no proposal if it does not fit: text that occurs nowhere or twice, edits that overlap or
+ * Reads an answer of the model for the files of a request. It is no proposal if it does not fit: text that occurs nowhere or twice, edits that overlap or
  * change nothing, commands where none were requested.
  * @returns null when it proposes nothing applicable
  */
-export function proposalOf(text: string, { files, grammar }: Pick<GenerateRequest, 'files' | 'grammar'>): Proposal | null {
+export function proposalOf(text: string, { files, grammar }: Pick<GenerateRequest, 'files' | 'grammar'>): Omit<Found, 'energy'> | null {
   const answer = parsed(text);
   if (answer === null) return null;
   const edits: Edit[] = [];
@@ -36,7 +28,8 @@ export function proposalOf(text: string, { files, grammar }: Pick<GenerateReques
   return {
     id: candidateId(edits, acts),
     edits,
-    acts,
+    ...(acts.length > 0 && { acts }),
+    operator: 'language-model',
     rationale: answer.reason,
     location: first === undefined ? { path: files[0]?.path ?? '.', line: 1, column: 0 } : locate(first, files),
   };
@@ -45,12 +38,7 @@ export function proposalOf(text: string, { files, grammar }: Pick<GenerateReques
 function parsed(
   text: string,
 ): { readonly edits: readonly Replacement[]; readonly commands: readonly string[]; readonly reason: string } | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return null;
-  }
+  const value = jsonOf(text);
   if (typeof value !== 'object' || value === null) return null;
   const { edits, commands, reason } = value as { readonly edits?: unknown; readonly commands?: unknown; readonly reason?: unknown };
   const replacements = Array.isArray(edits) ? edits.filter(isReplacement) : [];

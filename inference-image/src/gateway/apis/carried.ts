@@ -1,4 +1,6 @@
 // inference-image, gateway/apis: provider state encoded in a client's messages. Imports gateway/providers and protocol.
+import { jsonOf } from '@agentfleet/protocol/text';
+
 const prefix = 'agentfleet-state:';
 
 /**
@@ -15,11 +17,7 @@ export function carried(state: unknown): string | null {
 /** Decodes the state in such a text; undefined: it is foreign or broken. */
 export function uncarried(text: unknown): unknown {
   if (typeof text !== 'string' || !text.startsWith(prefix)) return undefined;
-  try {
-    return JSON.parse(Buffer.from(text.slice(prefix.length), 'base64url').toString()) as unknown;
-  } catch {
-    return undefined;
-  }
+  return jsonOf(Buffer.from(text.slice(prefix.length), 'base64url').toString());
 }
 
 /** Returns the reasoning of a model, by the names that servers of the chat API give it. */

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import type { ChatRequest } from '@agentfleet/protocol/chat';
+import { fieldsOf, jsonOf } from '@agentfleet/protocol/text';
 import { refused } from './api.ts';
 
 const open = { additionalProperties: true } as const;
@@ -71,13 +72,8 @@ export function customArguments(input: unknown): string {
 
 /** The input of a custom tool in the arguments of a call; a model that wrote it bare is understood. */
 export function customInput(args: string): string {
-  try {
-    const { input } = JSON.parse(args) as { readonly input?: unknown };
-    if (typeof input === 'string') return input;
-  } catch {
-    // It is the input itself.
-  }
-  return args;
+  const { input } = fieldsOf(jsonOf(args));
+  return typeof input === 'string' ? input : args;
 }
 
 /** Returns `tool_choice` and the tools that it leaves. @throws GatewayError InvalidRequest */

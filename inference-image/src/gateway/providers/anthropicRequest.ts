@@ -8,6 +8,7 @@ import type {
   ToolChoice,
 } from '@anthropic-ai/sdk/resources/messages';
 import type { WireMessage, WireTool, WireToolCall } from '@agentfleet/protocol/chat';
+import { jsonOf } from '@agentfleet/protocol/text';
 import { isAnthropicState } from './anthropicAnswer.ts';
 import type { Ask } from './provider.ts';
 
@@ -159,13 +160,8 @@ function useOf({ id, function: { name, arguments: text } }: WireToolCall): Conte
 
 /** Returns arguments as an object, as the API requires; a text that is not one is wrapped. */
 export function inputOf(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text === '' ? '{}' : text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  } catch {
-    // The model wrote invalid JSON: the conversation keeps it as text.
-  }
-  return { arguments: text };
+  const value = text === '' ? {} : jsonOf(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : { arguments: text };
 }
 
 /** Texts, and between them the thinking that a client of the Messages API brings back. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import { ChatCompletion, type WireToolCall, type WireMessage, type WireUsage } from '@agentfleet/protocol/chat';
+import { jsonOf } from '@agentfleet/protocol/text';
 import { malformed, reportedFailure } from './failure.ts';
 import { chunkOfChoice } from './chunks.ts';
 import type { Ask, Chunk, Provider } from './provider.ts';
@@ -146,16 +147,7 @@ class StreamedCalls {
 /** Reports whether a piece with the index of a call begins the next. Only a name does: some servers repeat it, or the id, in each piece. */
 function begins({ id, name }: Pick<Begun, 'id' | 'name'>, open: Begun): boolean {
   if (name === '' || open.name === '') return false;
-  return name !== open.name || (id === '' ? isJson(open.args) : id !== open.id);
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return name !== open.name || (id === '' ? jsonOf(open.args) !== undefined : id !== open.id);
 }
 
 /**

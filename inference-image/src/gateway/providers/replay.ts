@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { Conversation, play, type ChatCompletion } from '@agentfleet/protocol/chat';
+import { jsonOf } from '@agentfleet/protocol/text';
 import { GatewayError } from './gatewayError.ts';
 import { chunkOfChoice } from './chunks.ts';
 import type { Ask, Chunk, Provider } from './provider.ts';
@@ -53,13 +54,8 @@ export class ReplayProvider implements Provider {
 }
 
 async function conversationIn(file: string): Promise<Conversation> {
-  const text = await readFile(file, 'utf8');
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch {
-    throw useless(`${file} is not JSON`);
-  }
+  const content = jsonOf(await readFile(file, 'utf8'));
+  if (content === undefined) throw useless(`${file} is not JSON`);
   if (validate(content)) return content;
   const [error] = validate.errors ?? [];
   throw useless(`${file}: ${error?.instancePath.slice(1).replaceAll('/', '.') || 'the file'} ${error?.message}`);

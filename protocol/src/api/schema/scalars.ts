@@ -15,37 +15,31 @@ import {
 /** Limits of a string; `max` counts Unicode characters and is never absent, because CEL's cost depends on it. */
 export interface TextOptions {
   readonly max: number;
-  readonly min?: number;
+  readonly min?: number | undefined;
   /** A regular expression that RE2 and ECMAScript read alike: no look-around, no back-references. */
-  readonly pattern?: string;
-  readonly default?: string;
+  readonly pattern?: string | undefined;
+  readonly default?: string | undefined;
+}
+
+/** The members that are set. */
+function present<M extends object>(members: M): { [K in keyof M]?: Exclude<M[K], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
 }
 
 /** A string. */
 export function text(description: string, { max, min, pattern, default: value }: TextOptions): TString {
-  return Type.String({
-    description,
-    maxLength: max,
-    ...(min === undefined ? {} : { minLength: min }),
-    ...(pattern === undefined ? {} : { pattern }),
-    ...(value === undefined ? {} : { default: value }),
-  });
+  return Type.String(present({ description, maxLength: max, minLength: min, pattern, default: value }));
 }
 
 /** One of a closed set of CamelCase words. */
 export function choice<const V extends readonly string[]>(description: string, values: V, fallback?: V[number]): TUnsafe<V[number]> {
-  return Type.Unsafe<V[number]>({
-    type: 'string',
-    description,
-    enum: [...values],
-    maxLength: Math.max(...values.map((value) => value.length)),
-    ...(fallback === undefined ? {} : { default: fallback }),
-  });
+  const maxLength = Math.max(...values.map((value) => value.length));
+  return Type.Unsafe<V[number]>(present({ type: 'string', description, enum: [...values], maxLength, default: fallback }));
 }
 
 /** A whole number between two bounds, both inclusive. */
 export function integer(description: string, minimum: number, maximum: number, fallback?: number): TInteger {
-  return Type.Integer({ description, minimum, maximum, ...(fallback === undefined ? {} : { default: fallback }) });
+  return Type.Integer(present({ description, minimum, maximum, default: fallback }));
 }
 
 /** The largest integer that JSON readers agree on, 2^53 − 1. */
@@ -58,7 +52,7 @@ export function counter(description: string): TInteger {
 
 /** True or false. */
 export function flag(description: string, fallback?: boolean): TBoolean {
-  return Type.Boolean({ description, ...(fallback === undefined ? {} : { default: fallback }) });
+  return Type.Boolean(present({ description, default: fallback }));
 }
 
 const decimalPattern = '^-?(0|[1-9][0-9]{0,8})(\\.[0-9]{1,9})?$';
@@ -67,7 +61,7 @@ const probabilityPattern = '^(0(\\.[0-9]{1,9})?|1(\\.0{1,9})?)$';
 
 /** A decimal number as a string: the API has no floats, because encoders disagree about them. */
 export function decimal(description: string, fallback?: string): TString {
-  return text(description, { max: 20, pattern: decimalPattern, ...(fallback === undefined ? {} : { default: fallback }) });
+  return text(description, { max: 20, pattern: decimalPattern, default: fallback });
 }
 
 const moneyPattern = '^(0|[1-9][0-9]{0,8})(\\.[0-9]{1,6})?$';
@@ -84,7 +78,7 @@ export function weight(description: string, fallback: string): TString {
 
 /** A decimal number from 0 to 1 as a string. */
 export function probability(description: string, fallback?: string): TString {
-  return text(description, { max: 11, pattern: probabilityPattern, ...(fallback === undefined ? {} : { default: fallback }) });
+  return text(description, { max: 11, pattern: probabilityPattern, default: fallback });
 }
 
 /** A point in time, RFC 3339. */
@@ -138,9 +132,7 @@ export interface StructOptions {
 /** Written out, because the API server checks the default of an object before it fills in those of its members. */
 function defaultsOf(properties: TProperties): Readonly<Record<string, unknown>> {
   const entries = Object.entries(properties as Record<string, { readonly default?: unknown }>);
-  return Object.fromEntries(
-    entries.filter(([, { default: value }]) => value !== undefined).map(([name, { default: value }]) => [name, value]),
-  );
+  return present(Object.fromEntries(entries.map(([name, { default: value }]) => [name, value])));
 }
 
 /** An object with exactly these members. */
@@ -163,14 +155,8 @@ export interface ListOptions {
 }
 
 function list<T extends TSchema>(description: string, items: T, options: ListOptions, kind: Readonly<Record<string, unknown>>): TArray<T> {
-  return Type.Array(items, {
-    description,
-    maxItems: options.max,
-    ...(options.min === undefined ? {} : { minItems: options.min }),
-    ...(options.default === undefined ? {} : { default: options.default }),
-    ...kind,
-    ...(options.rules === undefined ? {} : { [rulesKey]: options.rules }),
-  });
+  const { max, min, default: fallback, rules } = options;
+  return Type.Array(items, present({ description, maxItems: max, minItems: min, default: fallback, ...kind, [rulesKey]: rules }));
 }
 
 /** A list that is replaced as a whole. */
@@ -199,20 +185,15 @@ export function mapOf<V extends TSchema>(
   values: V,
   options: { readonly max: number; readonly rules?: readonly Rule[] },
 ): TUnsafe<Record<string, Static<V>>> {
-  return Type.Unsafe<Record<string, Static<V>>>({
-    type: 'object',
-    description,
-    additionalProperties: values,
-    maxProperties: options.max,
-    ...(options.rules === undefined ? {} : { [rulesKey]: options.rules }),
-  });
+  const { max, rules } = options;
+  return Type.Unsafe(present({ type: 'object', description, additionalProperties: values, maxProperties: max, [rulesKey]: rules }));
 }
 
 const label = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
 
 /** A name inside an object: an RFC 1123 label. */
 export function labelName(description: string, fallback?: string): TString {
-  return text(description, { max: 63, min: 1, pattern: `^${label}$`, ...(fallback === undefined ? {} : { default: fallback }) });
+  return text(description, { max: 63, min: 1, pattern: `^${label}$`, default: fallback });
 }
 
 /** The name of another object: an RFC 1123 subdomain. */

@@ -79,21 +79,10 @@ const isNeeded = (parameter: SyntaxNode): boolean =>
   parameter.type !== 'assignment_pattern' && parameter.type !== 'optional_parameter' && parameter.child('value') === null;
 
 const mostProperties = 10;
-const propertyFamilies: readonly (readonly string[])[] = [
-  ['length', 'size'],
-  ['lastIndex', 'index'],
-  ['clientWidth', 'clientHeight'],
-  ['width', 'height'],
-  ['min', 'max'],
-  ['start', 'end'],
-  ['from', 'to'],
-  ['left', 'right'],
-  ['first', 'last'],
-  ['x', 'y'],
-  ['key', 'value'],
-  ['MAX_SAFE_INTEGER', 'MIN_SAFE_INTEGER'],
-  ['MAX_VALUE', 'MIN_VALUE', 'NEGATIVE_INFINITY', 'POSITIVE_INFINITY'],
-];
+const propertyFamilies = relatives(`
+  length size, lastIndex index, clientWidth clientHeight, width height, min max, start end, from to, left right, first last, x y,
+  key value, MAX_SAFE_INTEGER MIN_SAFE_INTEGER, MAX_VALUE MIN_VALUE NEGATIVE_INFINITY POSITIVE_INFINITY
+`);
 
 /** Another property of the same object that the file knows, or a near sibling: `size` for `length`. */
 const property: Operator = {
@@ -103,10 +92,9 @@ const property: Operator = {
   *propose(node, file) {
     const [name, object] = [node.child('property'), node.child('object')?.text ?? ''];
     if (name === null || (node.parent?.type === 'call_expression' && node.field === 'function')) return;
-    const near = propertyFamilies.find((family) => family.includes(name.text)) ?? [];
+    const near = propertyFamilies(name.text).map(([other]) => other);
     const kind = file.kind(node.child('object') ?? node);
-    for (const other of near)
-      if (other !== name.text) yield replace(name, other, other === 'size' && (kind === 'array' || kind === 'string') ? 0.05 : 1);
+    for (const other of near) yield replace(name, other, other === 'size' && (kind === 'array' || kind === 'string') ? 0.05 : 1);
     const same = new Set<string>();
     const others = new Set<string>();
     for (const text of file.texts('member_expression').keys()) {
@@ -121,53 +109,16 @@ const property: Operator = {
   },
 };
 
-const methodFamilies: readonly (readonly string[])[] = [
-  ['indexOf', 'lastIndexOf', 'findIndex', 'findLastIndex', 'search'],
-  ['indexOf', 'includes'],
-  ['includes', 'has', 'some'],
-  ['startsWith', 'endsWith', 'includes'],
-  ['push', 'unshift', 'concat'],
-  ['pop', 'shift'],
-  ['push', 'add'],
-  ['pop', 'at', 'slice'],
-  ['shift', 'slice'],
-  ['map', 'forEach', 'filter', 'flatMap'],
-  ['find', 'filter', 'findLast', 'findIndex'],
-  ['some', 'every'],
-  ['slice', 'splice', 'substring', 'substr', 'toSpliced'],
-  ['min', 'max'],
-  ['floor', 'ceil', 'round', 'trunc'],
-  ['trim', 'trimStart', 'trimEnd'],
-  ['padStart', 'padEnd'],
-  ['toLowerCase', 'toUpperCase'],
-  ['replace', 'replaceAll'],
-  ['keys', 'values', 'entries'],
-  ['get', 'has', 'delete'],
-  ['set', 'get', 'add'],
-  ['has', 'hasOwn'],
-  ['reduce', 'reduceRight'],
-  ['sort', 'toSorted'],
-  ['reverse', 'toReversed'],
-  ['splice', 'toSpliced'],
-  ['match', 'matchAll', 'test', 'exec'],
-  ['parseInt', 'parseFloat', 'Number'],
-  ['isNaN', 'isFinite', 'isInteger'],
-  ['all', 'allSettled', 'any', 'race'],
-  ['getDate', 'getDay'],
-  ['getDate', 'getUTCDate'],
-  ['getDay', 'getUTCDay'],
-  ['getMonth', 'getUTCMonth'],
-  ['getHours', 'getUTCHours'],
-  ['getFullYear', 'getUTCFullYear', 'getYear'],
-  ['charAt', 'charCodeAt', 'codePointAt', 'at'],
-  ['flat', 'flatMap'],
-  ['then', 'catch', 'finally'],
-  ['encodeURI', 'encodeURIComponent'],
-  ['decodeURI', 'decodeURIComponent'],
-  ['assign', 'create', 'fromEntries'],
-  ['sign', 'abs'],
-  ['log2', 'log10', 'log'],
-];
+const methodFamilies = relatives(`
+  indexOf lastIndexOf findIndex findLastIndex search, indexOf includes, includes has some, startsWith endsWith includes,
+  push unshift concat, pop shift, push add, pop at slice, shift slice, map forEach filter flatMap, find filter findLast findIndex,
+  some every, slice splice substring substr toSpliced, min max, floor ceil round trunc, trim trimStart trimEnd, padStart padEnd,
+  toLowerCase toUpperCase, replace replaceAll, keys values entries, get has delete, set get add, has hasOwn, reduce reduceRight,
+  sort toSorted, reverse toReversed, splice toSpliced, match matchAll test exec, parseInt parseFloat Number, isNaN isFinite isInteger,
+  all allSettled any race, getDate getDay, getDate getUTCDate, getDay getUTCDay, getMonth getUTCMonth, getHours getUTCHours,
+  getFullYear getUTCFullYear getYear, charAt charCodeAt codePointAt at, flat flatMap, then catch finally,
+  encodeURI encodeURIComponent, decodeURI decodeURIComponent, assign create fromEntries, sign abs, log2 log10 log
+`);
 
 /** Functions called for their effect, not for their result. */
 const acting = /^(push|unshift|pop|shift|splice|sort|reverse|fill|add|delete|set|clear|forEach|assign|then|catch|finally)$/;
@@ -197,7 +148,7 @@ const nearMethod: Operator = {
   *propose(node, file) {
     const name = calledName(node);
     if (name === null) return;
-    for (const [other, rank] of relatives(name.text, methodFamilies))
+    for (const [other, rank] of methodFamilies(name.text))
       yield replace(name, other, (rank === 0 ? 1 : 0.5) * plausibility(other, node, file));
   },
 };

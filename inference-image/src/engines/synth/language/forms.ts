@@ -172,10 +172,17 @@ export function* withoutLast(list: SyntaxNode): Generator<Proposal> {
   if (rest.length > 0) yield replace(list, `(${rest.join(', ')})`, 0.3);
 }
 
-/** The names of the families that have a name, each with the rank of its family. */
-export function* relatives(name: string, families: readonly (readonly string[])[]): Generator<readonly [other: string, rank: number]> {
-  for (const [rank, names] of families.filter((family) => family.includes(name)).entries())
-    for (const other of names) if (other !== name) yield [other, rank];
+/**
+ * Of families of names that are easily mistaken for each other, finds those that have a name: the others in them, each with
+ * the rank of its family and its place there. Between names are spaces, between families commas.
+ */
+export function relatives(text: string): (name: string) => readonly (readonly [other: string, rank: number, at: number])[] {
+  const families = text.split(',').map((family) => family.trim().split(/\s+/));
+  return (name) =>
+    families
+      .filter((family) => family.includes(name))
+      .flatMap((family, rank) => family.map((other, at) => [other, rank, at] as const))
+      .filter(([other]) => other !== name);
 }
 
 /** The likeliest names in the place of another. */

@@ -1,4 +1,4 @@
-import { replace, reused, relatives, likeliest, boosts, kindShare, sameArity, firsts, areSiblings } from '../language/forms.ts';
+import { replace, reused, relatives, likeliest, boosts, kindShare, sameArity, firsts, areSiblings, named } from '../language/forms.ts';
 import type { PythonFile } from './file.ts';
 import { type Kind, type NameInfo, isRead, functionOf } from './names.ts';
 import type { Operator } from './operator.ts';
@@ -81,49 +81,23 @@ function takes(node: SyntaxNode, info: NameInfo, file: PythonFile): boolean {
   return needed <= given.length && given.length <= own.length;
 }
 
-const families: readonly (readonly string[])[] = [
-  ['append', 'extend', 'insert', 'add'],
-  ['append', 'appendleft'],
-  ['strip', 'lstrip', 'rstrip'],
-  ['find', 'rfind', 'index', 'rindex'],
-  ['split', 'rsplit', 'splitlines'],
-  ['partition', 'rpartition'],
-  ['startswith', 'endswith'],
-  ['removeprefix', 'removesuffix'],
-  ['lower', 'upper', 'title', 'capitalize', 'casefold'],
-  ['isdigit', 'isalpha', 'isalnum', 'isnumeric', 'isspace'],
-  ['islower', 'isupper'],
-  ['keys', 'values', 'items'],
-  ['get', 'setdefault', 'pop'],
-  ['pop', 'popleft', 'popitem', 'remove', 'discard'],
-  ['union', 'intersection', 'difference', 'symmetric_difference'],
-  ['issubset', 'issuperset', 'isdisjoint'],
-  ['update', 'intersection_update', 'difference_update'],
-  ['ljust', 'rjust', 'center', 'zfill'],
-  ['floor', 'ceil', 'trunc'],
-  ['search', 'match', 'fullmatch', 'findall'],
-  ['min', 'max'],
-  ['any', 'all'],
-  ['sorted', 'reversed', 'list', 'set'],
-  ['int', 'float', 'round', 'str'],
-  ['list', 'tuple', 'dict', 'set'],
-  ['sum', 'len', 'max', 'min'],
-  ['zip', 'enumerate'],
-  ['isinstance', 'issubclass'],
-  ['heappush', 'heappop'],
-  ['bisect_left', 'bisect_right'],
-  ['weekday', 'isoweekday'],
-];
+const families = relatives(`
+  append extend insert add, append appendleft, strip lstrip rstrip, find rfind index rindex, split rsplit splitlines,
+  partition rpartition, startswith endswith, removeprefix removesuffix, lower upper title capitalize casefold,
+  isdigit isalpha isalnum isnumeric isspace, islower isupper, keys values items, get setdefault pop,
+  pop popleft popitem remove discard, union intersection difference symmetric_difference, issubset issuperset isdisjoint,
+  update intersection_update difference_update, ljust rjust center zfill, floor ceil trunc, search match fullmatch findall, min max,
+  any all, sorted reversed list set, int float round str, list tuple dict set, sum len max min, zip enumerate, isinstance issubclass,
+  heappush heappop, bisect_left bisect_right, weekday isoweekday
+`);
 
 const siblingWeight = 1.5;
 
 /** Attributes of one module or object that a file need not name to have them, the likelier first. */
-const members: readonly (readonly string[])[] = [
-  ['ROUND_HALF_UP', 'ROUND_HALF_EVEN', 'ROUND_DOWN', 'ROUND_UP', 'ROUND_FLOOR', 'ROUND_CEILING', 'ROUND_HALF_DOWN'],
-  ['ascii_lowercase', 'ascii_uppercase', 'ascii_letters', 'digits'],
-  ['stdout', 'stderr'],
-  ['start', 'stop'],
-];
+const members = relatives(`
+  ROUND_HALF_UP ROUND_HALF_EVEN ROUND_DOWN ROUND_UP ROUND_FLOOR ROUND_CEILING ROUND_HALF_DOWN,
+  ascii_lowercase ascii_uppercase ascii_letters digits, stdout stderr, start stop
+`);
 
 /** A near sibling of a method or builtin: `lstrip` for `strip`, `any` for `all`, or an attribute used elsewhere. */
 const nearMethod: Operator = {
@@ -135,25 +109,23 @@ const nearMethod: Operator = {
       const callee = node.child('function');
       const name = callee?.type === 'attribute' ? callee.child('attribute') : callee;
       if (name?.type !== 'identifier') return;
-      for (const [other, rank] of relatives(name.text, families))
+      for (const [other, rank] of families(name.text))
         yield replace(name, other, (rank === 0 ? 1 : 0.4) * plausibility(other, callee, file));
       return;
     }
     const name = node.child('attribute');
     if (name === null || (node.parent?.type === 'call' && node.field === 'function')) return;
-    const named = new Set(attributesOf(file.texts('attribute').keys(), node.child('object')?.text ?? ''));
-    for (const other of named) if (other !== name.text) yield replace(name, other, areSiblings(name.text, other) ? siblingWeight : 0.5);
-    const family = members.find((one) => one.includes(name.text)) ?? [];
-    for (const [rank, other] of family.entries())
-      if (other !== name.text && !named.has(other)) yield replace(name, other, siblingWeight / (1 + rank));
+    const known = new Set(attributesOf(file.texts('attribute').keys(), node.child('object')?.text ?? ''));
+    for (const other of known) if (other !== name.text) yield replace(name, other, areSiblings(name.text, other) ? siblingWeight : 0.5);
+    for (const [other, , at] of members(name.text)) if (!known.has(other)) yield replace(name, other, siblingWeight / (1 + at));
   },
 };
 
 /** Methods that only one kind of value has. */
-const kinds = new Map<string, string>([
-  ...['append', 'extend', 'insert'].map((name): [string, string] => [name, 'list']),
-  ...['add', 'discard', 'union'].map((name): [string, string] => [name, 'set']),
-  ...['keys', 'values', 'items', 'setdefault', 'popitem'].map((name): [string, string] => [name, 'dict']),
+const kinds = new Map([
+  ...named('list', 'append extend insert'),
+  ...named('set', 'add discard union'),
+  ...named('dict', 'keys values items setdefault popitem'),
 ]);
 
 /** Less for a method that the object cannot have, and for `insert`, which takes an argument more. */
