@@ -162,7 +162,7 @@ export class Command {
   }
 
   #facts(end: RunnerEnd): EndFacts {
-    const { t: _t, id: _id, session = null, commands, moreCommands = 0, ...facts } = end;
+    const { t: _t, id: _id, session = null, commands, moreCommands, ...facts } = end;
     this.#shell = session;
     const seen = commands === undefined ? {} : keptCommands(commands, moreCommands, this.#options.redactingSeen);
     return { type: 'end', ...facts, ...seen };
