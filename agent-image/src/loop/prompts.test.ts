@@ -160,6 +160,8 @@ it.each([
   ['a_test.go mem/b_test.go testdata/t.tar', ['*_test.go']],
   ['tests/test_a.py web/a.spec.tsx web/b.test.ts', ['*.test.ts', '*.test.tsx', 'test_*.py']],
   ['tests/a.rs tests/fixtures/a.ftl', ['tests/*.rs']],
+  ['core/src/test/java/ATest.java core/src/test/resources/a.md', ['*Test.java']],
+  ['tests/test_cast.c tests/test_cast.expected', ['test_*.c']],
   ['tests/run.exe', []],
 ])('new tests beside %s have names', (tests, names) => {
   expect(testNames(tests.split(' '))).toEqual(names);

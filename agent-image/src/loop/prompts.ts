@@ -160,11 +160,18 @@ function fitting(names: readonly string[], characters: number): readonly string[
   return over === -1 ? names : names.slice(0, over);
 }
 
-/** Reports whether a path is the repository's own. */
-export const isOfGit = (path: string): boolean => path === '.git' || path.startsWith('.git/');
-
 /** Names of new test modules where the ending of the name does not show it. */
-const namesByEnding: Readonly<Record<string, string>> = { py: 'test_*.py', go: '*_test.go', rb: '*_spec.rb', rs: 'tests/*.rs' };
+const namesByEnding: Readonly<Record<string, string>> = {
+  py: 'test_*.py',
+  go: '*_test.go',
+  rb: '*_spec.rb',
+  rs: 'tests/*.rs',
+  java: '*Test.java',
+  kt: '*Test.kt',
+  c: 'test_*.c',
+  cc: '*_test.cc',
+  cpp: '*_test.cpp',
+};
 
 /**
  * Returns the names that new test modules may have, for the languages of the tests that are there. Pure.
@@ -203,7 +210,8 @@ export function constraintsOf({
 }: Omit<PromptFacts, 'goal' | 'files'>): readonly string[] {
   const lines = [networkOf(network)];
   const named = names.length === 0 ? '' : ` by the name of ${names.join(' or ')}`;
-  if (setsAside) lines.unshift(`New test modules may be added${named}, and stay in the result; the proof runs without them.`);
+  const left = names.some((name) => /\.c\w*$/.test(name)) ? 'they prove nothing' : 'the proof runs without them';
+  if (setsAside) lines.unshift(`New test modules may be added${named}, and stay in the result; ${left}.`);
   if (protectedPaths.length > 0) lines.unshift(`Protected, never to be changed: ${listed(protectedPaths)}.`);
   if (approvals.length > 0) lines.push(`Before these acts a person is asked: ${approvals.map((kind) => approvalWords[kind]).join('; ')}.`);
   if (budget.length > 0) lines.push(`Budget: ${budget.join(', ')}.`);
