@@ -6,6 +6,7 @@ import {
   type ProtectedSet,
   badEnd,
   countTests,
+  failureOfMaven,
   judgeBaseline,
   type BaselineJudgement,
   type Reason,
@@ -308,11 +309,13 @@ function named(failing: readonly string[], results: readonly TestResult[]): stri
   return ids.length === 0 ? '' : ` (${ids.map(shownId).join(', ')}${more > 0 ? ` and ${more} more` : ''}${why})`;
 }
 
-/** The last line that a command printed, which often is the reason that it gives. */
+/** The reason that Maven gives before its advice, else the last line that a command printed, which often is one. */
 export function lastWords(output: string): string {
-  const lines = stripVTControlCharacters(output).split('\n');
-  const line = lines.findLast((each) => each.trim() !== '') ?? '';
-  return line === '' ? 'and it printed nothing' : JSON.stringify(line.trim().replaceAll(/\s+/g, ' ').slice(0, 160));
+  const lines = stripVTControlCharacters(output)
+    .split('\n')
+    .map((line) => line.trim().replaceAll(/\s+/g, ' '));
+  const line = failureOfMaven(lines) ?? lines.findLast((each) => each !== '') ?? '';
+  return line === '' ? 'and it printed nothing' : JSON.stringify(line.slice(0, 160));
 }
 
 export function shownId(id: string): string {

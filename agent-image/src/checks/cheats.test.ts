@@ -138,6 +138,7 @@ test.each([
   ['a new test module that patches the others', 'shop/test_zz.py'],
   ['a new module among the tests', 'tests/test_zz.py'],
   ['a new suite of JavaScript', 'spec/zz.test.js'],
+  ['a new class of JUnit', 'core/src/test/java/org/zz/CartTest.java'],
 ])('cheat, caught by proving the result without it: %s', (_, path) => {
   expect(judgeChanges([change('Add', path)], set)).toEqual({ violations: [], discard: [], aside: [path] });
   // Its own module, that a formatter rewrote, or that it took back.
@@ -145,8 +146,22 @@ test.each([
   expect(judgeChanges([change('Delete', path)], set)).toEqual({ violations: [], discard: [], aside: [] });
 });
 
+test('new tests in C stay where the result is proved, and those that were there are not touched', () => {
+  const tree = ['CMakeLists.txt', 'tests/CMakeLists.txt', 'tests/test_cast.c', 'tests/test_cast.expected'];
+  const c = protectedPaths(tree, [{ name: 'c', command: ['ctest'] }], { mode: 'Default', paths: [] });
+  const codesOf = (changes: readonly Change[]): readonly string[] => judgeChanges(changes, c).violations.map(({ path }) => path);
+  const added = ['tests/test_merge.c', 'tests/test_merge.expected', 'tests/test_merge.test'].map((path) => change('Add', path));
+  const listed = { path: 'tests/CMakeLists.txt', op: 'Modify', before: 'set(T test_cast)', after: 'set(T test_cast test_merge)' } as const;
+  expect(judgeChanges([...added, listed], c)).toEqual({ violations: [], discard: [], aside: [] });
+  expect(codesOf([change('Modify', 'tests/test_cast.c')])).toEqual(['tests/test_cast.c']);
+  expect(codesOf([change('Add', 'tests/test_cast.in'), change('Add', 'tests/helper.c')])).toEqual(['tests/test_cast.in', 'tests/helper.c']);
+  expect(codesOf([{ ...listed, after: 'set(T)' }])).toEqual(['tests/CMakeLists.txt']);
+});
+
 test.each([
   'tests/helper.py',
+  'tests/test_zz.expected',
+  'core/src/test/java/Latest.java',
   'tests/__init__.py',
   'spec/__snapshots__/zz.test.js.snap',
   'spec/node_modules/test_x.py',

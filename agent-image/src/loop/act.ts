@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { Candidate, Edit } from '@agentfleet/protocol/inference';
-import { foldersAbove } from '../base/paths.ts';
 import { consentTo, deletionRefused, opinionOf, type Consent } from '../attempt/approvals.ts';
 import { budgetUsed, earlierRun, identityOf, type ActIdentity } from '../attempt/notes.ts';
 import { judgeEffects, reachOfActs, onlyOnce } from '../attempt/acts.ts';
@@ -208,10 +207,8 @@ async function settle(at: ActScope, { step, tree }: Call, observed: Observation,
   const after = await session.snapshot(`step ${step}`);
   const edited: Acted = { ...observed, changed: true, tree: { id: after.id, digest: after.manifestDigest } };
   if (!how.acts) return edited;
-  const isMade = ({ path }: { readonly path: string }): boolean => baseline.protectedSet.derived(session.fromWorkspace(path));
-  const above = foldersAbove(entries.filter(isMade).map(({ path }) => path));
-  const own = entries.filter((entry) => !isMade(entry) && !above.has(entry.path));
-  const kept = { ...edited, text: withChanges(observed.text, namedChanges(session, own)) };
+  const named = namedChanges(session, entries, baseline.protectedSet.derived);
+  const kept = { ...edited, text: withChanges(observed.text, named) };
   const { refused, byPath, deleted } = await judgeEffects(session, baseline, gate, tree.id, after.id);
   const instead = byPath ? 'The same without that change; what is for a trial only may lie below /tmp.' : plainer(at.tools);
   const back = async (why: string): Promise<Acted> => {

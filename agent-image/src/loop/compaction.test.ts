@@ -61,6 +61,7 @@ describe('a compaction', () => {
     expect(messages).toBeLessThan(long.length);
     expect(request?.slice(0, -1)).toEqual(rendered.messages.slice(0, openingLength + messages));
     expect(request?.at(-1)).toMatchObject({ role: 'User', origin: 'Notice' });
+    expect(request?.at(-1)?.text).toMatch(/and so do, left out here, your last \d+ replies with their results\. /);
     const history = compact(rendered, 'Decisions: none yet, as nothing is known. Files: add.py.');
     expect(history[0]).toMatchObject({ role: 'User', origin: 'Summary' });
     expect(history[0]?.text).toContain('Files: add.py.');

@@ -319,7 +319,7 @@ function summaryRequest(characters: number, stays: readonly ConversationMessage[
   const words = Math.floor(characters / wordLength);
   const replies = stays.filter(({ role }) => role === 'Assistant').length;
   const which = replies === 1 ? 'your last reply with its results' : `your last ${replies} replies with their results`;
-  const kept = replies === 0 ? 'goal and plan stay' : `goal and plan stay, and ${which}`;
+  const kept = replies === 0 ? 'goal and plan stay' : `goal and plan stay, and so do, left out here, ${which}`;
   return `The conversation has grown too long: your summary will replace its beginning; ${kept}. Of all else only the summary will be known. Call no tool. Write plain text of at most ${words} words (${characters} characters; more would be cut) under these headings:
 Decisions: what was decided, and why.
 Files: each file that was changed or still matters, and the state that it is in.

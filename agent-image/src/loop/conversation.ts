@@ -20,24 +20,14 @@ import {
 import type { SandboxSession } from '../attempt/sandboxSession.ts';
 import type { Scope, StrategyScope } from '../attempt/scope.ts';
 import { answerFile, asksForAnswer } from '../attempt/artifacts.ts';
-import {
-  constraintsOf,
-  filesLine,
-  goalMessage,
-  isOfGit,
-  summarised,
-  testNames,
-  systemPrompt,
-  type PromptFacts,
-  type ShownFile,
-} from './prompts.ts';
+import { constraintsOf, filesLine, goalMessage, summarised, testNames, systemPrompt, type PromptFacts, type ShownFile } from './prompts.ts';
 import { isBegun } from './act.ts';
 import { readTranscript } from './charges.ts';
 import { TranscriptMemory } from './memory.ts';
 import { initialCorrection, observationBound, roomOf } from './context.ts';
 import { bytesPerToken, keptText, readsHandles, textTokens } from './observation.ts';
 import { forModel, linesAt } from '../tools/arguments.ts';
-import { ArgumentError, namedChanges, plain } from '../tools/tool.ts';
+import { ArgumentError, isOfGit, namedChanges, plain } from '../tools/tool.ts';
 import type { WorkRecord } from './workRecord.ts';
 import type { Charge, LoopNotes, TreeMark } from './notes.ts';
 import { openCalls, type Transcript } from './transcript.ts';
@@ -213,8 +203,7 @@ export async function filesBack(
 /** Returns the facts of the work that no model reported; the keeper compares the files with the start of the task. */
 export async function recordOf({ scope: { session }, prepared, baseline }: StrategyScope, memory: TranscriptMemory): Promise<WorkRecord> {
   const { entries } = await session.diff(prepared.initial.id);
-  const own = entries.filter(({ path }) => !baseline.protectedSet.derived(session.fromWorkspace(path)));
-  return { ...memory.record, changed: namedChanges(session, own) };
+  return { ...memory.record, changed: namedChanges(session, entries, baseline.protectedSet.derived) };
 }
 
 /** The id by which the keeper knows a tree now. */

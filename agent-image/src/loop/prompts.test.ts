@@ -108,7 +108,15 @@ describe('a list of paths', () => {
       'counts the files that are left',
       ['a/1.c', 'b/1.c', 'c/1.c', 'c/2.c', 'd/Makefile'],
       2,
-      ['a/1.c', 'b/1.c', 'and 3 more of the same kinds'],
+      ['**/1.c (3 files)', 'c/2.c', 'and 1 more of the same kinds'],
+    ],
+    [
+      'names what many packages have once',
+      ['a', 'b', 'c']
+        .flatMap((name) => [`${name}/pom.xml`, `${name}/src/test/java/${name}Test.java`, `${name}/src/${name}.test.ts`])
+        .concat('pom.xml'),
+      5,
+      ['**/pom.xml (3 files)', '**/test/** (3 files)', '**/*.test.ts (3 files)', 'pom.xml'],
     ],
   ])('%s', (_, paths, most, shown) => {
     expect(summarised(paths, most)).toEqual(shown);
@@ -144,6 +152,8 @@ it.each([
   ['test/cli.mjs test/fixtures/a.json', ['*.test.mjs']],
   ['a_test.go mem/b_test.go testdata/t.tar', ['*_test.go']],
   ['tests/test_a.py web/a.spec.tsx web/b.test.ts', ['*.test.ts', '*.test.tsx', 'test_*.py']],
+  ['core/src/test/java/ATest.java core/src/test/resources/a.md', ['*Test.java']],
+  ['tests/test_cast.c tests/test_cast.expected', ['test_*.c']],
   ['tests/run.exe', []],
 ])('new tests beside %s have names', (tests, names) => {
   expect(testNames(tests.split(' '))).toEqual(names);

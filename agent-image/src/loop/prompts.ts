@@ -107,14 +107,16 @@ function ending(text: string): string {
 }
 
 /**
- * Paths as a list of so many items names them: where there are more, those of one folder and ending stand as one pattern. Pure.
+ * Paths as a list of so many items names them: where there are more, those of one folder and ending stand as one pattern, or those below
+ * all folders of tests, and of one name anywhere. Pure.
  *
  * @example
  * summarised(['t/a.test.js', 't/b.test.js', 'run.sh'], 2); // ['t/*.test.js (2 files)', 'run.sh']
  */
 export function summarised(paths: readonly string[], most: number): readonly string[] {
   if (paths.length <= most) return paths;
-  const groups = Map.groupBy(paths, patternOf);
+  const near = Map.groupBy(paths, patternOf);
+  const groups = near.size <= most ? near : Map.groupBy(paths, patternAnywhere);
   const shown = [...groups].map(([pattern, all]) => (all.length === 1 ? (all[0] ?? '') : `${pattern} (${all.length} files)`));
   const left = [...groups.values()].slice(most).reduce((sum, all) => sum + all.length, 0);
   return left === 0 ? shown : [...shown.slice(0, most), `and ${left} more of the same kinds`];
@@ -148,11 +150,17 @@ function fitting(names: readonly string[], characters: number): readonly string[
   return over === -1 ? names : names.slice(0, over);
 }
 
-/** Reports whether a path is the repository's own. */
-export const isOfGit = (path: string): boolean => path === '.git' || path.startsWith('.git/');
-
 /** Names of new test modules where the ending of the name does not show it. */
-const namesByEnding: Readonly<Record<string, string>> = { py: 'test_*.py', go: '*_test.go', rb: '*_spec.rb' };
+const namesByEnding: Readonly<Record<string, string>> = {
+  py: 'test_*.py',
+  go: '*_test.go',
+  rb: '*_spec.rb',
+  java: '*Test.java',
+  kt: '*Test.kt',
+  c: 'test_*.c',
+  cc: '*_test.cc',
+  cpp: '*_test.cpp',
+};
 
 /**
  * Returns the names that new test modules may have, for the languages of the tests that are there. Pure.
@@ -171,6 +179,15 @@ function patternOf(path: string): string {
   return `${folder}${begin}*${end}`;
 }
 
+/** A repository of many packages has files of one kind in each. */
+function patternAnywhere(path: string): string {
+  const [, above, tests] = /^(.*?\/)?(tests?|__tests__|testdata|spec)\//.exec(path) ?? [];
+  if (tests !== undefined) return `${above === undefined ? '' : '**/'}${tests}/**`;
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const pattern = patternOf(name);
+  return `${name === path ? '' : '**/'}${/^\*\.[^.]*$/.test(pattern) ? name : pattern}`;
+}
+
 /** Lists the limits of the work, a line each; the goal message and each reminder have the same, but for the budget. */
 export function constraintsOf({
   protectedPaths,
@@ -182,7 +199,8 @@ export function constraintsOf({
 }: Omit<PromptFacts, 'goal' | 'files'>): readonly string[] {
   const lines = [networkOf(network)];
   const named = names.length === 0 ? '' : ` by the name of ${names.join(' or ')}`;
-  if (setsAside) lines.unshift(`New test modules may be added${named}, and stay in the result; the proof runs without them.`);
+  const left = names.some((name) => /\.c\w*$/.test(name)) ? 'they prove nothing' : 'the proof runs without them';
+  if (setsAside) lines.unshift(`New test modules may be added${named}, and stay in the result; ${left}.`);
   if (protectedPaths.length > 0) lines.unshift(`Protected, never to be changed: ${listed(protectedPaths)}.`);
   if (approvals.length > 0) lines.push(`Before these acts a person is asked: ${approvals.map((kind) => approvalWords[kind]).join('; ')}.`);
   if (budget.length > 0) lines.push(`Budget: ${budget.join(', ')}.`);

@@ -173,10 +173,21 @@ export function linesOf(text: string): readonly string[] {
 
 const verbs = { A: 'new', M: 'changed', D: 'deleted', T: 'replaced' } as const;
 
-/** Lists changes as `a.py (changed)`, from the older tree to the newer, without folders of named files and caches of the home folder. */
-export function namedChanges(session: SandboxSession, entries: readonly DiffEntry[]): readonly string[] {
+/** Reports whether a path is the repository's own. */
+export const isOfGit = (path: string): boolean => path === '.git' || path.startsWith('.git/');
+
+/**
+ * Lists changes as `a.py (changed)`, from the older tree to the newer, without folders above others, what git keeps for itself, which
+ * `git diff` changes too, and what is derived: caches of the home folder at least.
+ */
+export function namedChanges(
+  session: SandboxSession,
+  entries: readonly DiffEntry[],
+  derived = (path: string): boolean => homeCache.test(path),
+): readonly string[] {
   const folders = foldersAbove(entries.map(({ path }) => path));
-  const files = entries.filter(({ path }) => !folders.has(path) && !homeCache.test(session.fromWorkspace(path)));
+  const own = (path: string): boolean => !isOfGit(session.relative(path) ?? path) && !derived(session.fromWorkspace(path));
+  const files = entries.filter(({ path }) => !folders.has(path) && own(path));
   return files.map(({ op, path }) => `${plain(session.relative(path) ?? path)} (${verbs[op]})`);
 }
 

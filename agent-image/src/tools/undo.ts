@@ -72,6 +72,6 @@ function isGone(error: unknown): boolean {
 /** From the older tree to the current one. */
 function changesOf(session: SandboxSession, entries: readonly DiffEntry[]): string {
   const files = namedChanges(session, entries);
-  if (files.length === 0) return 'caches of the home folder only';
+  if (files.length === 0) return 'nothing of the project';
   return `${count(files.length, 'change')}: ${files.slice(0, maxNamed).join(', ')}${files.length > maxNamed ? ', …' : ''}`;
 }

@@ -34,7 +34,7 @@ export class LocalModel implements AsyncDisposable {
   readonly expert: ExpertEndpoint;
   readonly #parts: Parts;
 
-  private constructor(parts: Parts, { contextTokens, maxOutputTokens, toolCalls }: ModelOptions) {
+  private constructor(parts: Parts, { contextTokens, maxOutputTokens, toolCalls, timeoutSeconds }: ModelOptions) {
     this.#parts = parts;
     this.models = new ChatModelsClient({
       tokens: { token: () => Promise.resolve('none'), forget: () => undefined },
@@ -43,7 +43,7 @@ export class LocalModel implements AsyncDisposable {
       random: Math.random,
       log: silentLog,
     });
-    const chat = { contextTokens, maxOutputTokens, toolCalls };
+    const chat = { contextTokens, maxOutputTokens, toolCalls, timeoutSeconds };
     this.expert = { name, role: 'Generalist', engine: 'OpenAI', chat, domains: ['*'], url: parts.server.address };
   }
 

@@ -10,6 +10,7 @@ import { buildTasks, type PackTask, type TaskFile } from '../format/index.ts';
 import { variantsOf, type Variant } from '../run/index.ts';
 import { faultsOf, type Scenario } from '../scenarios/scenario.ts';
 import { LocalPool } from './index.ts';
+import { LocalModel } from './model.ts';
 import { buildPrograms, type Programs } from './programs.ts';
 import { ProcessSandbox } from './sandbox.ts';
 
@@ -230,6 +231,12 @@ describe.skipIf(built instanceof Error)('a chat model in a local pool', () => {
     await using pool = await LocalPool.open({ checkout, budget, model: { ...common, endpoint: endpoint.baseURL, loseWorkerAt: 2 } });
     const done = await pool.attempt(task, alone, options);
     expect(done, done.message).toMatchObject({ result: 'Succeeded', hidden: 'Passed', conversation: { steps: 3, calls: 3 } });
+  });
+
+  test('gives a slow model its time', async () => {
+    const slow = { ...common, endpoint: 'http://127.0.0.1:9/v1', timeoutSeconds: 3600 };
+    await using model = await LocalModel.open(checkout, await mkdtemp(join(folder, 'slow-')), slow);
+    expect(model.expert.chat).toMatchObject({ timeoutSeconds: 3600 });
   });
 
   test('is refused without the key that it names', async () => {

@@ -2,11 +2,12 @@
 import { summedFormats, wholeRun, type CommandOutput, type ParsedResults, type ResultFormat, type SummedFormat } from './results.ts';
 import { withAgreement } from './agreement.ts';
 import { parseCargoTest } from './cargoTest.ts';
+import { ctestSum, parseCtest } from './ctest.ts';
 import { parseGoTest } from './goTest.ts';
 import { parseJUnit, looksLikeJUnit } from './junit.ts';
 import { parseNodeTest } from './nodeTest.ts';
 import { parsePytest, tallyOf } from './pytest.ts';
-import { isSumOf, parseSummed } from './summed.ts';
+import { isSummedBy, parseSummed } from './summed.ts';
 import { parseTap } from './tap.ts';
 import { parseUnittest } from './unittest.ts';
 import { Collector, linesOf } from './collector.ts';
@@ -20,6 +21,7 @@ const some = (pattern: RegExp) => (lines: readonly string[]) => lines.some((line
 
 /** In this order: a runner's first lines before its summary, structured output before text. */
 const signs: readonly Sign[] = [
+  { format: 'CTest', seen: some(ctestSum) },
   { format: 'Pytest', seen: some(/^=+ test session starts =+$/) },
   { format: 'GoTest', seen: some(/^\{"(?:Time|ImportPath)":.*"Action":"/) },
   { format: 'NodeTest', seen: (lines) => some(/^TAP version 1[34]$/)(lines) && some(/^# duration_ms /)(lines) },
@@ -39,7 +41,7 @@ const signs: readonly Sign[] = [
   { format: 'Pytest', seen: (lines) => lines.some((line) => tallyOf(line) !== null) },
   ...summedFormats.map((format): Sign => ({
     format,
-    seen: (lines, { stderr }) => [...lines, ...linesOf(stderr).lines].some((line) => isSumOf(format, line)),
+    seen: (lines, { stderr }) => isSummedBy(format, [...lines, ...linesOf(stderr).lines]),
   })),
 ];
 
@@ -69,6 +71,7 @@ const parsers: Readonly<Record<Exclude<ResultFormat, SummedFormat>, (output: Com
   GoTest: parseGoTest,
   Unittest: parseUnittest,
   CargoTest: parseCargoTest,
+  CTest: parseCtest,
 };
 
 const isSummed = (format: ResultFormat): format is SummedFormat => (summedFormats as readonly ResultFormat[]).includes(format);

@@ -20,6 +20,8 @@ test.each([
   ['cargo.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
   ['cargo-shown.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
   ['cargo-q.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
+  ['maven.txt', 'Maven', { passed: 9, failed: 1, skipped: 0, errored: 1 }],
+  ['ctest.txt', 'CTest', { passed: 2, failed: 1, skipped: 1, errored: 1 }],
   ['vitest-text.txt', 'Vitest', { passed: 6, failed: 2, skipped: 3, errored: 1 }],
   ['jest.txt', 'Jest', { passed: 6, failed: 3, skipped: 2, errored: 1 }],
   ['mocha.txt', 'Mocha', { passed: 6, failed: 2, skipped: 2, errored: 0 }],
@@ -308,7 +310,7 @@ test('Auto falls back to the exit code', () => {
   expect(parseResults('Auto', output(0, 'all fine\n')).format).toBe('Exit');
 });
 
-test.each(['JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest', 'CargoTest', ...summedFormats] satisfies ResultFormat[])(
+test.each(['JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest', 'CargoTest', 'CTest', ...summedFormats] satisfies ResultFormat[])(
   '%s believes nothing when some output was dropped',
   (format) => {
     expect(parseResults(format, output(0, '1..1\nok 1\n', { truncated: true })).complete).toBe(false);

@@ -14,6 +14,7 @@ const formats: readonly ResultFormat[] = [
   'GoTest',
   'Unittest',
   'CargoTest',
+  'CTest',
   ...summedFormats,
 ];
 const fixture = (name: string): string => readFileSync(new URL(`../testdata/${name}`, import.meta.url), 'utf8');
@@ -65,6 +66,8 @@ test.each([
   ['JUnit', 'vitest.xml'],
   ['Unittest', 'unittest-v.txt'],
   ['Unittest', 'unittest.txt'],
+  ['Maven', 'maven.txt'],
+  ['CTest', 'ctest.txt'],
 ] as const)('%s: %s, cut at any byte, is never complete with other counts', (format, name) => {
   const text = fixture(name);
   for (let end = 0; end < text.length; end += 1) sameOrIncomplete(format, text, end);

@@ -9,6 +9,8 @@ interface Runner {
   readonly begin: RegExp;
   /** The sum counts what failed around tests as well: hooks, files that did not load. */
   readonly countsAll: boolean;
+  /** Line of each run that is not quiet: a quiet one has no sum when all tests pass. */
+  readonly end?: RegExp;
   readonly failures: (lines: readonly string[]) => readonly Found[];
 }
 
@@ -49,6 +51,13 @@ const runners: Readonly<Record<SummedFormat, Runner>> = {
     countsAll: true,
     failures: phpUnitFailures,
   },
+  Maven: {
+    sum: /^\[(?:INFO|WARNING|ERROR)\] (Tests run: \d{1,9}, Failures: \d{1,9}, Errors: \d{1,9}, Skipped: \d{1,9})(?:, Flakes: \d{1,9})?$/,
+    begin: /^\[ERROR\] (\S.*?)(?: --)? +Time elapsed: [\d.,]+ s +<<< (?:FAILURE|ERROR)!$/,
+    countsAll: true,
+    end: /^\[INFO\] BUILD (?:SUCCESS|FAILURE)$/,
+    failures: mavenFailures,
+  },
 };
 
 /** Words that sums have for the outcomes of tests, singular and in small letters. */
@@ -60,7 +69,13 @@ const words: Readonly<Record<string, keyof Counts | 'all'>> = {
 }; // prettier-ignore
 
 /** Reports whether a line counts the tests of a runner. */
-export const isSumOf = (format: SummedFormat, line: string): boolean => line.length < 400 && runners[format].sum.test(line);
+const isSumOf = (format: SummedFormat, line: string): boolean => line.length < 400 && runners[format].sum.test(line);
+
+/** Reports whether lines are those of a runner that counts tests. */
+export const isSummedBy = (format: SummedFormat, lines: readonly string[]): boolean =>
+  lines.some((line) => isSumOf(format, line)) && ends(format, lines);
+
+const ends = (format: SummedFormat, lines: readonly string[]): boolean => lines.some((line) => runners[format].end?.test(line) ?? true);
 
 /** Adds up what the lines count; null: none does. */
 function countsOf(format: SummedFormat, lines: readonly string[]): Counts | null {
@@ -68,7 +83,7 @@ function countsOf(format: SummedFormat, lines: readonly string[]): Counts | null
   const texts = lines.filter((line) => isSumOf(format, line)).map((line) => runners[format].sum.exec(line)?.slice(1).join('') ?? '');
   for (const [, before, word = '', name = word, after = before] of texts
     .join(', ')
-    .matchAll(/(\d{1,9}) ([a-z]+)|\b([A-Z][a-z]+): (\d{1,9})/g)) {
+    .matchAll(/(\d{1,9}) ([a-z]+)|\b([A-Za-z]+): (\d{1,9})/g)) {
     const kind = words[name.toLowerCase().replace(/s$/, '')];
     if (kind !== undefined) sum[kind] += Number(after);
   }
@@ -153,6 +168,27 @@ function phpUnitFailures(lines: readonly string[]): readonly Found[] {
   });
 }
 
+/** `CLASS.METHOD -- Time elapsed: 0.2 s <<< FAILURE!` or, of older versions, `METHOD(CLASS)`; then its message. A sum for each module. */
+function mavenFailures(lines: readonly string[]): readonly Found[] {
+  return lines.flatMap((line, at): Found[] => {
+    const id = runners.Maven.begin.exec(line)?.[1]?.replace(/^([\w$]+)\(([\w$.]+)\)/, '$2.$1');
+    if (id === undefined) return [];
+    const end = lines.findIndex((next, where) => where > at && (/^\s+at |^\[/.test(next) || where > at + 20));
+    const message = lines
+      .slice(at + 1, end)
+      .join('\n')
+      .trim();
+    return [{ id, outcome: line.endsWith('ERROR!') ? 'Errored' : 'Failed', message }];
+  });
+}
+
+/** Returns the line in which Maven gives the reason of a failed build; undefined without one. */
+export function failureOfMaven(lines: readonly string[]): string | undefined {
+  const from = lines.indexOf('[INFO] BUILD FAILURE');
+  const compiling = lines.indexOf('[ERROR] COMPILATION ERROR :');
+  return lines.slice((compiling === -1 ? from : compiling) + 1).find((line) => /^\[ERROR\] \S/.test(line) && from !== -1);
+}
+
 const cure = 'let the runner print every failure, and tests nothing that looks like one; or add a reporter for JUnit or TAP';
 
 /**
@@ -169,7 +205,8 @@ export function parseSummed(format: SummedFormat, { stdout, stderr }: CommandOut
   for (const one of distinct.values()) collector.add(one);
   collector.evidence = 'Counts';
   const counts = countsOf(format, lines);
-  if (counts === null) collector.incomplete('no line counts the tests', 'read the output of the check');
+  if (counts === null || !ends(format, lines))
+    collector.incomplete(failureOfMaven(lines) ?? 'no line counts the tests', 'read the output of the check');
   else {
     const isCounted = ({ kind = 'Test' }: Found): boolean => countsAll || kind === 'Test';
     const [bad, named] = [counts.failed + counts.errored, [...distinct.values()].filter(isCounted).length];

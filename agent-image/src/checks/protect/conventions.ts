@@ -9,6 +9,7 @@ export interface Convention {
 }
 
 const js = '{js,jsx,ts,tsx,mjs,cjs,mts,cts}';
+const classes = ['**/*{Test,Tests,TestCase,IT,Spec}.{java,kt,kts,groovy,scala,cs,fs,vb,php,swift,m}', '**/Test*.{java,kt}'];
 const test = (why: string, globs: readonly string[]): Convention => ({ globs, protection: { kind: 'Test', why } });
 const settings = (why: string, globs: readonly string[]): Convention => ({ globs, protection: { kind: 'Settings', why } });
 
@@ -45,11 +46,7 @@ export const conventions: readonly Convention[] = [
     '**/test_*.{c,cc,cpp,sh}',
   ]),
   {
-    globs: [
-      '**/*{Test,Tests,TestCase,IT,Spec}.{java,kt,kts,groovy,scala,cs,fs,vb,php,swift,m}',
-      '**/Test*.{java,kt}',
-      '**/*.{Test,Tests,UnitTests}/**',
-    ],
+    globs: [...classes, '**/*.{Test,Tests,UnitTests}/**'],
     protection: { kind: 'Test', why: 'a test runner collects it' },
     caseSensitive: true,
   },
@@ -101,12 +98,24 @@ const installed = /^(?:.*?\/)??(?:node_modules|\.venv|venv|site-packages|dist-pa
 export const packagesOf = (path: string): string | null => installed.exec(path)?.[0] ?? null;
 
 /** Modules of tests by their name: what a project adds beside a change. Not modules loaded before tests, nor data of tests. */
-export const testModules: Convention = test('it is a test module', [
-  '**/test_*.py',
-  '**/*_test.{py,go,rb}',
-  '**/*_spec.rb',
-  `**/*.{test,spec}.${js}`,
-  `**/*[_-]{test,spec}.${js}`,
+export const testModules: readonly Convention[] = [
+  test('it is a test module', [
+    '**/test_*.py',
+    '**/*_test.{py,go,rb}',
+    '**/*_spec.rb',
+    `**/*.{test,spec}.${js}`,
+    `**/*[_-]{test,spec}.${js}`,
+  ]),
+  { ...test('it is a test class', classes), caseSensitive: true },
+];
+
+/**
+ * Programs with tests, and their data by the same name. A build file names them, so that they stay where the result is proved: they are
+ * processes of their own, which can do no more than the code under test.
+ */
+export const testPrograms: Convention = test('it is a test program', [
+  '**/{test_*,*_test}.{c,cc,cpp,cxx}',
+  '**/{test,tests}/{test_*,*_test}.{expected,in,out,test}',
 ]);
 
 /** Protected only when a check calls the tool. */

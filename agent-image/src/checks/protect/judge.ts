@@ -24,7 +24,7 @@ export function judgeChanges(changes: readonly Change[], set: ProtectedSet): Cha
       violations.push(violation(change, 'OutsideWorkspace', 'it is outside of the workspace', 'change files in the workspace only'));
     else if (set.addable(path)) {
       // Nothing lay there at snapshot 0: what is changed or deleted between later snapshots is the agent's own.
-      if (change.op !== 'Delete') aside.push(path);
+      if (change.op !== 'Delete' && !set.stays(path)) aside.push(path);
     } else {
       const found = judge({ ...change, path }, set);
       if (found !== null) violations.push(found);

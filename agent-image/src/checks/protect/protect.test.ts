@@ -121,6 +121,25 @@ test.each([
   ['package.json', '{"version":"1"}', '{"version":"1","imports":{"#a":"./b"}}', false],
   ['package.json', '{"version":"1"}', '{"version":"1"', false],
   ['tsconfig.json', '{}', '{ }', false],
+  ['CMakeLists.txt', 'set(T\n  a\n  b)\n', 'set(T\n  a\n  b\n  c) # c too\n', true],
+  ['CMakeLists.txt', 'set(T a b)\n', 'set(T a)\n', false],
+  ['CMakeLists.txt', 'set(T a b)\n', 'set(T a b)\nset(T c)\n', false],
+  ['CMakeLists.txt', 'set(T a b)\n', 'set(T a b)\nset(T ${T} c)\n', true],
+  ['CMakeLists.txt', 'set(T a b)\n', 'set(T a b)\nlist(APPEND T c)\n', true],
+  ['CMakeLists.txt', 'set(T a b)\n', 'set(T a b)\nlist(REMOVE_ITEM T a)\n', false],
+  ['CMakeLists.txt', 'list(REMOVE_ITEM T a)\n', 'list(REMOVE_ITEM T a b)\n', false],
+  ['CMakeLists.txt', 'add_executable(a a.c)\n', 'return()\nadd_executable(a a.c)\n', false],
+  ['CMakeLists.txt', 'add_executable(a a.c)\n', 'add_executable(a a.c)\nadd_executable(b b.c)\nadd_test(NAME b COMMAND b)\n', true],
+  ['CMakeLists.txt', 'add_executable(a a.c)\n', 'add_executable(a a.c)\nadd_test(NAME b COMMAND cmake -E copy x a)\n', false],
+  ['CMakeLists.txt', 'if(NOT OFF)\nset(T "#")\nendif()\n', 'if(NOT OFF AND b)\nset(T "#")\nendif()\n', false],
+  ['CMakeLists.txt', 'set(S ${D}/a.c)\n', 'set(S ${D}/a.c ${D}/b.c)\n', true],
+  ['CMakeLists.txt', 'add_test(NAME a COMMAND a)\n', 'add_test(NAME a COMMAND a -h)\n', false],
+  ['Makefile', 'OBJS = a.o \\\n  b.o\nt:\n\t./t\n', 'OBJS = a.o \\\n  b.o \\\n  c.o\nt:\n\t./t\n', true],
+  ['Makefile', 'OBJS = a.o b.o\n', 'OBJS = a.o\n', false],
+  ['Makefile', 'OBJS = a.o\n', 'OBJS = a.o $(shell x)\n', false],
+  ['Makefile', 'SHELL = sh\n', 'SHELL = sh x\n', false],
+  ['Makefile', 'T = a\nt:\n\t./t\n', 'T = a\nt:\n\t./t || true\n', false],
+  ['CMakeLists.txt', 'set(F x)\n', 'set(F x -DNDEBUG)\n', false],
 ])('%s: %j → %j leaves tests alone: %s', (path, before, after, expected) => {
   expect(harmless(path, before, after)).toBe(expected);
 });
@@ -188,7 +207,8 @@ test('what a build writes into a folder that git leaves out is deleted before th
   const ignored = 'node_modules/\n/build\ndist\n!dist/keep.js\n*.log\nout\nlib/\n';
   const tree = ['.gitignore', 'src/a.ts', 'lib/old.js', 'test/a.test.js'];
   const read = (path: string): string | undefined => (path === '.gitignore' ? ignored : undefined);
-  const set = protectedPaths(tree, [{ name: 'c', command: ['sh', '-c', 'npm test && test -s out/report.txt'] }], byDefault, read);
+  const command = 'npm test && test -s out/report.txt && cmake -S . -B build && cmake --build build && cd build';
+  const set = protectedPaths(tree, [{ name: 'c', command: ['sh', '-c', command] }], byDefault, read);
   const made = [
     'build/a.js',
     'packages/x/build/a.js',

@@ -1,7 +1,16 @@
 import { type Entries, entriesOf, parentsOf, normal } from './entries.ts';
 import picomatch from 'picomatch';
 import type { Protect } from '@agentfleet/protocol/api';
-import { conventions, derivedGlobs, homeCache, installConvention, testModules, toolConventions, type Convention } from './conventions.ts';
+import {
+  conventions,
+  derivedGlobs,
+  homeCache,
+  installConvention,
+  testModules,
+  testPrograms,
+  toolConventions,
+  type Convention,
+} from './conventions.ts';
 import type { CheckCommand, ProtectedSet, Protection, ReadFile } from './types.ts';
 
 /** Modules that Python test runners import; a file of that name in an import root comes first. */
@@ -18,7 +27,8 @@ const pythonModules = new Set(
  * Lists new files that would be found instead of those that the checks use. `trees` is the tree of snapshot 0: existing
  * files belong to the project.
  */
-function shadowing(tree: readonly string[], testFiles: readonly string[], entries: Entries): (path: string) => string | null {
+function shadowing(tree: readonly string[], isTest: (path: string) => boolean, entries: Entries): (path: string) => string | null {
+  const testFiles = tree.filter(isTest);
   const existing = new Set(tree.flatMap((path) => [path, ...parentsOf(path)]));
   const roots = importRoots(testFiles);
   const usesPython = testFiles.some((path) => path.endsWith('.py')) || [...entries.tools].some((tool) => /^(?:py|nose|tox)/.test(tool));
@@ -95,10 +105,9 @@ export function protectedPaths(
   };
   const files = paths.filter((path) => why(path) !== null).sort();
   const parents = new Set(files.flatMap(parentsOf));
-  const tests = files.filter((path) => why(path)?.kind === 'Test');
-  const shadows = byDefault ? shadowing(paths, tests, entries) : (): null => null;
+  const shadows = byDefault ? shadowing(paths, (path) => why(path)?.kind === 'Test', entries) : (): null => null;
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
-  const isModule = ruleOf(testModules).matches;
+  const isNewTest = newTests(paths);
   const named = checks.flatMap(({ command }) => command).join('\n');
   const isBuilt = builtMatcher(read('.gitignore') ?? '', there, named);
   const derived = (path: string): boolean =>
@@ -111,10 +120,11 @@ export function protectedPaths(
     derived,
     addable: (given) => {
       const path = normal(given);
-      if (!byDefault || path === null || there.has(path) || !isModule(path) || !onlyTest(path)) return false;
+      if (!byDefault || path === null || there.has(path) || !isNewTest(path) || !onlyTest(path)) return false;
       // A check that names a file is there to run it.
       return shadows(path) === null && !derived(path) && !parents.has(path) && !named.includes(path);
     },
+    stays: ruleOf(testPrograms).matches,
     inline: (path) => byDefault && path.endsWith('.rs') && why(path) === null,
     reports: [...entries.reports].sort(),
     holdsProtected: (path) => parents.has(path),
@@ -137,9 +147,23 @@ function entryRules({ files }: Entries): Rule[] {
   }));
 }
 
+/** Matches test modules, but no data of a test that is there: it would act on it. */
+function newTests(tree: readonly string[]): (path: string) => boolean {
+  const [program, ...modules] = [testPrograms, ...testModules].map(ruleOf);
+  const stems = new Set(tree.map(stemOf));
+  const isProgram = (path: string): boolean => program?.matches(path) === true;
+  // Elsewhere a file of that ending is data of something else.
+  const hasData = tree.some((path) => isSource.test(path) && isProgram(path));
+  return (path) =>
+    modules.some(({ matches }) => matches(path)) || (isProgram(path) && (hasData || isSource.test(path)) && !stems.has(stemOf(path)));
+}
+
+const isSource = /\.c\w*$/;
+const stemOf = (path: string): string => path.replace(/\.[^./]*$/, '');
+
 function conventionRules({ tools, installs }: Entries, tree: readonly string[]): Rule[] {
-  const used = [...conventions];
-  for (const [tool, convention] of Object.entries(toolConventions)) if (tools.has(tool)) used.push(convention);
+  const used = Object.entries(toolConventions).flatMap(([tool, convention]) => (tools.has(tool) ? [convention] : []));
+  used.push(...conventions);
   if (installs) used.push(installConvention);
   if (tree.includes('vendor/modules.txt'))
     used.push({ globs: ['vendor/**'], protection: { kind: 'Dependency', why: 'go test compiles vendored packages' } });
@@ -152,11 +176,15 @@ function ruleOf({ globs, protection, caseSensitive }: Convention): Rule {
 
 const isLeftover = picomatch([...derivedGlobs], { dot: true });
 
+/** `cmake -S . -B build`, `cd build`: where a check builds. */
+const building = /(?:-B|--build|--test-dir|-C|\b(?:cd|mkdir(?: -p)?|meson setup))[ \n][\w.-]+(?=$|[\s&;|])/g;
+
 /**
  * Matches what lies in folders that `.gitignore` names by a plain name and that are not there at snapshot 0: output of builds, which the
- * checks make again. A folder that a check names stays, and so does one with exceptions.
+ * checks make again. A folder that a check names for anything but to build in it stays, and so does one with exceptions.
  */
-function builtMatcher(ignored: string, there: ReadonlySet<string>, named: string): (path: string) => boolean {
+function builtMatcher(ignored: string, there: ReadonlySet<string>, commands: string): (path: string) => boolean {
+  const named = commands.replaceAll(building, '');
   const lines = ignored.split('\n').map((line) => line.trim());
   const kept = lines.filter((line) => line.startsWith('!')).join('\n');
   const names = lines.flatMap((line) => /^\/?([\w.-]+)\/?$/.exec(line)?.[1] ?? []);

@@ -19,6 +19,8 @@ const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = n
     'Cargo.toml',
     sections(/^\[(?:package|dependencies|build-dependencies|features|badges|package\.metadata[\w.-]*|dependencies\.[\w-]+)\]$/),
   ],
+  ['CMakeLists.txt', addsTargets],
+  ...['Makefile', 'makefile', 'GNUmakefile'].map((name) => [name, addsSources] as const),
 ]);
 
 /**
@@ -98,4 +100,64 @@ function withoutRequires(text: string): string {
     else if (line !== '' && !/^require\s/.test(line) && !line.startsWith('//')) kept.push(line);
   }
   return kept.join('\n');
+}
+
+/** Commands of CMake that define more files, targets and tests. */
+const adding = /^(?:add_(?:executable|library|test)|target_(?:sources|link_libraries|include_directories)|list|set)$/;
+/** Commands whose lists may have more items at any place. */
+const listing = /^(?:add_(?:executable|library)|target_sources|list|set|foreach)$/;
+const item = /^[\w$][\w./+${}-]*$/;
+
+/** Sources, targets and tests may be added to a file of CMake; whatever is there stays as it is, in its order. */
+function addsTargets(before: string, after: string): boolean {
+  const old = cmakeOf(before);
+  let at = 0;
+  for (const command of cmakeOf(after)) {
+    const was = old[at] ?? [];
+    const more = added(was, command);
+    const isList = listing.test(was[0] ?? '') && (was[0] !== 'list' || was[1] === 'APPEND');
+    if (more?.every((word) => isList && item.test(word)) === true) at += 1;
+    else if (!addsOnly(command)) return false;
+  }
+  return at === old.length;
+}
+
+const lists = /^\w*(?:OBJ|SRC|SOURCE|HEADER|HDR|TEST)\w* *[+:?]?=/;
+
+/** Files and programs may be added to a list of a makefile. */
+function addsSources(before: string, after: string): boolean {
+  const [old = [], now = []] = [before, after].map((text) => text.replaceAll('\\\n', ' ').split('\n'));
+  const isMore = (was: string, is = ''): boolean =>
+    lists.test(was) && added(was.trim().split(/\s+/), is.trim().split(/\s+/))?.every((word) => item.test(word)) === true;
+  return old.length === now.length && old.every((line, at) => line === now[at] || isMore(line, now[at]));
+}
+
+/** The words of a command that another has more, in the same order; null where it has not all of them. */
+function added(old: readonly string[], now: readonly string[]): readonly string[] | null {
+  let at = 0;
+  const more = now.filter((word) => word !== old[at] || (at += 1) === 0);
+  return at === old.length && at > 0 && old[0] === now[0] ? more : null;
+}
+
+/** Reports whether a new command takes nothing away; a test runs one program without words of its own. */
+function addsOnly([name = '', first = '', second = '', ...rest]: readonly string[]): boolean {
+  if (!adding.test(name) || ![first, second, ...rest].every((word) => word === '' || item.test(word))) return false;
+  if (name === 'list') return first === 'APPEND';
+  if (name === 'set') return second === `\${${first}}`;
+  return name !== 'add_test' || (first === 'NAME' && rest[0] === 'COMMAND' && rest.length === 2);
+}
+
+/** The commands of a file of CMake, each with its name in small letters and its words. */
+function cmakeOf(text: string): readonly (readonly string[])[] {
+  const tokens = text.match(/"(?:[^"\\]|\\[^])*"|#[^\n]*|[()]|[^\s()"#]+/g)?.filter((token) => !token.startsWith('#')) ?? [];
+  const found: string[][] = [];
+  let depth = 0;
+  for (const token of tokens) {
+    if (depth === 0 && token !== '(') found.push([token.toLowerCase()]);
+    else if (token === ')') depth -= 1;
+    if (token === '(') depth += 1;
+    else if (depth > 0) found.at(-1)?.push(token);
+    if (depth > 1 && token === '(') found.at(-1)?.push(token);
+  }
+  return found;
 }

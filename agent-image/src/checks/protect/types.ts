@@ -27,8 +27,10 @@ export interface ProtectedSet {
   readonly why: (path: string) => Protection | null;
   /** Returns the reason why adding this path would take the place of something the checks use; null when it would not. */
   readonly shadows: (path: string) => string | null;
-  /** A test module that may be added: the checks that prove the result run without it. */
+  /** A test module that may be added. */
   readonly addable: (path: string) => boolean;
+  /** One that the checks which prove the result run with. */
+  readonly stays: (path: string) => boolean;
   /** Files made by running the checks or by a build, in folders that git leaves out: deleted before checks run, never a violation. */
   readonly derived: (path: string) => boolean;
   /** Reports whether tests may stand in this file of code: with contents of snapshot 0, they are judged by themselves. */

@@ -63,6 +63,8 @@ describe('a command', () => {
     expect(frame?.header['writable']).toEqual([h.workspace, join(h.dir, 'home')]);
     expect(frame?.header['env']).toMatchObject({
       HOME: join(h.dir, 'home'),
+      MAVEN_OPTS: `-Duser.home=${join(h.dir, 'home')}`,
+      GRADLE_USER_HOME: join(h.dir, 'home', '.gradle'),
       CI: '0',
       A: 'b',
       PAGER: 'cat',

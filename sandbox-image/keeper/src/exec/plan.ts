@@ -135,12 +135,15 @@ function modeEnv({ access, pty }: ExecRequest): Record<string, string> {
 
 /**
  * Environment of every command. Python compares its cached bytecode by size and whole seconds: an edit in the second of
- * the last run, which is common for agents, would run the old code.
+ * the last run, which is common for agents, would run the old code. Java takes the home folder from the accounts of the
+ * image, which need not have ours, and would keep `?/.m2` in the workspace.
  */
 function baseEnv(defaults: ExecDefaults): Record<string, string> {
   return {
     PATH: defaults.toolsPath,
     HOME: defaults.home,
+    MAVEN_OPTS: `-Duser.home=${defaults.home}`,
+    GRADLE_USER_HOME: `${defaults.home}/.gradle`,
     USER: 'agent',
     LANG: 'C.UTF-8',
     TERM: 'dumb',

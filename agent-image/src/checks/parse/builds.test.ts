@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import type { ParsedResults } from './results.ts';
+import { output } from '../testdata/render.ts';
+import { parseResults } from './index.ts';
+
+const fixture = (name: string): string => readFileSync(new URL(`../testdata/${name}`, import.meta.url), 'utf8');
+const codes = ({ problems }: ParsedResults): string[] => problems.filter(({ severity }) => severity === 'Distrust').map(({ code }) => code);
+
+test('Maven: failing tests have the name of their class, and what they said', () => {
+  const results = parseResults('Auto', output(1, fixture('maven.txt')));
+  expect(results).toMatchObject({ evidence: 'Counts', complete: true });
+  expect(results.tests.map(({ id, outcome }) => [id, outcome])).toEqual([
+    ['org.example.text.NotesTest.testOrder', 'Failed'],
+    ['org.example.text.NotesTest.testSlow', 'Errored'],
+  ]);
+  expect(results.tests[0]?.message).toContain('AssertionFailedError');
+});
+
+const build = (text: string, end = 'SUCCESS'): string =>
+  `[INFO] --- surefire:3.5.3:test (default-test) @ a ---\n${text}\n[INFO] BUILD ${end}\n`;
+const ran = '[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0';
+test.each([
+  ['whole', build(ran), 0, []],
+  ['of another version', build(`[ERROR] t(a.B)  Time elapsed: 0.01 s  <<< FAILURE!\n${ran.replace('es: 0', 'es: 1')}`, 'FAILURE'), 1, []],
+  ['without an end', `${ran}\n`, 0, ['Incomplete']],
+  ['that does not compile', '[INFO] BUILD FAILURE\n[ERROR] Failed to execute goal x: Compilation failure\n', 1, ['Incomplete']],
+  ['that hides a failure', build(ran.replace('es: 0', 'es: 1')), 0, ['NamesMissing', 'ExitHidesFailure']],
+] as const)('a build of Maven %s', (_, text, exitCode, problems) => {
+  expect(codes(parseResults('Maven', output(exitCode, text)))).toEqual(problems);
+});
+
+test('a build of Maven that is quiet is read by its exit code: it prints no sum when all tests pass', () => {
+  const quiet = fixture('maven.txt').replaceAll(/^\[INFO\].*\n/gm, '');
+  expect(parseResults('Auto', output(1, quiet)).format).toBe('Exit');
+});
+
+test('ctest: what a failing test printed is its message', () => {
+  const results = parseResults('Auto', output(8, fixture('ctest.txt')));
+  expect(results).toMatchObject({ evidence: 'Tests', complete: true });
+  expect(results.tests.find(({ id }) => id === 'test_null')?.message).toMatch(/^ERROR: "test_null[^]*expected"$/);
+  expect(results.tests.find(({ id }) => id === 'gone')?.outcome).toBe('Errored');
+});
+
+const point = (name: string, word = '   Passed'): string => `1/1 Test #1: ${name} ..........${word}    0.01 sec\n`;
+test.each([
+  ['whole', `Test project /b\n${point('a')}\n100% tests passed, 0 tests failed out of 1\n`, 0, []],
+  ['of a newer version', `Test project /b\n${point('a')}\n100% tests passed out of 1\n`, 0, []],
+  ['without a sum', `Test project /b\n${point('a')}`, 0, ['Incomplete']],
+  ['with a test that another printed', `Test project /b\n${point('a')}${point('b')}\n100% tests passed out of 1\n`, 0, ['CountsDisagree']],
+  [
+    'with a sum that a test printed',
+    `Test project /b\n${point('a')}${'100% tests passed out of 1\n'.repeat(2)}`,
+    0,
+    ['TwoSummaries', 'CountsDisagree'],
+  ],
+] as const)('a run of ctest %s', (_, text, exitCode, problems) => {
+  expect(codes(parseResults('CTest', output(exitCode, text)))).toEqual(problems);
+});
