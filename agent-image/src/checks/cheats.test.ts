@@ -151,11 +151,16 @@ test('new tests in C stay where the result is proved, and those that were there 
   const c = protectedPaths(tree, [{ name: 'c', command: ['ctest'] }], { mode: 'Default', paths: [] });
   const codesOf = (changes: readonly Change[]): readonly string[] => judgeChanges(changes, c).violations.map(({ path }) => path);
   const added = ['tests/test_merge.c', 'tests/test_merge.expected', 'tests/test_merge.test'].map((path) => change('Add', path));
-  const listed = { path: 'tests/CMakeLists.txt', op: 'Modify', before: 'set(T test_cast)', after: 'set(T test_cast test_merge)' } as const;
+  const listed = {
+    path: 'tests/CMakeLists.txt',
+    op: 'Modify',
+    before: 'set(TESTS test_cast)',
+    after: 'set(TESTS test_cast test_merge)',
+  } as const;
   expect(judgeChanges([...added, listed], c)).toEqual({ violations: [], discard: [], aside: [] });
   expect(codesOf([change('Modify', 'tests/test_cast.c')])).toEqual(['tests/test_cast.c']);
   expect(codesOf([change('Add', 'tests/test_cast.in'), change('Add', 'tests/helper.c')])).toEqual(['tests/test_cast.in', 'tests/helper.c']);
-  expect(codesOf([{ ...listed, after: 'set(T)' }])).toEqual(['tests/CMakeLists.txt']);
+  expect(codesOf([{ ...listed, after: 'set(TESTS)' }])).toEqual(['tests/CMakeLists.txt']);
 });
 
 test.each([

@@ -121,11 +121,11 @@ export async function findShell(session: SandboxSession): Promise<CommandShell |
 }
 
 /** Programs that work often needs; those that are there are named at the start. */
-const usualPrograms = ['git', 'python3', 'pip', 'node', 'npm', 'go', 'cargo', 'java', 'gcc', 'make', 'curl', 'jq', 'sqlite3'];
+const usualPrograms = 'git python3 pip node npm pnpm yarn go cargo java mvn gradle ruby php gcc make cmake curl jq sqlite3';
 
 /** Names the usual programs that the image has, with the versions of its interpreters; nothing where it has no shell. */
 export async function programsOf(session: SandboxSession): Promise<readonly string[]> {
-  const ask = `for p in ${usualPrograms.join(' ')}; do command -v $p >/dev/null && case $p in
+  const ask = `for p in ${usualPrograms}; do command -v $p >/dev/null && case $p in
 python3|node) echo "$p $($p --version 2>&1 | tr -dc 0-9.)";; *) echo $p;; esac; done; true`;
   const { stdout, end } = await session.ask({ argv: ['/bin/sh', '-c', ask], timeoutSeconds: 20 });
   const lines = end.exitCode === 0 ? plain(stdout).split('\n') : [];

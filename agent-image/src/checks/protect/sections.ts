@@ -103,10 +103,14 @@ function withoutRequires(text: string): string {
 }
 
 /** Commands of CMake that define more files, targets and tests. */
-const adding = /^(?:add_(?:executable|library|test)|target_(?:sources|link_libraries|include_directories)|list|set)$/;
+const adding = /^(?:add_(?:executable|library|test)|target_(?:sources|link_libraries|include_directories))$/;
 /** Commands whose lists may have more items at any place. */
-const listing = /^(?:add_(?:executable|library)|target_sources|list|set|foreach)$/;
-const item = /^[\w$][\w./+${}-]*$/;
+const listing = /^(?:add_(?:executable|library)|target_sources|foreach)$/;
+/** A file, a target or a variable's value; words in capitals are settings of a command: PARENT_SCOPE, CACHE, EXCLUDE_FROM_ALL … */
+const item = /^(?![A-Z_\d]+$)[\w$][\w./+${}-]*$/;
+const keywords = /^(?:|PRIVATE|PUBLIC|INTERFACE|STATIC|SHARED|OBJECT|APPEND|NAME|COMMAND)$/;
+/** Variables and lists whose items are files and programs: an item more in CMAKE_BUILD_TYPE would switch assertions off. */
+const holdsFiles = /OBJ|SRC|SOURCE|HEADER|HDR|TEST/i;
 
 /** Sources, targets and tests may be added to a file of CMake; whatever is there stays as it is, in its order. */
 function addsTargets(before: string, after: string): boolean {
@@ -114,12 +118,15 @@ function addsTargets(before: string, after: string): boolean {
   let at = 0;
   for (const command of cmakeOf(after)) {
     const was = old[at] ?? [];
-    const more = added(was, command);
-    const isList = listing.test(was[0] ?? '') && (was[0] !== 'list' || was[1] === 'APPEND');
-    if (more?.every((word) => isList && item.test(word)) === true) at += 1;
-    else if (!addsOnly(command)) return false;
+    if (added(was, command)?.every((word) => isList(was) && item.test(word)) === true) at += 1;
+    else if (!addsOnly(command, old)) return false;
   }
   return at === old.length;
+}
+
+function isList([name = '', first = '', second = '']: readonly string[]): boolean {
+  if (name === 'set') return holdsFiles.test(first);
+  return name === 'list' ? first === 'APPEND' && holdsFiles.test(second) : listing.test(name);
 }
 
 const lists = /^\w*(?:OBJ|SRC|SOURCE|HEADER|HDR|TEST)\w* *[+:?]?=/;
@@ -140,10 +147,13 @@ function added(old: readonly string[], now: readonly string[]): readonly string[
 }
 
 /** Reports whether a new command takes nothing away; a test runs one program without words of its own. */
-function addsOnly([name = '', first = '', second = '', ...rest]: readonly string[]): boolean {
-  if (!adding.test(name) || ![first, second, ...rest].every((word) => word === '' || item.test(word))) return false;
-  if (name === 'list') return first === 'APPEND';
-  if (name === 'set') return second === `\${${first}}`;
+function addsOnly(command: readonly string[], old: readonly (readonly string[])[]): boolean {
+  const [name = '', first = '', second = '', ...rest] = command;
+  if (name === 'list') return isList(command) && rest.every((word) => item.test(word));
+  if (name === 'set') return isList(command) && second === `\${${first}}` && rest.every((word) => item.test(word));
+  if (!adding.test(name) || ![first, second, ...rest].every((word) => keywords.test(word) || item.test(word))) return false;
+  // What is searched and linked for a target that is there decides what its tests mean.
+  if (/^target_(?:link|include)/.test(name)) return !old.some((words) => words.includes(first));
   return name !== 'add_test' || (first === 'NAME' && rest[0] === 'COMMAND' && rest.length === 2);
 }
 
