@@ -104,8 +104,8 @@ export function unparsed(output: string) {
     .map(([, path = '', line = '', why = '']) => ({ path, line: Number(line), why: why.trim() }));
 }
 
-/** A check that fails is run again to find flaky tests, unless it takes longer than this. */
-const repeatBelowMs = 10_000;
+/** A check that fails is run again to find flaky tests, unless it takes longer than this: a test that timed out once is not mended later. */
+const repeatBelowMs = 120_000;
 
 /**
  * Runs every check at snapshot 0 and judges whether it can prove anything. A task whose checks cannot is reported before
@@ -194,15 +194,16 @@ async function judgeOne(check: Check, runner: CheckRunner, tree: readonly string
   throw refusal(check, judgement.class, judgement.reasons);
 }
 
-/** Runs at snapshot 0 of a check that passes at the first one, and names nothing that varies. */
+/** Runs at snapshot 0 of a check that passes at the first one, and names nothing that varies; of longer ones there is one. */
 const mostPasses = 3;
+const repeatPassingBelowMs = 10_000;
 
 /** Runs checks that all pass, of a task that nothing can be proved for then, again: one may have passed by chance. */
 async function lookAgain(checks: JudgedCheck[], runner: CheckRunner, tree: readonly string[]): Promise<void> {
   if (checks.some(({ judgement }) => judgement.failing.length > 0 || judgement.flaky.length > 0)) return;
   for (const [at, { check, format, baseline }] of checks.entries()) {
     const [first] = baseline;
-    if (check.expect !== 'Auto' || first?.end.exitCode !== 0 || first.millis >= repeatBelowMs) continue;
+    if (check.expect !== 'Auto' || first?.end.exitCode !== 0 || first.millis >= repeatPassingBelowMs) continue;
     const varies = await mayVary(check, first, tree, (path) => runner.session.read(path));
     const runs = await runAgain({ check, format }, runner, baseline, varies ? undefined : mostPasses);
     const judgement = judgeBaseline(runs, check.expect);
