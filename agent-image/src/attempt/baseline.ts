@@ -288,6 +288,7 @@ function seen({ check, baseline, judgement }: JudgedCheck): string {
       `${passed} passed, ${failed + errored} failed${skipped > 0 ? `, ${skipped} skipped` : ''}${named(judgement.failing, first.results.tests)}`,
     );
   else if (bad === null && broken === undefined) parts.push(`exit status ${first.end.exitCode ?? 'unknown'}, ${lastWords(first.output)}`);
+  if (first.results.stopped) parts.push('it stopped there, so that other tests may not have run');
   if (judgement.flaky.length > 0) {
     const ids = judgement.flaky.slice(0, 3).map(shownId).join(', ');
     parts.push(`not repeatable in ${baseline.length} runs on the same files, so not counted: ${ids}`);

@@ -8,9 +8,9 @@ import { failedThere } from '../attempt/closing.ts';
 
 const ended = { exitCode: 1, signal: null, timedOut: false, killed: null, swept: 0, oom: false } as unknown as Ran['end'];
 
-function ran(stderr: string, end: Partial<Ran['end']> = {}): Ran {
+function ran(stderr: string, end: Partial<Ran['end']> = {}, stdout = ''): Ran {
   const exitCode = end.exitCode === undefined ? 1 : end.exitCode;
-  const results = parseResults('Auto', { exitCode, stdout: '', stderr, files: [], truncated: false });
+  const results = parseResults('Auto', { exitCode, stdout, stderr, files: [], truncated: false });
   return { check: 'unit', end: { ...ended, ...end }, results, output: stderr, millis: 4200 };
 }
 
@@ -21,10 +21,16 @@ function judged(...baseline: readonly [Ran, ...Ran[]]): JudgedCheck {
 
 const unittest = (state: 'ok' | 'FAIL'): string =>
   `test_half (test_calc.T.test_half) ... ${state}\ntest_two (test_calc.T.test_two) ... ok\n\n${'-'.repeat(70)}\nRan 2 tests in 0.001s\n\n${state === 'ok' ? 'OK' : 'FAILED (failures=1)'}\n`;
+const cargo = `\nrunning 1 test\ntest tests::sum ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n\n`;
 const syntax = `Traceback (most recent call last):\n  File "/workspace/calc.py", line 1\n    def half(:\n             ^\nSyntaxError: invalid syntax\n`;
 
 test.each<readonly [string, JudgedCheck, RegExp]>([
   ['counts and names', judged(ran(unittest('FAIL'))), /^check unit: 1 passed, 1 failed \(test_calc\.T\.test_half\)$/],
+  [
+    'a runner that stops',
+    judged(ran('', {}, cargo)),
+    /^check unit: 0 passed, 1 failed \(tests::sum\); it stopped there, so that other tests may not have run$/,
+  ],
   ['a syntax error', judged(ran(syntax)), /^check unit: \/workspace\/calc\.py:1: SyntaxError: invalid syntax$/],
   [
     'a time-out',
