@@ -26,7 +26,16 @@ for name in sys.argv[1:]:
     const names = '.cache/tool/deep/er/state .config/go/telemetry/local/go.count .gradle/caches/x.lock .bash_history';
     const models = new ScriptedModels(
       steps(
-        { calls: [['bash', { command: `mkdir .git; echo x > .git/index; echo looked >> seen.txt; echo "$GOCACHE $GIT_OPTIONAL_LOCKS"; python3 tool.py ${names}` }]] },
+        {
+          calls: [
+            [
+              'bash',
+              {
+                command: `mkdir .git; echo x > .git/index; echo looked >> seen.txt; echo "$GOCACHE $GIT_OPTIONAL_LOCKS"; python3 tool.py ${names}`,
+              },
+            ],
+          ],
+        },
         { calls: [['edit_file', { path: 'calc.py', old_text: 'a - b', new_text: 'a + b' }]] },
         { calls: [['submit', { answer: 'The sign was wrong.' }]] },
       ),
