@@ -108,7 +108,7 @@ describe('a list of paths', () => {
       'counts the files that are left',
       ['a/1.c', 'b/1.c', 'c/1.c', 'c/2.c', 'd/Makefile'],
       2,
-      ['**/1.c (3 files)', 'c/2.c', 'and 1 more of the same kinds'],
+      ['**/1.c (3 files)', 'c/2.c', 'and 1 more of the same kinds, which the list of a folder marks'],
     ],
     [
       'names what many packages have once',

@@ -121,7 +121,7 @@ export function summarised(paths: readonly string[], most: number): readonly str
   const groups = near.size <= most ? near : Map.groupBy(paths, patternAnywhere);
   const shown = [...groups].map(([pattern, all]) => (all.length === 1 ? (all[0] ?? '') : `${pattern} (${all.length} files)`));
   const left = [...groups.values()].slice(most).reduce((sum, all) => sum + all.length, 0);
-  return left === 0 ? shown : [...shown.slice(0, most), `and ${left} more of the same kinds`];
+  return left === 0 ? shown : [...shown.slice(0, most), `and ${left} more of the same kinds, which the list of a folder marks`];
 }
 
 /** Characters of the names of all files; of a larger workspace the entries of its root are named. */

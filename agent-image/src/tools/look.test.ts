@@ -47,6 +47,7 @@ describe.skipIf(binary === '')('read_file', () => {
     look('lists packages by their path', 'read_file', { path: 'node_modules' }, /^p0\/$.*p1\/$.*more is there/ms, packages),
     look('says that a file is empty', 'read_file', { path: 'empty.txt' }, '[empty.txt is empty]'),
     look('lists a folder', 'read_file', { path: '.' }, /^README\.md {2}16 bytes\nempty\.txt .*\nsrc\/\n.*src\/a\.py {2}\d+ bytes\n.*\[folder \.: \d+ entries, 2 levels\]$/s),
+    look('marks what is protected', 'read_file', { path: 'tests' }, /^test_a\.py {2}\d+ bytes, protected\n/, { before: (bed) => bed.write('tests/test_a.py', 'x = 1\n') }),
     look('refuses a line after the last', 'read_file', { path: 'src/b.txt', from_line: 7 }, 'from_line: src/b.txt has 2 lines, 7 is after the last', no),
     look('refuses what is no text', 'read_file', { path: 'x.bin' }, /^path: .*x\.bin is not UTF-8 text; look at it with a command$/, { ...no, ...binaryFile }),
     look('refuses what is not there', 'read_file', { path: 'gone' }, /^path: .*; search for it, or list its folder$/, no),

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { FileEntry } from '@agentfleet/protocol/keeper';
 import { anyPath, forModel, linesOrFolder, shownPath } from './arguments.ts';
@@ -71,13 +72,16 @@ function window(name: string, lines: readonly string[], { from, all }: { readonl
   return { ok: true, text: `${numbered(shown, from)}\n[${name}: ${facts}]` };
 }
 
-async function folder(path: string, { scope: { session } }: ToolContext): Promise<Observation> {
+async function folder(path: string, { scope: { session }, baseline: { protectedSet } }: ToolContext): Promise<Observation> {
   const { depth, entries: limit } = listed;
   const { entries, truncated, leftOut = [] } = await forModel('path', () => session.call((keeper) => keeper.listFiles(path, depth, limit)));
   const more = truncated ? `; more is there: name a folder in it` : '';
   const without = leftOut.length > 0 ? `, without what is below ${leftOut.map(plain).join(', ')}` : '';
-  const what = `[folder ${shownPath(session, path)}: ${count(entries.length, 'entry')}, ${depth} levels${without}${more}]`;
-  return { ok: true, text: [...entries.map(shown), what].join('\n') };
+  const name = shownPath(session, path);
+  const mark = ({ kind, path }: FileEntry): string =>
+    kind === 'folder' || protectedSet.why(posix.join(name, path)) === null ? '' : ', protected';
+  const what = `[folder ${name}: ${count(entries.length, 'entry')}, ${depth} levels${without}${more}]`;
+  return { ok: true, text: [...entries.map((entry) => `${shown(entry)}${mark(entry)}`), what].join('\n') };
 }
 
 function shown({ path, kind, bytes, target }: FileEntry): string {
