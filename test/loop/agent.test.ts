@@ -79,12 +79,20 @@ describe('the tool loop', () => {
     expect(run.reported.usage).toMatchObject({ tokensIn: 3006, tokensOut: 150 });
   });
 
-  test('asks for more proposals where risk is high and a gate would refuse the first one, and for no more of others', async () => {
-    const forbidden: Reply = { calls: [['edit_file', { path: 'test_calc.py', old_text: '5', new_text: '-1' }]] };
-    const models = new ScriptedModels((request, n) => (n === 2 ? forbidden : repair(request, n)));
+  const refused: Reply = { calls: [['bash', { command: 'frob a' }]] };
+  const refuses = { why: 'Policy: unsafe', unsafe: 1, risk: null, energy: null, pSuccess: null };
+
+  /** The planner calls every step risky, and the scores of gate 2 refuse `refused`. */
+  function risky(models: ScriptedModels): Partial<AttemptContext> {
     const plain = bed.begin(spec, models).context.decisionModels;
-    const risky = { ...plain, control: async () => ({ ...(await plain.control([])), risk: 0.9 }) };
-    const run = bed.begin(spec, models, { decisionModels: risky });
+    const control: typeof plain.control = async () => ({ ...(await plain.control([])), risk: 0.9 });
+    const secondOpinion: typeof plain.secondOpinion = ({ subject }) => Promise.resolve({ allowed: !subject.includes('frob'), ...refuses });
+    return { decisionModels: { ...plain, control, secondOpinion } };
+  }
+
+  test('asks for more proposals where risk is high and scores would refuse the first one, and for no more of others', async () => {
+    const models = new ScriptedModels((request, n) => (n === 2 ? refused : repair(request, n)));
+    const run = bed.begin(spec, models, risky(models));
     expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
     expect(models.requests.map(({ n }) => n)).toEqual([1, 1, 3, 1]);
     expect((await bed.notes()).filter(({ kind }) => kind === 'ReplyChosen').map(({ data }) => data['signals'])).toMatchObject([
@@ -94,32 +102,34 @@ describe('the tool loop', () => {
     ]);
   });
 
-  test('acts on the proposal that it has where more of them cannot be had', async () => {
+  test('asks for no more where a rule would refuse the first one: the refusal says what is allowed', async () => {
     const forbidden: Reply = { calls: [['edit_file', { path: 'test_calc.py', old_text: '5', new_text: '-1' }]] };
+    const models = new ScriptedModels((_, n) => (n === 1 ? forbidden : 'I give up.'));
+    await bed.engine.run(bed.begin(spec, models, risky(models)).context);
+    expect(models.requests.slice(0, 2).map(({ n }) => n)).toEqual([1, 1]);
+    expect(said(models.requests[1]?.messages ?? []).at(-1)).toMatch(/^Tool: refused.*protected.*Allowed instead/s);
+  });
+
+  test('acts on the proposal that it has where more of them cannot be had', async () => {
     const models = new ScriptedModels((request, n) => {
       if (request.n > 1) throw new AttemptFailure('AgentError', 'InvalidRequest', 'n must be 1');
-      return n === 2 ? forbidden : repair(request, n);
+      return n === 2 ? refused : repair(request, n);
     });
-    const plain = bed.begin(spec, models).context.decisionModels;
-    const risky = { ...plain, control: async () => ({ ...(await plain.control([])), risk: 0.9 }) };
-    const run = bed.begin(spec, models, { decisionModels: risky });
+    const run = bed.begin(spec, models, risky(models));
     await bed.engine.run(run.context);
     expect(models.requests.map(({ n }) => n).slice(0, 4)).toEqual([1, 1, 3, 1]);
     expect((await bed.notes()).filter(({ kind }) => kind === 'ReplyChosen').map(({ data }) => data['signals'])[1]).toMatchObject({ k: 1 });
   });
 
   test('takes the prompt of several proposals, which a gateway counts for each, for no measure of its length', async () => {
-    const forbidden: Reply = { calls: [['edit_file', { path: 'test_calc.py', old_text: '5', new_text: '-1' }]] };
     const look: Reply = { calls: [['bash', { command: 'seq 1 1500' }]] };
     const models = new (class extends ScriptedModels {
       override async complete(...args: Parameters<ScriptedModels['complete']>) {
         const reply = await super.complete(...args);
         return args[1].n === 1 ? reply : { ...reply, usage: { ...reply.usage, input: 90_000 } };
       }
-    })((_, n) => (n === 1 ? forbidden : n < 4 ? look : 'I give up.'));
-    const plain = bed.begin(spec, models).context.decisionModels;
-    const risky = { ...plain, control: async () => ({ ...(await plain.control([])), risk: 0.9 }) };
-    await bed.engine.run(bed.begin(spec, models, { decisionModels: risky }).context);
+    })((_, n) => (n === 1 ? refused : n < 4 ? look : 'I give up.'));
+    await bed.engine.run(bed.begin(spec, models, risky(models)).context);
     expect(models.requests.map(({ n }) => n).slice(0, 3)).toEqual([1, 3, 1]);
     const seen = said(models.requests.at(-1)?.messages ?? []).filter((line) => line.startsWith('Tool: 1\n'));
     expect(seen.map((line) => line.includes('are not shown'))).toEqual([false, false]);
@@ -132,9 +142,8 @@ describe('the tool loop', () => {
   ])('of %j, which gate 2 refuses, says which commands it means', async (command, words) => {
     const models = new ScriptedModels((_, n) => (n === 1 ? { calls: [['bash', { command }]] } : 'I give up.'));
     const plain = bed.begin(spec, models).context.decisionModels;
-    const refuses = (subject: string): boolean => subject.includes('frob') || subject.startsWith('quux a &&');
     const secondOpinion: typeof plain.secondOpinion = ({ subject }) =>
-      Promise.resolve({ allowed: !refuses(subject), why: 'Policy: unsafe', unsafe: 1, risk: null, energy: null, pSuccess: null });
+      Promise.resolve({ allowed: !subject.includes('frob') && !subject.startsWith('quux a &&'), ...refuses });
     await bed.engine.run(bed.begin(spec, models, { decisionModels: { ...plain, secondOpinion } }).context);
     const answer = said(models.requests[1]?.messages ?? []).find((line) => line.startsWith('Tool: '));
     expect(answer).toMatch(/^Tool: refused, nothing was done: gate 2: Policy: unsafe/);

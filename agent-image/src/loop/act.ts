@@ -181,7 +181,7 @@ export async function consider(at: ActScope, proposal: ModelProposal, step: numb
     return {
       ...known,
       refused: !opinion.allowed,
-      ...(!opinion.allowed && { why: `gate 2: ${opinion.why}` }),
+      ...(!opinion.allowed && { why: `gate 2: ${opinion.why}`, byScore: true as const }),
       energy: opinion.energy,
       risk,
     };

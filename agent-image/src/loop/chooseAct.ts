@@ -7,6 +7,8 @@ export interface ConsideredProposal {
   readonly refused: boolean;
   /** Rule that would refuse it, and the reason. */
   readonly why?: string;
+  /** A score would, which another proposal may pass. A rule stands, and its refusal says what is allowed. */
+  readonly byScore?: true;
   /** Energy of the act, lower is better; null where no verifier answers, or nothing has to be judged. */
   readonly energy: number | null;
   /** 0 (reads) … 1 (cannot be taken back), from gate 1. */

@@ -7,7 +7,7 @@ import type { CallObserved } from './notes.ts';
 export interface StepSituation {
   /** Mean surprise of its tokens, nats; null: it was not measured. */
   readonly entropyNats: number | null;
-  /** A gate would refuse it, by its rules or by its energy. */
+  /** The scores of gate 2 would refuse it. */
   readonly refused: boolean;
   /** Of the planner, 0…1; null: it did not answer. */
   readonly risk: number | null;
@@ -28,7 +28,7 @@ export function isRisky({ risk }: Pick<StepSituation, 'risk'>, { riskThreshold }
 /**
  * Number of proposals of a step, and why. Pure.
  *
- * Only the proposal itself asks for others: entropy above `entropyFastNats`, or a gate that would refuse it. Then they are
+ * Only the proposal itself asks for others: entropy above `entropyFastNats`, or scores that would refuse it. Then they are
  * `min(kMax, 4)` where the planner calls the step risky, else `min(kMax, 2)`. Risk alone asks for none: it describes the history,
  * in which a long task is risky at most of its steps, and each proposal costs a whole answer and often its prompt again.
  */

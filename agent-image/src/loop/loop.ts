@@ -148,9 +148,9 @@ class Loop {
     const [first] = this.transcript.open?.proposals ?? [];
     if (compute.kMax < 2 || first === undefined || !first.calls.some(({ name }) => isJudged(this.#acts, name))) return;
     const { risk } = this.#signals;
-    // A proposal that a gate refuses comes back with its reason, which is worth more than another try; not where much may be lost.
-    const { refused } = isRisky({ risk }, compute) ? await consider(this.#acts, first, step) : { refused: false };
-    const { n, why } = howMany({ entropyNats: first.entropyNats, refused, risk }, compute);
+    // A refusal comes back with its reason, which is worth more than another try; not a score's where much may be lost.
+    const { byScore = false } = isRisky({ risk }, compute) ? await consider(this.#acts, first, step) : {};
+    const { n, why } = howMany({ entropyNats: first.entropyNats, refused: byScore, risk }, compute);
     this.#signals = { risk, more: why };
     if (n < 2) return;
     try {
