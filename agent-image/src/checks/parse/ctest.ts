@@ -27,8 +27,9 @@ export function parseCtest({ stdout }: CommandOutput): ParsedResults {
     const [, id, word = ''] = point.exec(line) ?? [];
     if (id === undefined) return;
     const outcome = outcomeOf(word);
-    const end = lines.findIndex((next, where) => where > at && (begins.test(next) || point.test(next) || where > at + 30));
-    collector.add({ id, outcome, ...(outcome !== 'Passed' && { message: lines.slice(at + 1, end).join('\n') || word }) });
+    const after = [...lines.slice(at + 1, at + 31), ''];
+    const end = after.findIndex((next) => begins.test(next) || point.test(next));
+    collector.add({ id, outcome, ...(outcome !== 'Passed' && { message: after.slice(0, end).join('\n') || word }) });
   });
   if (cut || sums === 0) collector.incomplete('ctest printed no sum', 'read the output of the check');
   const cure = 'let tests not print what ctest prints';

@@ -352,3 +352,20 @@ test.each([
   expect(countTests(results)).toEqual({ passed: 0, failed: 0, skipped: 0, errored: 0, ...counts });
   expect(codes(results)).toEqual(problems);
 }); // prettier-ignore
+
+test.each([
+  ['Vitest', ' FAIL  a > b\n'],
+  ['Jest', 'FAIL a.js\n  ● x\n'],
+  ['Mocha', '  1 failing\n  1) s\n'],
+  ['RSpec', 'rspec ./a.rb:1 # s\n'],
+  ['Minitest', 'Failure:\nA#b:\n'],
+  ['PHPUnit', 'There was 1 failure:\n1) A::b\n'],
+  ['Maven', '[ERROR] A.b -- Time elapsed: 0.1 s <<< FAILURE!\n'],
+  ['CTest', '1/1 Test #1: a ..........***Failed    0.01 sec\n'],
+] as const)(
+  '%s: what repeats its failures takes no quadratic time',
+  (format, text) => {
+    expect(parseResults(format, output(1, text.repeat(100_000))).format).toBe(format);
+  },
+  20_000,
+);

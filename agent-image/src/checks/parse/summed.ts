@@ -92,6 +92,8 @@ function countsOf(format: SummedFormat, lines: readonly string[]): Counts | null
   return texts.length === 0 ? null : { ...counts, passed: Math.max(counts.passed, rest) };
 }
 
+/** Lines after one that a message is looked for in: all of them, for each failure, would take quadratic time. */
+const near = 50;
 const firstText = (lines: readonly string[]): string => lines.find((line) => line.trim() !== '')?.trim() ?? '';
 const fileFailed = (id: string, message: string): Found => ({ id, outcome: 'Errored', kind: 'Container', message });
 
@@ -104,7 +106,7 @@ function vitestFailures(lines: readonly string[]): readonly Found[] {
     if (section !== undefined) ofSuites = section === 'Suites';
     const name = begin.exec(line)?.[1];
     if (name === undefined) return [];
-    const message = firstText(lines.slice(at + 1, at + 50).filter((next) => !begin.test(next)));
+    const message = firstText(lines.slice(at + 1, at + near).filter((next) => !begin.test(next)));
     const file = /^(?:.* )?\S+ \[ (\S+) \]$/.exec(name)?.[1];
     return [file === undefined ? { id: name, outcome: 'Failed', kind: ofSuites ? 'Group' : 'Test', message } : fileFailed(file, message)];
   });
@@ -129,9 +131,10 @@ function mochaFailures(lines: readonly string[]): readonly Found[] {
   return lines.flatMap((line, at): Found[] => {
     if (isSumOf('Mocha', line)) below = true;
     const first = below ? runners.Mocha.begin.exec(line)?.[1] : undefined;
-    const rest = lines.slice(at, at + 24).map((next) => next.trim());
+    if (first === undefined) return [];
+    const rest = lines.slice(at, at + near).map((next) => next.trim());
     const last = rest.findIndex((next) => next.endsWith(':'));
-    if (first === undefined || last === -1) return [];
+    if (last === -1) return [];
     const id = [first, ...rest.slice(1, last + 1)].join(' > ').replace(/:$/, '');
     const isHook = /(?:^| > )"(?:before|after) (?:all|each)" hook\b/.test(id);
     return [{ id, outcome: 'Failed', kind: isHook ? 'Group' : 'Test', message: firstText(rest.slice(last + 1)) }];
@@ -140,11 +143,12 @@ function mochaFailures(lines: readonly string[]): readonly Found[] {
 
 /** `rspec PLACE # DESCRIPTION` at the end; files that did not load before it. */
 function rspecFailures(lines: readonly string[]): readonly Found[] {
+  const told = new Map(lines.map((line, at) => [/^ +\d{1,9}\) (\S.*)$/.exec(line)?.[1], at] as const));
   return lines.flatMap((line, at): Found[] => {
     const [, id, file] = runners.RSpec.begin.exec(line) ?? [];
-    if (file !== undefined) return [fileFailed(file, firstText(lines.slice(at + 1).filter((next) => /Error\b/.test(next))))];
-    const told = id === undefined ? -1 : lines.findIndex((next) => /^ +\d{1,9}\) /.test(next) && next.endsWith(`) ${id}`));
-    return id === undefined ? [] : [{ id, outcome: 'Failed', message: told === -1 ? '' : firstText(lines.slice(told + 1)) }];
+    const after = (from: number): readonly string[] => lines.slice(from + 1, from + near);
+    if (file !== undefined) return [fileFailed(file, firstText(after(at).filter((next) => /Error\b/.test(next))))];
+    return id === undefined ? [] : [{ id, outcome: 'Failed', message: firstText(after(told.get(id) ?? lines.length)) }];
   });
 }
 
@@ -153,7 +157,7 @@ function minitestFailures(lines: readonly string[]): readonly Found[] {
   return lines.flatMap((line, at): Found[] => {
     const id = runners.Minitest.begin.test(line) ? /^([\w:]+#\S.*?)(?: \[.*\])?:$/.exec(lines[at + 1] ?? '')?.[1] : undefined;
     if (id === undefined) return [];
-    return [{ id, outcome: line.includes('Error') ? 'Errored' : 'Failed', message: firstText(lines.slice(at + 2)) }];
+    return [{ id, outcome: line.includes('Error') ? 'Errored' : 'Failed', message: firstText(lines.slice(at + 2, at + near)) }];
   });
 }
 
@@ -164,7 +168,7 @@ function phpUnitFailures(lines: readonly string[]): readonly Found[] {
     section = /^There (?:was|were) \d+ ([a-z ]+?)s?:$/.exec(line)?.[1] ?? section;
     const id = section === 'failure' || section === 'error' ? runners.PHPUnit.begin.exec(line)?.[1] : undefined;
     if (id === undefined) return [];
-    return [{ id, outcome: section === 'error' ? 'Errored' : 'Failed', message: firstText(lines.slice(at + 1)) }];
+    return [{ id, outcome: section === 'error' ? 'Errored' : 'Failed', message: firstText(lines.slice(at + 1, at + near)) }];
   });
 }
 
@@ -173,11 +177,9 @@ function mavenFailures(lines: readonly string[]): readonly Found[] {
   return lines.flatMap((line, at): Found[] => {
     const id = runners.Maven.begin.exec(line)?.[1]?.replace(/^([\w$]+)\(([\w$.]+)\)/, '$2.$1');
     if (id === undefined) return [];
-    const end = lines.findIndex((next, where) => where > at && (/^\s+at |^\[/.test(next) || where > at + 20));
-    const message = lines
-      .slice(at + 1, end)
-      .join('\n')
-      .trim();
+    const after = [...lines.slice(at + 1, at + 21), '['];
+    const end = after.findIndex((next) => /^\s+at |^\[/.test(next));
+    const message = after.slice(0, end).join('\n').trim();
     return [{ id, outcome: line.endsWith('ERROR!') ? 'Errored' : 'Failed', message }];
   });
 }
