@@ -6,7 +6,6 @@ import {
   type ObjectName,
   ResourceClient,
   asError,
-  isAlreadyExists,
   isRefused,
   isNotFound,
   isTooLarge,
@@ -23,6 +22,7 @@ import { sandboxState } from './sandbox/state.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { sandboxPod } from './sandbox/pod.ts';
 import { sandboxInput } from './sandbox/template.ts';
+import { make } from '../../runtime/make.ts';
 import type { Action, Decision, Snapshot } from './facts/snapshot.ts';
 import type { SpendingBooks } from './queue/spending.ts';
 import type { Volumes } from './storage/volumes.ts';
@@ -256,24 +256,7 @@ export class Executor {
     if (refused !== undefined) return refused;
     const input = sandboxInput(name, { task, pool, config, issuer: tokens.issuer(), capabilities }, flavorPlacement(quota));
     const manifest = sandboxPod(claim === undefined ? input : { ...input, claim: claim.name });
-    try {
-      const made = await this.#pods.create(manifest as unknown as Pod, { fieldManager, signal });
-      consistency.wrote(keyOf(task), caches.pods, made);
-    } catch (error) {
-      if (isAlreadyExists(error)) return this.#adopt(task, name, signal);
-      if (isRefused(error) && !isNotFound(error)) return error.message;
-      throw error;
-    }
-    return undefined;
-  }
-
-  async #adopt(task: AgentTask, name: string, signal: AbortSignal): Promise<string | undefined> {
-    const pod = await this.#pods.get({ namespace: task.metadata.namespace, name }, { signal });
-    if (!isControlledBy(pod, task)) return `there is a pod ${name} that does not belong to this task; delete or rename it`;
-    this.#options.consistency.wrote(keyOf(task), this.#options.context.caches.pods, pod);
-    if (pod.metadata.deletionTimestamp !== undefined)
-      throw new Error(`sandbox ${name} is being deleted, and the cache does not show it yet`);
-    return undefined;
+    return make({ client: this.#pods, cache: caches.pods }, task, manifest as unknown as Pod, consistency, signal);
   }
 
   /**

@@ -2,9 +2,7 @@ import type { V1Pod } from '@kubernetes/client-node';
 import {
   controllerReference,
   findCondition,
-  isAlreadyExists,
   isControlledBy,
-  isRefused,
   isTrue,
   keyOf,
   mergeConditions,
@@ -19,6 +17,7 @@ import { fieldManagers, type AgentTask, type ExpertPool, type Reason, type Sandb
 import { labels } from '@agentfleet/protocol/pool';
 import { shortHash } from '../../../revisions/arm.ts';
 import type { Caches } from '../../../runtime/context.ts';
+import { make } from '../../../runtime/make.ts';
 import { resources, type ResourceFlavor, type Workload } from '../../../runtime/resources.ts';
 
 /** The label by which a task asks Kueue for its admission; its value is the name of a LocalQueue of its namespace. */
@@ -300,8 +299,9 @@ export class Workloads {
 
   /** Rejects on a conflict: Kueue wrote meanwhile. Returns why the server does not take a new one. */
   async run(task: AgentTask, action: QuotaAction, signal: AbortSignal): Promise<string | undefined> {
-    if (action.type === 'createWorkload') return this.#create(task, action.workload, signal);
     const cache = this.#cache();
+    if (action.type === 'createWorkload')
+      return make({ client: this.#client, cache }, task, action.workload, this.#options.consistency, signal);
     if (action.type === 'deleteWorkload') {
       await this.#client.remove(action.workload, { signal });
       this.#options.consistency.deleted(keyOf(task), cache, action.workload);
@@ -315,22 +315,6 @@ export class Workloads {
     });
     this.#options.consistency.wrote(keyOf(task), cache, changed);
     return undefined;
-  }
-
-  async #create(
-    task: AgentTask,
-    workload: Extract<QuotaAction, { type: 'createWorkload' }>['workload'],
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
-    try {
-      this.#options.consistency.wrote(keyOf(task), this.#cache(), await this.#client.create(workload, { fieldManager, signal }));
-      return undefined;
-    } catch (error) {
-      if (isRefused(error)) return error.message;
-      // Ours, by its name: the answer to a write was lost, or an operator before this one wrote it. The cache will show it.
-      if (!isAlreadyExists(error)) throw error;
-      return undefined;
-    }
   }
 
   #of(key: string): readonly Workload[] {

@@ -1,10 +1,8 @@
 import {
   byAge,
   controllerReference,
-  isAlreadyExists,
   isControlledBy,
   isNotFound,
-  isRefused,
   keyOf,
   ResourceClient,
   type Consistency,
@@ -12,25 +10,18 @@ import {
   type KubeObject,
   type Transport,
 } from '@agentfleet/kube';
-import { fieldManagers, type AgentTask, type SandboxStorage } from '@agentfleet/protocol/api';
+import { type AgentTask, type SandboxStorage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { Caches } from '../../../runtime/context.ts';
 import { type PersistentVolumeClaim, type VolumeSnapshot, resources } from '../../../runtime/resources.ts';
+import { make, type Kind } from '../../../runtime/make.ts';
 import type { ClaimChoice, StorageView } from '../facts/snapshot.ts';
-
-const fieldManager = fieldManagers.operator;
 
 /** Means by which the volumes of tasks are read and written. */
 interface VolumesOptions {
   readonly transport: Transport;
   readonly caches: Pick<Caches, 'persistentVolumeClaims' | 'volumeSnapshots'>;
   readonly consistency: Pick<Consistency, 'wrote' | 'deleted'>;
-}
-
-/** A kind of object that a task's storage consists of: how it is written, and the cache that shows it. */
-interface Kind<T extends KubeObject> {
-  readonly client: ResourceClient<T>;
-  readonly cache: Informer<T>;
 }
 
 type Objects = Pick<StorageView, 'claims' | 'snapshots'>;
@@ -103,14 +94,14 @@ export class Volumes {
   async ensureClaim(task: AgentTask, claim: ClaimChoice, signal: AbortSignal): Promise<string | undefined> {
     const storage = task.spec.sandbox?.storage;
     if (claim.kind === 'Held' || storage === undefined) return undefined;
-    return this.#make(this.#claims, task, claimOf(task, storage, claim), signal);
+    return make(this.#claims, task, claimOf(task, storage, claim), this.#options.consistency, signal);
   }
 
   /** Begins a VolumeSnapshot of a volume without writers. Returns why the server does not take it. */
   async snapshot(task: AgentTask, name: string, claim: string, signal: AbortSignal): Promise<string | undefined> {
     const volumeSnapshotClassName = task.spec.sandbox?.storage?.volumeSnapshotClassName;
     const spec = { source: { persistentVolumeClaimName: claim }, volumeSnapshotClassName };
-    return this.#make(this.#snapshots, task, { metadata: metadataOf(task, name), spec }, signal);
+    return make(this.#snapshots, task, { metadata: metadataOf(task, name), spec }, this.#options.consistency, signal);
   }
 
   async deleteClaim(task: AgentTask, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<void> {
@@ -119,29 +110,6 @@ export class Volumes {
 
   async deleteSnapshot(task: AgentTask, snapshot: VolumeSnapshot, signal: AbortSignal): Promise<void> {
     await this.#remove(this.#snapshots, task, snapshot, signal);
-  }
-
-  async #make<T extends KubeObject>(
-    { client, cache }: Kind<T>,
-    task: AgentTask,
-    object: { readonly metadata: ReturnType<typeof metadataOf>; readonly spec: object },
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
-    try {
-      const made = await client.create(object as unknown as T, { fieldManager, signal });
-      this.#options.consistency.wrote(keyOf(task), cache, made);
-    } catch (error) {
-      if (isRefused(error)) return error.message;
-      if (!isAlreadyExists(error)) throw error;
-      const { namespace, name } = object.metadata;
-      const there = await client.find({ namespace, name }, { signal });
-      if (there !== undefined && isControlledBy(there, task)) {
-        this.#options.consistency.wrote(keyOf(task), cache, there);
-        return undefined;
-      }
-      return `there is a ${client.resource.kind} ${name} that does not belong to this task; delete or rename it`;
-    }
-    return undefined;
   }
 
   async #remove<T extends KubeObject>({ client, cache }: Kind<T>, task: AgentTask, object: T, signal: AbortSignal): Promise<void> {
