@@ -48,6 +48,11 @@ test.each<[string, readonly DiffEntry[], RegExp]>([
     /files of 188743680 bytes.*, 134217728 can be judged/,
   ],
   ['protected settings', [settings], /pyproject\.toml.* protected/],
+  [
+    'several protected files',
+    [1, 2, 3, 4, 5, 6, 7].map((n) => ({ ...settings, path: `workspace/${n}/pyproject.toml` })),
+    /^after its commands 1\/pyproject\.toml was changed: .*\(also refused: 2\/pyproject\.toml, .*6\/pyproject\.toml and 1 more\)$/,
+  ],
 ])('what commands wrote is refused without being read where it is too large to be judged: %s', async (_, entries, words) => {
   const unread = (): never => {
     throw new Error('the keeper answers AF_TOO_LARGE');
@@ -60,7 +65,7 @@ test.each<[string, readonly DiffEntry[], RegExp]>([
     relative,
     fromWorkspace: relative,
   } as unknown as SandboxSession;
-  const why = (path: string) => (path === 'pyproject.toml' ? { kind: 'Settings', why: 'tests read it' } : null);
+  const why = (path: string) => (path.endsWith('pyproject.toml') ? { kind: 'Settings', why: 'tests read it' } : null);
   const protectedSet = {
     why,
     shadows: () => null,

@@ -184,8 +184,18 @@ export async function judgeEffects(
   return { refused, byPath: byPath !== null, deleted };
 }
 
-function violation({ violations: [first] }: Changes): string | null {
-  return first === undefined ? null : `after its commands ${first.message}`;
+function violation({ violations }: Changes): string | null {
+  return violations[0] === undefined ? null : `after its commands ${violations[0].message}${othersOf(violations)}`;
+}
+
+const maxOthers = 5;
+
+/** Returns words that name the paths of all violations but the first, so that one try mends them all; empty where there is one. */
+export function othersOf([, ...others]: Changes['violations']): string {
+  if (others.length === 0) return '';
+  const more = others.length > maxOthers ? ` and ${others.length - maxOthers} more` : '';
+  const paths = others.slice(0, maxOthers).map(({ path }) => path);
+  return ` (also refused: ${paths.join(', ')}${more})`;
 }
 
 function tooMany(count: number): string | null {

@@ -88,6 +88,9 @@ export interface GateVerdict {
   readonly approval: readonly Part[];
 }
 
+/** Refused files of an act that are named: each that it would meet next costs a step. */
+const maxNamed = 3;
+
 /** Rails that look at the path: what they find is not excused by the file having been like that before. */
 const aboutPath: ReadonlySet<string> = new Set(['path-policy', 'secrets', 'test-tampering']);
 
@@ -130,8 +133,8 @@ export function createGate({ rails, task, session, writing }: GateOptions, prote
   const judging: Judging = { rails, policy, absolute, workspace, openTests };
   return {
     judge: ({ rewrites, acts, outside = [] }) => {
-      const [refused] = rewrites.flatMap((one) => tampering(one) ?? []);
-      if (refused !== undefined) return denied(refused);
+      const refused = rewrites.flatMap((one) => tampering(one) ?? []);
+      if (refused.length > 0) return denied(refused.slice(0, maxNamed).join('; '));
       const parts = [
         ...rewrites.map((one) => judgeRewrite(one, judging)),
         ...acts.map((one) => judgeAct(one, judging)),

@@ -1,4 +1,4 @@
-import { changesBetween } from './acts.ts';
+import { changesBetween, othersOf } from './acts.ts';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { isArtifactCheck } from '@agentfleet/protocol/api';
 import { type Baseline, broken, contradiction, flakyCheck, holds, proveAgain, runAgain, type Proof } from './checkRun.ts';
@@ -112,8 +112,7 @@ async function judgeResult(
     const changed = entries.flatMap(({ path }) => session.relative(path) ?? []).filter((path) => !made.has(path));
     return { discard, aside, paths: leavesOf(changed) };
   }
-  const more = violations.length > 1 ? ` (and ${violations.length - 1} more)` : '';
-  throw new AttemptFailure('PolicyViolation', first.code, `${first.message}; ${first.cure}${more}`);
+  throw new AttemptFailure('PolicyViolation', first.code, `${first.message}; ${first.cure}${othersOf(violations)}`);
 }
 
 async function notProved(scope: Scope, winner: Winner | null, failed: Proof, aside: readonly string[]): Promise<AttemptFailure> {
