@@ -157,7 +157,7 @@ export function createGate({ rails, task, session, writing }: GateOptions, prote
 
 function denied(why: string): GateVerdict {
   const cure =
-    'Change the code under test; files that no rule protects are free to change. New test modules of their own are free too (test_*.py, *.test.js, *_test.go, *Test.java …); others need protect.mode None from the author of the task.';
+    'Change the code under test; files that no rule protects are free to change. New test files of their own are free too (test_*.py, *.test.js, *_test.go, *Test.java …); others need protect.mode None from the author of the task.';
   return { allowed: false, decision: 'Deny', risk: 'Unknown', snapshotFirst: false, why, cure, review: [], scored: [], approval: [] };
 }
 
