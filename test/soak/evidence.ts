@@ -4,6 +4,7 @@ import { mismatch, readTrace } from '@agentfleet/cli/evidence';
 import { ResourceClient } from '@agentfleet/kube';
 import { resources } from '@agentfleet/operator/resources';
 import type { AgentTask } from '@agentfleet/protocol/api';
+import { traceName } from '@agentfleet/protocol/results';
 import { openArtifacts, type Artifacts } from '../../hack/demo/fleet/artifacts.ts';
 import type { Kubectl } from '../../hack/sandbox/index.ts';
 import { foreignKeys, inventory, orphansOf } from './inventory.ts';
@@ -69,7 +70,7 @@ async function readLogs(artifacts: Artifacts, tasks: readonly AgentTask[]): Prom
 }
 
 async function logOf(artifacts: Artifacts, { status }: AgentTask): Promise<LogFacts | undefined> {
-  const artifact = status?.run?.artifacts?.find(({ name }) => name === 'trace.ndjson');
+  const artifact = status?.run?.artifacts?.find(({ name }) => name === traceName);
   if (artifact === undefined) return undefined;
   const content = await artifacts.get(artifact.uri).catch((error: unknown) => String(error));
   if (typeof content === 'string') return factsOf([], [`its event log cannot be read: ${content}`]);

@@ -6,6 +6,7 @@ import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../bas
 import { StoreFailure } from '../store/index.ts';
 import type { AttemptContext } from './ports.ts';
 import { Redaction } from '@agentfleet/protocol/redact';
+import { traceName } from '@agentfleet/protocol/results';
 import type { Scope } from './scope.ts';
 
 const head = 'diff --git ';
@@ -181,7 +182,7 @@ export function trace({ context, signal }: Keeping): KeptFile {
       yield `${JSON.stringify(record)}\n`;
     }
   }
-  return { name: 'trace.ndjson', type: 'application/x-ndjson', content: () => Promise.resolve(Readable.from(lines())) };
+  return { name: traceName, type: 'application/x-ndjson', content: () => Promise.resolve(Readable.from(lines())) };
 }
 
 const patchFile = 'change.patch';

@@ -53,6 +53,16 @@ describe('the end of an attempt', () => {
     expect(reported?.auditRoot).toBe('ab'.repeat(32));
   });
 
+  it('keeps the head of the log that its trace ends with, though the log went on before it was copied', async () => {
+    await using bed = await running();
+    const artifacts = [{ name: 'trace.ndjson', uri: 'memory://trace.ndjson', sha256: 'ef'.repeat(32), bytes: 1 }];
+    bed.engine.last?.context.report({ auditRoot: 'cd'.repeat(32), artifacts });
+    bed.engine.last?.finish(succeeded);
+    await eventually('the outcome is written', () => bed.status('fix').run?.outcome !== undefined);
+    expect(bed.status('fix').run).toMatchObject({ auditRoot: 'cd'.repeat(32), artifacts });
+    expect(bed.status('fix').run?.snapshots?.checkpointURI).toBe(`memory://${checkpoints(bed).at(-1) ?? ''}`);
+  });
+
   it('has the expiry of the copy; one of an active task does not', async () => {
     const expires = (bed: WorkerBed): unknown =>
       (JSON.parse(bed.store.objects.get(checkpoints(bed).at(-1) ?? '')?.content.toString() ?? '{}') as { expires?: unknown }).expires;

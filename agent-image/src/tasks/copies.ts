@@ -1,5 +1,6 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
+import { traceName } from '@agentfleet/protocol/results';
 import { isSuperseded, retryWhileUnavailable } from '../base/failure.ts';
 import type { Durability, Written } from '../durable/index.ts';
 import type { Reporter } from '../report/index.ts';
@@ -95,6 +96,9 @@ export class Copies {
   #written({ uri, head }: Written): void {
     const { reporter } = this.#options;
     this.#uri = uri;
-    reporter.report({ snapshots: { ...reporter.run.snapshots, checkpointURI: uri }, auditRoot: head.hash });
+    const snapshots = { ...reporter.run.snapshots, checkpointURI: uri };
+    // Who has the log of an attempt that has ended checks it by the head that it was stored with; the sandbox may have written more since.
+    const isStored = reporter.run.artifacts?.some(({ name }) => name === traceName) === true;
+    reporter.report({ snapshots, ...(isStored ? {} : { auditRoot: head.hash }) });
   }
 }

@@ -20,10 +20,10 @@ interface Edit {
   readonly note: string;
 }
 
-/** Places that an observation shows, lines around each, and lines of one new text that it shows. */
+/** Places that an observation shows, lines around each, and lines at either end of one that is longer than both. */
 const maxPlaces = 3;
 const around = 3;
-const maxShown = 16;
+const ends = 5;
 
 /** Replaces a text that occurs once in a file, or creates a file. */
 export const editFile: Tool = {
@@ -137,8 +137,9 @@ async function regions({ scope }: ToolContext, path: string, places: readonly nu
     const from = Math.max(1, place - around);
     const { text } = await linesAt(scope.session, path, from, place + Math.max(0, size - 1) + around);
     const lines = linesOf(plain(text));
-    const cut = lines.length > maxShown ? [`… ${lines.length - maxShown} more lines, as you wrote them`] : [];
-    shown.push([numbered(lines.slice(0, maxShown), from), ...cut].join('\n'));
+    const left = lines.length - 2 * ends;
+    const middle = left > 1 ? [`… ${left} lines, as you wrote them`, numbered(lines.slice(-ends), from + lines.length - ends)] : [];
+    shown.push([numbered(left > 1 ? lines.slice(0, ends) : lines, from), ...middle].join('\n'));
   }
   if (places.length > maxPlaces) shown.push(`… and on lines ${places.slice(maxPlaces, 23).join(', ')}${places.length > 23 ? ', …' : ''}`);
   return shown;

@@ -3,6 +3,7 @@ import { consentOf, traceOf } from '@agentfleet/agent/trace';
 import { ResourceClient } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { consentCovers, type TraceConsent } from '@agentfleet/protocol/trace';
+import { traceName } from '@agentfleet/protocol/results';
 import { readLogFile, readLogOf, type CheckedLog, type LogFlags } from '../evidence/log.ts';
 import { CliError } from '../base/failure.ts';
 import { agentTasks } from '../base/connection.ts';
@@ -47,9 +48,7 @@ async function traceFiles(context: LocalContext, files: readonly string[], flags
 
 async function finished({ transport, namespace, signal }: CommandContext): Promise<readonly AgentTask[]> {
   const all = await new ResourceClient(transport, agentTasks).list({ namespace, signal });
-  const ended = all.filter(
-    ({ status }) => status?.finished === 'true' && status.run?.artifacts?.some(({ name }) => name === 'trace.ndjson'),
-  );
+  const ended = all.filter(({ status }) => status?.finished === 'true' && status.run?.artifacts?.some(({ name }) => name === traceName));
   return ended.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 

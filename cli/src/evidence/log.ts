@@ -2,6 +2,7 @@ import { inspectLog, type LogInspection } from '@agentfleet/keeper/log';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { statSync } from 'node:fs';
 import type { AgentTask } from '@agentfleet/protocol/api';
+import { traceName } from '@agentfleet/protocol/results';
 import { CliError } from '../base/failure.ts';
 import { obtain, type ArtifactFlags, type Fetching } from './artifact.ts';
 
@@ -38,8 +39,6 @@ export interface CheckedLog {
   readonly wrong: string | null;
 }
 
-const artifactName = 'trace.ndjson';
-
 /** Reports whether the argument is the path of a log and not the name of a task: that has no slash, and flags that fetch mean a task. */
 export function isFile(log: string, { file, endpoint }: ArtifactFlags): boolean {
   if (file !== undefined || endpoint !== undefined) return false;
@@ -58,6 +57,6 @@ export async function readLogOf(task: AgentTask, flags: LogFlags, fetching: Fetc
   const root = status?.run?.auditRoot;
   if (flags.root !== undefined && flags.root !== root)
     throw new CliError(`the head of AgentTask ${metadata.name} is ${root ?? 'not reported'}, not ${flags.root}; leave --root out`);
-  const { artifact, content, wrong } = await obtain(task, artifactName, flags, fetching);
+  const { artifact, content, wrong } = await obtain(task, traceName, flags, fetching);
   return { trace: await readTrace(content, root, fetching.signal), from: flags.file ?? artifact.uri, root, wrong };
 }

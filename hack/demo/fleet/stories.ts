@@ -2,6 +2,7 @@ import type { Timeline } from './follow.ts';
 import { type Stage, type Evidence, conditionOf } from './stage.ts';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { mismatch, readTrace as readLog } from '@agentfleet/cli/evidence';
+import { traceName } from '@agentfleet/protocol/results';
 import { traceFacts, type TraceFacts } from './trace.ts';
 
 /** Fetches all artifacts of a task and proves that each is the one that the status reports. By name. */
@@ -20,8 +21,6 @@ async function checkArtifacts({ artifacts, proofs }: Stage, { status }: AgentTas
   proofs.prove(claim, listed.length > 0 && wrong.length === 0, wrong.length === 0 ? `${listed.length} files` : `not ${wrong.join(', ')}`);
   return files;
 }
-
-const traceName = 'trace.ndjson';
 
 /** Fetches what a task left behind, proves that it is whole, and reads its event log. */
 async function readTrace(stage: Stage, task: AgentTask): Promise<TraceFacts> {

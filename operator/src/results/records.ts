@@ -1,6 +1,7 @@
 import { linesOf, sleep, slices, type Clock } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { traceName } from '@agentfleet/protocol/results';
 import { Readable } from 'node:stream';
 import { Refused } from './refused.ts';
 import type { WorkersClient } from './workers.ts';
@@ -17,8 +18,6 @@ interface RecordsOptions {
 
 /** Time between two looks at the storage, and at the task, ms. */
 const everyMs = { log: 1000, task: 5000 } as const;
-
-const traceName = 'trace.ndjson';
 
 export interface LoggedRecord {
   readonly record: AuditRecord;

@@ -86,6 +86,9 @@ export function artifactPlace(
   return isOwn && /^[1-9]\d{0,8}$/.test(attempt) && file !== '' ? { attempt: Number(attempt), name: file } : undefined;
 }
 
+/** Artifact with the event log; `status.run.auditRoot` is the hash of one of its records, the head when it was stored. */
+export const traceName = 'trace.ndjson';
+
 /** Artifacts that are copied into a ConfigMap where the API server has no aggregation layer, each up to this many bytes. */
 export const copiedArtifacts = ['change.patch', 'answer.md', 'report.json'] as const;
 export const maxCopyBytes = 262_144;
