@@ -57,6 +57,15 @@ describe.skipIf(binary === '')('edit_file', () => {
     expect(await bed.read(path)).toBe(py);
   });
 
+  it.each([7, 8])('shows a place of %s new lines whole, or by its ends', async (size) => {
+    const bed = await begin({ files: { 'c.txt': 'a\nb\nc\nd\ne\nf\ng\n' } });
+    const fresh = Array.from({ length: size }, (_, at) => `n${at}`);
+    const { text } = await bed.call('edit_file', { path: 'c.txt', old_text: 'd', new_text: fresh.join('\n') });
+    const all = ['a', 'b', 'c', ...fresh, 'e', 'f', 'g'].map((line, at) => `${String(at + 1).padStart(2)} | ${line}`);
+    const shown = size === 7 ? all : [...all.slice(0, 5), '… 4 lines, as you wrote them', ...all.slice(-5)];
+    expect(text.split('\n').slice(1)).toEqual(shown);
+  });
+
   it('never shows a secret of the file', async () => {
     const secret = ['ghp', '0123456789abcdefghijABCDEFGHIJ456789'].join('_');
     const bed = await begin({ files: { 'c.txt': `token = ${secret}\nmode = 1\n` } });

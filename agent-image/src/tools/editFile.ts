@@ -136,10 +136,10 @@ async function regions({ scope }: ToolContext, path: string, places: readonly nu
   for (const place of places.slice(0, maxPlaces)) {
     const from = Math.max(1, place - around);
     const { text } = await linesAt(scope.session, path, from, place + Math.max(0, size - 1) + around);
-    const lines = linesOf(plain(text));
+    const lines = numbered(linesOf(plain(text)), from).split('\n');
     const left = lines.length - 2 * ends;
-    const middle = left > 1 ? [`… ${left} lines, as you wrote them`, numbered(lines.slice(-ends), from + lines.length - ends)] : [];
-    shown.push([numbered(left > 1 ? lines.slice(0, ends) : lines, from), ...middle].join('\n'));
+    // Where little would be left out, the line that says so is no shorter.
+    shown.push(...(left > 3 ? [...lines.slice(0, ends), `… ${left} lines, as you wrote them`, ...lines.slice(-ends)] : lines));
   }
   if (places.length > maxPlaces) shown.push(`… and on lines ${places.slice(maxPlaces, 23).join(', ')}${places.length > 23 ? ', …' : ''}`);
   return shown;
