@@ -86,13 +86,19 @@ async function actUntraced(at: ActScope, one: Call): Promise<Acted> {
   }
 }
 
-/** @throws ArgumentError, which names the bound where the reply was cut off in the call */
+/**
+ * @throws ArgumentError, also for the call that a reply was cut off in: whole arguments prove nothing, as some servers end what they lack
+ */
 function resolved({ tools }: ActScope, { call, cut }: Call): ReturnType<ToolSet['resolve']> {
+  let fault = 'its arguments may end too early';
   try {
-    return tools.resolve(call.name, call.arguments);
+    const found = tools.resolve(call.name, call.arguments);
+    if (cut === undefined) return found;
   } catch (error) {
-    throw cut !== undefined && error instanceof ArgumentError ? new ArgumentError(cutInCall(cut, error.message)) : error;
+    if (cut === undefined || !(error instanceof ArgumentError)) throw error;
+    fault = error.message;
   }
+  throw new ArgumentError(cutInCall(cut, fault));
 }
 
 async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<string, unknown>>): Promise<Acted> {
