@@ -254,7 +254,7 @@ export function whyLeftOut({ name, arguments: text }: ToolCall, index: number, b
   if (before.some(({ answer }) => answer !== undefined)) return 'Submitted';
   if (index >= maxCalls) return 'TooMany';
   const failed = before.some(({ ok }) => !ok);
-  return name === 'submit' && failed && !/"unreachable"\s*:\s*true/.test(text) ? 'FailedBefore' : null;
+  return name === 'submit' && failed && !/"unreachable"\s*:\s*"?true/i.test(text) ? 'FailedBefore' : null;
 }
 
 /** Returns the result that the model gets for a call that is not run. */

@@ -151,6 +151,7 @@ describe('asking a chat model', () => {
     ['vLLM', 'InvalidRequest', '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
     ['OpenRouter', 'ProviderRefused', 'No endpoints found that support tool use.'],
     ['llama.cpp', 'InvalidRequest', 'tools param requires --jinja flag'],
+    ['a template without results of tools', 'InvalidRequest', 'Conversation roles must alternate user/assistant/user/assistant/...'],
   ])('speaks the JSON protocol with a model whose server refuses tools: %s', async ([, code, words]) => {
     const answer = (content: string): object => ({
       ...completion,

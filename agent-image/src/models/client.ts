@@ -120,8 +120,9 @@ const maxAnswerBytes = 16 * 1024 * 1024;
 type Extra = 'logprobs' | 'tools' | 'response_format';
 const extraWords: Readonly<Record<Extra, RegExp>> = {
   logprobs: /logprob/i,
+  // The last words are of templates that take no result of a tool.
   tools:
-    /support (?:tools?|function)\b|tool choice requires|tool-call-parser|tools param|(?:tools|function calling) (?:is|are) not (?:supported|enabled)/i,
+    /support (?:tools?|function)\b|tool choice requires|tools param|(?:tools|function calling) (?:is|are) not (?:supported|enabled)|roles? must alternate|only user and assistant roles/i,
   response_format: /response_format|json_schema|structured|guided/i,
 };
 
