@@ -158,11 +158,11 @@ export function workspacePath(session: SandboxSession, path: string): string {
   return relative;
 }
 
-/** A path that is there and looks like one that is not; null when there is none. */
-export function similarPath(path: string, tree: readonly string[]): string | null {
+/** Words about a path of the tree that looks like one that is not there; empty when there is none. */
+export function similarPath(path: string, tree: readonly string[]): string {
   const name = posix.basename(path).toLowerCase();
-  const same = tree.filter((one) => posix.basename(one).toLowerCase() === name);
-  return same.toSorted((a, b) => a.length - b.length)[0] ?? null;
+  const [similar] = tree.filter((one) => posix.basename(one).toLowerCase() === name).toSorted((a, b) => a.length - b.length);
+  return similar === undefined || tree.includes(path) ? '' : ` (there is ${plain(similar)})`;
 }
 
 /** Lines of a text file as a model may see them, without secrets; from 1, both ends included. */
@@ -204,14 +204,18 @@ const cures: Readonly<Record<string, string>> = {
   AF_QUOTA_EXCEEDED: 'delete what is not needed by edits, or go back with undo',
 };
 
-/** Runs a call of the keeper; a refusal of the model's request becomes an ArgumentError with a cure that it can follow. */
-export async function forModel<T>(field: string, call: () => Promise<T>): Promise<T> {
+/**
+ * Runs a call of the keeper; a refusal of the model's request becomes an ArgumentError with a cure that it can follow.
+ *
+ * @param hint more words for it
+ */
+export async function forModel<T>(field: string, call: () => Promise<T>, hint = (): string => ''): Promise<T> {
   try {
     return await call();
   } catch (error) {
     const cure = error instanceof KeeperRefusal ? cures[error.code] : undefined;
     if (cure === undefined) throw error;
-    throw new ArgumentError(`${field}: ${wordsOf(error as KeeperRefusal)}; ${cure}`);
+    throw new ArgumentError(`${field}: ${wordsOf(error as KeeperRefusal)}${hint()}; ${cure}`);
   }
 }
 
