@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { Candidate, Edit } from '@agentfleet/protocol/inference';
+import { asksForAnswer } from '../attempt/artifacts.ts';
 import { consentTo, deletionRefused, opinionOf, type Consent } from '../attempt/approvals.ts';
 import { budgetUsed, earlierRun, identityOf, type ActIdentity } from '../attempt/notes.ts';
 import { judgeEffects, reachOfActs, onlyOnce } from '../attempt/acts.ts';
@@ -18,7 +19,7 @@ import { ArgumentError, namedChanges, type Observation, type Proposed, type Tool
 import { cutInCall, maxCalls, notRun } from './discipline.ts';
 import type { TranscriptMemory } from './memory.ts';
 import type { CallObserved, OpenCall, TreeMark } from './notes.ts';
-import { brief } from './transcript.ts';
+import { brief, type Transcript } from './transcript.ts';
 
 /** Context of the acts of one conversation. */
 export interface ActScope {
@@ -84,6 +85,20 @@ async function actUntraced(at: ActScope, one: Call): Promise<Acted> {
     if (error instanceof ArgumentError) return { text: error.message, ok: false };
     throw error;
   }
+}
+
+/** Returns the checks' report in place, when they do not all hold: a fresh container is for a result that may pass. Null: it may. */
+export async function failingInPlace(
+  at: ActScope,
+  { step, holds }: Pick<Transcript, 'step' | 'holds'>,
+  tree: TreeMark,
+): Promise<string | null> {
+  const checks = at.tools.definitions.some(({ name }) => name === 'run_checks');
+  // An answer becomes a file of the workspace only when it is judged.
+  if (holds || !checks || asksForAnswer(at.scope.context.task.spec.checks)) return null;
+  const call = { id: 'hand-in', name: 'run_checks', arguments: '{}' };
+  const seen = await act(at, { call, step, index: maxCalls, tree, resumed: false });
+  return seen.holds === false ? seen.text : null;
 }
 
 /**

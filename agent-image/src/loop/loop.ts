@@ -9,7 +9,7 @@ import type { StrategyScope } from '../attempt/scope.ts';
 import { proposers } from '../attempt/notes.ts';
 import type { ModelReply } from '../models/models.ts';
 import { McpServers, type Submission } from '../tools/index.ts';
-import { act, callKeyOf, consider, factsOf, isJudged, leftOut, whyLeftOut, type Acted, type ActScope } from './act.ts';
+import { act, callKeyOf, consider, factsOf, failingInPlace, isJudged, leftOut, whyLeftOut, type Acted, type ActScope } from './act.ts';
 import { budgetOf, type TokenBudget } from './budget.ts';
 import { spentBy, together } from './charges.ts';
 import { chooseAct, judgementOf } from './chooseAct.ts';
@@ -31,7 +31,7 @@ import {
 } from './context.ts';
 import { controlSteps, howMany, isRisky, type MoreReason } from './compute.ts';
 import { filesBack, generalistOf, openConversation, recordOf, type ChatExpert, type Conversation } from './conversation.ts';
-import { assess, maxCalls } from './discipline.ts';
+import { assess } from './discipline.ts';
 import { whenReachable, type Asking, type Charge, type Observing, type Paid, type TreeMark } from './notes.ts';
 import { observed } from './observation.ts';
 import { brief, openCalls, type Transcript } from './transcript.ts';
@@ -53,7 +53,8 @@ export async function runLoop(at: StrategyScope): Promise<Outcome> {
         const { submission } = loop.transcript;
         const outcome = submission === null ? null : await loop.handIn(submission);
         if (outcome !== null) return outcome;
-        if (loop.transcript.open === null) await loop.ask();
+        const ended = loop.transcript.open === null ? await loop.ask() : null;
+        if (ended !== null) return ended;
         await loop.choose();
         await loop.act();
       }
@@ -119,11 +120,12 @@ class Loop {
     return this.#conversation.flush();
   }
 
-  /** Asks the model for the next step: one proposal, and more where that one asks for them. */
-  async ask(): Promise<void> {
+  /** Asks the model for the next step: one proposal, and more where that one asks for them. Returns the end of one that stands still. */
+  async ask(): Promise<Outcome | null> {
     const { scope } = this.#at;
     scope.meter.check();
-    await this.#assess();
+    const ended = await this.#assess();
+    if (ended !== null) return ended;
     await this.#hear();
     await this.#remind();
     if (compactionDue(this.#rendered())) await this.#compact();
@@ -133,7 +135,8 @@ class Loop {
     for (;;) {
       try {
         await this.#request(step, 1);
-        return await this.#askForMore(step);
+        await this.#askForMore(step);
+        return null;
       } catch (error) {
         if (!(error instanceof AttemptFailure) || error.reason !== 'ContextExceeded') throw error;
         this.#correction = overflowed(this.#correction, this.#expert.chat, this.#expert.name);
@@ -206,7 +209,7 @@ class Loop {
     const { transcript } = this;
     await this.flush();
     this.#at.scope.progress.say('handed in; running the checks');
-    const failing = await this.#failingInPlace();
+    const failing = await failingInPlace(this.#acts, transcript, this.#tree);
     const concluded = failing === null ? await this.#at.conclude(answer) : { refused: failing };
     if (!('refused' in concluded)) return concluded;
     const { refused } = concluded;
@@ -220,23 +223,28 @@ class Loop {
     return null;
   }
 
-  /** Returns the checks' report in place, when they do not all hold: a fresh container is for a result that may pass. Null: it may. */
-  async #failingInPlace(): Promise<string | null> {
+  /**
+   * Nudges a conversation that stands still, once for a step. At its end a result that checks prove counts, though the model only says that it is done, or
+   * looks at checks that hold.
+   *
+   * @throws AttemptFailure Stuck, PolicyViolation
+   */
+  async #assess(): Promise<Outcome | null> {
     const { transcript } = this;
-    const checks = this.#acts.tools.definitions.some(({ name }) => name === 'run_checks');
-    // An answer becomes a file of the workspace only when it is judged.
-    if (transcript.holds || !checks || asksForAnswer(this.#at.scope.context.task.spec.checks)) return null;
-    const call = { id: 'hand-in', name: 'run_checks', arguments: '{}' };
-    const { text, holds } = await act(this.#acts, { call, step: transcript.step, index: maxCalls, tree: this.#tree, resumed: false });
-    return holds === false ? text : null;
-  }
-
-  /** Nudges a conversation that stands still, once for a step. @throws AttemptFailure Stuck, PolicyViolation */
-  async #assess(): Promise<void> {
-    const { transcript } = this;
-    const found = assess(transcript.traces, this.#at.scope.context.clock.now());
-    if (found.kind === 'End') throw new AttemptFailure(found.class, found.reason, found.text);
-    if (found.text !== null) this.#conversation.notice(found.text, `step ${transcript.step}`);
+    const { scope, baseline, conclude } = this.#at;
+    const found = assess(transcript.traces, scope.context.clock.now());
+    if (found.kind !== 'End') {
+      if (found.text !== null) this.#conversation.notice(found.text, `step ${transcript.step}`);
+      return null;
+    }
+    await this.flush();
+    const provable = !baseline.holds && baseline.reviews.length === 0 && !asksForAnswer(scope.context.task.spec.checks);
+    const isAtEnd = found.reason === 'NoAct' || transcript.holds;
+    if (provable && isAtEnd && (await failingInPlace(this.#acts, transcript, this.#tree)) === null) {
+      const concluded = await conclude(transcript.history.findLast(({ role }) => role === 'Assistant')?.text ?? '');
+      if (!('refused' in concluded)) return concluded;
+    }
+    throw new AttemptFailure(found.class, found.reason, found.text);
   }
 
   #steps(): readonly ControlStep[] {
