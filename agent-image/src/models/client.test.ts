@@ -168,6 +168,14 @@ describe('asking a chat model', () => {
     }
   });
 
+  it.each(['reasoning', 'reasoning_content'])('reads a call that a server left at the end of %s', async (member) => {
+    const message = { role: 'assistant', content: null, [member]: 'I look.\n<tool_call>{"name": "bash", "arguments": {}}</tool_call>' };
+    await using stage = await gateway((response) =>
+      send(response, 200, { ...completion, choices: [{ index: 0, message, finish_reason: 'stop' }] }),
+    );
+    expect((await stage.ask()).proposals[0]?.calls).toMatchObject([{ name: 'bash' }]);
+  });
+
   it('reads a call that a server with tools left in the text', async () => {
     const content = '<tool_call>{"name": "Bash", "arguments": {}}</tool_call>';
     await using stage = await gateway((response) =>

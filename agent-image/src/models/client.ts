@@ -16,7 +16,7 @@ import { inSpan, outgoingHeaders } from '@agentfleet/protocol/tracing';
 import { Agent, fetch, type Dispatcher } from 'undici';
 import { asError, deadline, type Clock, type Log, type Random, type TokenSource } from '@agentfleet/kube';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
-import { fieldsOf } from '@agentfleet/protocol/text';
+import { fieldsOf, textOf } from '@agentfleet/protocol/text';
 import { chatUsage, named, proposalOf, unreadUsage, usageOf, wireMessages, wireTools } from './convert.ts';
 import { jsonConversation, jsonFormat } from './jsonProtocol.ts';
 import { writtenProposal } from './writtenCalls.ts';
@@ -288,7 +288,9 @@ export class ChatModelsClient implements ChatModels {
     const proposals = answer.choices.map((choice, at): ModelProposal => {
       const id = `${request.requestId}-${at}`;
       const proposal = proposalOf(choice, id);
-      return tools.length === 0 ? proposal : named(writtenProposal(proposal, id, this.#byJson(expert) ? null : tools), tools);
+      if (tools.length === 0) return proposal;
+      const { reasoning_content: older, reasoning = older } = fieldsOf(choice.message);
+      return named(writtenProposal(proposal, id, this.#byJson(expert) ? null : tools, textOf(reasoning)), tools);
     });
     const other = typeof answer.model === 'string' && answer.model !== expert.name ? { answeredBy: answer.model } : {};
     return { proposals, usage: usageOf(request, answer), ...other };

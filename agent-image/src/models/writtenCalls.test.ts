@@ -74,7 +74,13 @@ describe('calls in the text of a reply, where the server has tool calls', () => 
     ['an object in a sentence', `It wrote ${hermes} into its log.`],
     ['an object before more words', `${fence}json\n${hermes}\n${fence}\nThis call would list the files.`],
     ['a command in a block of code', `${fence}bash\nrm -rf build\n${fence}`],
-    ['a thought without an end', `<think>I could call <tool_call>${hermes}</tool_call> now`],
+    ['a draft in a thought without an end', `<think>I could call <tool_call>${hermes}</tool_call> now`],
+    [
+      'a draft before another call',
+      `<think>First <tool_call>${hermes}</tool_call> or\n<tool_call>{"name":"submit","arguments":{}}</tool_call>`,
+    ],
+    ['a cut one in a thought', '<think>First\n<tool_call>{"name": "bash", "arguments": {"command": "rm'],
+    ['an object that ends a thought', `<think>Then\n${hermes}`],
     ['a closing mark', '</tool_call>'],
     [
       'one in the argument of a cut object',
@@ -96,6 +102,15 @@ describe('calls in the text of a reply, where the server has tool calls', () => 
     expect(() => JSON.parse(args) as unknown).toThrow();
     expect(native(text, 'Length').finish).toBe('Length');
   }); // prettier-ignore
+});
+
+it('a call by which reasoning ends is made, wherever the server puts reasoning', () => {
+  const thought = `I look.\n<tool_call>\n${hermes}\n</tool_call>`;
+  expect(native(`<think>${thought}`)).toMatchObject({ text: '', calls: [{ name: 'bash', arguments: one }] });
+  const apart = (text: string, reasoning: string): unknown => callsIn(writtenProposal(wrote(text), 'id', offered, reasoning));
+  expect(apart('', thought)).toEqual([['bash', one]]);
+  expect(apart('Done.', thought)).toEqual([]);
+  expect(apart('', `${thought}\nOr I ask first.`)).toEqual([]);
 });
 
 describe('output of a model without tool calls', () => {

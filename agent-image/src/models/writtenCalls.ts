@@ -15,6 +15,8 @@ interface Found {
   readonly calls: readonly Written[];
   /** The last one cannot be read. */
   readonly broken: boolean;
+  /** Nothing follows them. */
+  readonly last: boolean;
 }
 
 /**
@@ -22,24 +24,32 @@ interface Found {
  * object that names a tool. Of a call that cannot be read its text becomes the arguments, so that the model gets to see the fault.
  *
  * @param id names the calls
+ * @param reasoning what the model thought, where the server tells it apart
  * @param offered names of the tools that an object without marks may call, as the end of a reply; null: of the Json protocol, where an
  * object anywhere calls any tool
  */
-export function writtenProposal(proposal: ModelProposal, id: string, offered: readonly string[] | null): ModelProposal {
+export function writtenProposal(proposal: ModelProposal, id: string, offered: readonly string[] | null, reasoning = ''): ModelProposal {
   if (proposal.calls.length > 0) return proposal;
   const said = spoken(proposal.text);
-  const found = marked(said) ?? bare(said, offered);
+  const thought = unended.test(said) ? said : proposal.text === '' ? reasoning : '';
+  const found = thought === '' ? (marked(said) ?? bare(said, offered)) : lastOf(thought);
   if (found === null) return proposal;
   const finish = found.broken && proposal.finish !== 'Stop' ? proposal.finish : 'Calls';
   const calls = found.calls.map((call, at) => ({ id: callId(`${id} ${at}`), name: call.name, arguments: call.arguments || '{}' }));
   return { ...proposal, text: found.thought.trim(), finish, calls };
 }
 
-/** Text without reasoning, which may hold drafts of calls. One that is only an object has none. */
+const unended = /^<think(?:ing)?>/;
+
+/** Text without reasoning that has an end: it may hold drafts of calls. One that is only an object has none. */
 function spoken(text: string): string {
-  if (text.trimStart().startsWith('{')) return text.trim();
-  const after = text.replace(/^[\s\S]*<\/think(?:ing)?>/, '').trim();
-  return /^<think(?:ing)?>/.test(after) ? '' : after;
+  return text.trimStart().startsWith('{') ? text.trim() : text.replace(/^[\s\S]*<\/think(?:ing)?>/, '').trim();
+}
+
+/** The calls by which reasoning ends, as some models call without ending it. What is followed by more is a draft. */
+function lastOf(thought: string): Found | null {
+  const found = marked(thought);
+  return found === null || found.broken || !found.last ? null : { ...found, thought: '' };
 }
 
 const mark =
@@ -67,12 +77,12 @@ function marked(text: string): Found | null {
   const before = text.slice(0, Math.max(0, first));
   if (first < 0 || isQuoted(before)) return null;
   const calls: Written[] = [];
-  const found = (broken = false): Found => ({ thought: before.replace(around, ''), calls, broken });
+  const found = ({ broken = false, last = false }): Found => ({ thought: before.replace(around, ''), calls, broken, last });
   for (let at = first; at < text.length;) {
     const open = take(opening, text, at);
     if (open === null) {
       const closed = take(closing, text, at);
-      if (closed === null) return found();
+      if (closed === null) return found({});
       at += closed[0].length;
       continue;
     }
@@ -81,12 +91,12 @@ function marked(text: string): Found | null {
     const read = '{['.includes(text[at] ?? ' ') ? objectAt(text, at, name) : taggedAt(text, at, name);
     if (read === null) {
       calls.push({ name: name === '' ? 'tool_call' : name, arguments: text.slice(at) });
-      return found(true);
+      return found({ broken: true });
     }
     calls.push(...read.calls);
     at = read.end;
   }
-  return found();
+  return found({ last: true });
 }
 
 /** Whether what follows is a quotation, in a block of code, or in an object that began before. */
@@ -129,7 +139,7 @@ function bare(text: string, offered: readonly string[] | null): Found | null {
     const acts = actsIn(looseJson(object));
     const [act] = acts;
     if (act === undefined) continue;
-    const found = { thought: act.thought === '' ? before : act.thought, calls: acts, broken: false };
+    const found = { thought: act.thought === '' ? before : act.thought, calls: acts, broken: false, last: false };
     if (offered === null) return found;
     const stands = after.trim() === '' && /(?:^|\n)[ \t]*$/.test(before);
     if (stands && acts.every(({ name, arguments: args }) => offered.includes(name) && args !== '')) return found;
