@@ -25,3 +25,11 @@ test.each<readonly [what: string, script: Script, outcome: object, requests: num
   expect(await bed.engine.run(bed.begin(taskFor(wrongSign.files, wrongSign.command), models).context)).toMatchObject(outcome);
   expect(models.requests).toHaveLength(requests);
 }); // prettier-ignore
+
+test('a model that stands still because its server drops the beginning of prompts: the end says so', async () => {
+  await using bed = await AgentBed.open(binary);
+  const models = new ScriptedModels(() => call('bash', { command: 'seq 4000' }));
+  const outcome = await bed.engine.run(bed.begin(taskFor(wrongSign.files, wrongSign.command), models).context);
+  expect(outcome).toMatchObject({ class: 'Stuck', reason: 'RepeatedCall' });
+  expect(outcome.message).toMatch(/the server counted 10\d\d tokens of a prompt of about \d{4,5}, so it may drop the beginning: set contextTokens/);
+});

@@ -1,6 +1,5 @@
 import { newExecId } from '@agentfleet/keeper/client';
 import type { TokenUsage } from '@agentfleet/protocol/chat';
-import type { ControlStep } from '@agentfleet/protocol/inference';
 import { asksForAnswer } from '../attempt/artifacts.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { createGate } from '../attempt/gate.ts';
@@ -20,6 +19,7 @@ import {
   assertFits,
   compactionDue,
   corrected,
+  dropping,
   initialCorrection,
   observationBound,
   observedTokens,
@@ -76,6 +76,8 @@ class Loop {
   readonly #acts: ActScope;
   readonly #budget: TokenBudget;
   #correction = initialCorrection;
+  /** Of the last reply: words about a server that drops parts of prompts. */
+  #dropping = '';
   /** The last request that the gateway refused unanswered; it costs nothing. */
   #refused: string | null = null;
   /** Of this step: the planner's risk, and why more than one proposal was asked for. */
@@ -129,7 +131,9 @@ class Loop {
     await this.#hear();
     await this.#remind();
     if (compactionDue(this.#rendered())) await this.#compact();
-    this.#signals = { risk: (await scope.context.decisionModels.control(this.#steps())).risk, more: null };
+    const proposer = proposers(scope.context.pool).indexOf(this.#expert.name);
+    const control = controlSteps(this.transcript.acts, proposer, this.#at.baseline.checks);
+    this.#signals = { risk: (await scope.context.decisionModels.control(control)).risk, more: null };
     const step = this.transcript.step + 1;
     scope.progress.say(`step ${step}: asking ${this.#expert.name}`);
     for (;;) {
@@ -244,12 +248,7 @@ class Loop {
       const concluded = await conclude(transcript.history.findLast(({ role }) => role === 'Assistant')?.text ?? '');
       if (!('refused' in concluded)) return concluded;
     }
-    throw new AttemptFailure(found.class, found.reason, found.text);
-  }
-
-  #steps(): readonly ControlStep[] {
-    const { scope, baseline } = this.#at;
-    return controlSteps(this.transcript.acts, proposers(scope.context.pool).indexOf(this.#expert.name), baseline.checks);
+    throw new AttemptFailure(found.class, found.reason, `${found.text}${this.#dropping}`);
   }
 
   get #tree(): TreeMark {
@@ -275,6 +274,7 @@ class Loop {
     this.#count();
     // Some gateways count the prompt once for each of several proposals.
     const reported = n > 1 || reply.usage.estimated ? 0 : reply.usage.input;
+    this.#dropping = dropping(correction, { estimated: prompt, reported });
     this.#correction = corrected(correction, { estimated: prompt, reported });
   }
 

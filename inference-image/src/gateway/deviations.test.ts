@@ -125,3 +125,13 @@ describe('a conversation that a chat template refuses', () => {
     expect([status, body.error.code, provider.calls.length]).toEqual([400, 'InvalidRequest', 3]);
   });
 });
+
+it.each<readonly [who: string, script: Script, code: string]>([
+  ['Ollama', api(400, 'registry.ollama.ai/library/gemma:2b does not support tools'), 'InvalidRequest'],
+  ['vLLM', api(400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'), 'InvalidRequest'],
+  ['OpenRouter', api(404, 'No endpoints found that support tool use.'), 'ProviderRefused'],
+])('a server without tools is refused in words by which the agent asks otherwise: %s', async (_, script, code) => {
+  provider.play(script);
+  const { body } = await stage.ask({ tools: [{ type: 'function', function: { name: 'bash' } }] });
+  expect(body.error).toMatchObject({ code, message: expect.stringMatching(/support tool|tool choice requires/) as string });
+});
