@@ -73,6 +73,7 @@ describe('calls in the text of a reply, where the server has tool calls', () => 
     ['an object without arguments', '{"name": "bash"}'],
     ['an object in a sentence', `It wrote ${hermes} into its log.`],
     ['an object before more words', `${fence}json\n${hermes}\n${fence}\nThis call would list the files.`],
+    ['an object of something else that is no JSON', '{"name": "left-pad", "version": }'],
     ['a command in a block of code', `${fence}bash\nrm -rf build\n${fence}`],
     ['a draft in a thought without an end', `<think>I could call <tool_call>${hermes}</tool_call> now`],
     [
@@ -82,16 +83,14 @@ describe('calls in the text of a reply, where the server has tool calls', () => 
     ['a cut one in a thought', '<think>First\n<tool_call>{"name": "bash", "arguments": {"command": "rm'],
     ['an object that ends a thought', `<think>Then\n${hermes}`],
     ['a closing mark', '</tool_call>'],
-    [
-      'one in the argument of a cut object',
-      '{"name":"edit_file","arguments":{"new_text":"x <function=bash><parameter=command>rm x</parameter></function>',
-    ],
   ])('are none: %s', ([, text]) => {
     expect(native(text)).toEqual(wrote(text));
   });
 
   it.for<[string, string, string, string]>([
-    ['a cut object', '<tool_call>\n{"name": "bash", "arguments": {"command": "rm -rf build', 'tool_call', '{"name": "bash", "arguments": {"command": "rm -rf build'],
+    ['a cut object', '<tool_call>\n{"name": "bash", "arguments": {"command": "rm -rf build', 'bash', '{"name": "bash", "arguments": {"command": "rm -rf build'],
+    ['a cut object without marks', '{"name":"edit_file","arguments":{"new_text":"x <function=bash><parameter=command>rm x</parameter></function>', 'edit_file', '{"name":"edit_file","arguments":{"new_text":"x <function=bash><parameter=command>rm x</parameter></function>'],
+    ['quotes without an escape', 'I print.\n{"name": "bash", "arguments": {"command": "echo "x""}}', 'bash', '{"name": "bash", "arguments": {"command": "echo "x""}}'],
     ['a cut parameter', '<function=bash>\n<parameter=command>\nrm -rf build', 'bash', '<parameter=command>\nrm -rf build'],
     ['a parameter without its end', '<function=bash><parameter=command>ls <parameter=stdin>x</parameter></function>', 'bash', '<parameter=command>ls <parameter=stdin>x</parameter></function>'],
     ['parameters without an end of the call', '<function=bash><parameter=command>ls</parameter>', 'bash', '<parameter=command>ls</parameter>'],
@@ -146,7 +145,6 @@ describe('output of a model without tool calls', () => {
   it.for<[string, string]>([
     ['words', 'The work is done.'],
     ['nothing', ''],
-    ['a cut object', '{"thought":"x","tool":"bash","arguments":{"command":"l'],
     ['an object without a tool', '{"answer":42}'],
     ['a list', '[1,2]'],
     ['a tool that is no name', '{"tool":7}'],
@@ -154,6 +152,14 @@ describe('output of a model without tool calls', () => {
   ])('is a reply without a call: %s', ([, text]) => {
     expect(byJson(text)).toEqual(wrote(text));
   });
+
+  it.each(['{"thought":"x","tool":"bash","arguments":{"command":"l', '{"tool": "bash", "arguments": {"command": "echo "x""}}'])(
+    'is never run where it is no JSON, and the model sees the fault: %s',
+    (text) => {
+      expect(callsIn(byJson(text))).toEqual([['bash', text]]);
+      expect([byJson(text).finish, byJson(text, 'Length').finish]).toEqual(['Calls', 'Length']);
+    },
+  );
 
   it('has a whole call though words after it were cut, and keeps calls that came natively', () => {
     expect(byJson(`${ls} and then`, 'Length').finish).toBe('Calls');

@@ -90,7 +90,8 @@ function marked(text: string): Found | null {
     const [, name = ''] = open;
     const read = '{['.includes(text[at] ?? ' ') ? objectAt(text, at, name) : taggedAt(text, at, name);
     if (read === null) {
-      calls.push({ name: name === '' ? 'tool_call' : name, arguments: text.slice(at) });
+      const rest = text.slice(at);
+      calls.push({ name: name === '' ? (nameIn(rest) ?? 'tool_call') : name, arguments: rest });
       return found({ broken: true });
     }
     calls.push(...read.calls);
@@ -144,8 +145,25 @@ function bare(text: string, offered: readonly string[] | null): Found | null {
     const stands = after.trim() === '' && /(?:^|\n)[ \t]*$/.test(before);
     if (stands && acts.every(({ name, arguments: args }) => offered.includes(name) && args !== '')) return found;
   }
-  return null;
+  return unreadable(text, offered);
 }
+
+/** An object that names a tool and is no JSON. */
+function unreadable(text: string, offered: readonly string[] | null): Found | null {
+  const start = text.search(/\{\s*"(?:thought|tool|name|type|action)"/);
+  const rest = text.slice(Math.max(0, start));
+  const name = start < 0 || objectEndsWell(rest) ? null : nameIn(rest);
+  if (name === null || offered?.includes(name) === false) return null;
+  return { thought: text.slice(0, start), calls: [{ name, arguments: rest }], broken: true, last: true };
+}
+
+function objectEndsWell(text: string): boolean {
+  const end = objectEnd(text, 0);
+  return end !== null && looseJson(text.slice(0, end)) !== undefined;
+}
+
+/** The tool that an object names which is no JSON. */
+const nameIn = (text: string): string | null => /"(?:tool|name|action)"\s*:\s*"([\w.:-]+)"/.exec(text)?.[1] ?? null;
 
 interface Candidate {
   readonly text: string;
