@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { chunk, refuse, stream, tell, type Script } from './testing/provider.ts';
 import { staging } from './testing/staging.ts';
 import { textOf } from './testing/harness.ts';
+import { Streamed } from './providers/index.ts';
 
 const { provider, stage } = staging((stage) => ({ credentialFile: stage.path('key') }));
 
@@ -59,6 +60,23 @@ describe('an answer of a weak model', () => {
     expect((await stage.ask({ max_completion_tokens: 50 })).body.choices[0]?.finish_reason).toBe(seen);
   });
 });
+
+it.each<readonly [what: string, pieces: readonly object[], calls: readonly (readonly [string, string])[]]>([
+  ['no index and no id', [{ function: asked }], [['bash', asked.arguments]]],
+  ['no index in what follows', [{ index: 0, id: 'a', function: { name: 'bash', arguments: '{"a"' } }, { function: { arguments: ':1}' } }], [['bash', '{"a":1}']]],
+  ['the name in each piece', [{ index: 0, id: 'a', function: { name: 'bash', arguments: '{"a"' } }, { index: 0, id: 'a', function: { name: 'bash', arguments: ':1}' } }], [['bash', '{"a":1}']]],
+  ['one index for two calls', [{ index: 0, id: 'a', function: asked }, { index: 0, id: 'b', function: { name: 'submit', arguments: '{}' } }], [['bash', asked.arguments], ['submit', '{}']]],
+  ['one id for two calls', [{ index: 0, id: 'a', function: asked }, { index: 1, id: 'a', function: asked }], [['bash', asked.arguments], ['bash', asked.arguments]]],
+  ['arguments as an object', [{ index: 0, id: 'a', function: { name: 'bash', arguments: { command: 'ls' } } }], [['bash', asked.arguments]]],
+])('a stream has whole calls: %s', async (_, pieces, calls) => {
+  provider.play(stream([...pieces.map((piece) => chunk({ tool_calls: [piece] })), chunk({}, 'tool_calls')]));
+  const { chunks } = await stage.stream();
+  const joined = new Streamed();
+  for (const one of chunks) joined.add(one);
+  const [choice] = joined.choices('m');
+  expect(choice?.message.tool_calls?.map(({ function: { name, arguments: args } }) => [name, args])).toEqual(calls);
+  expect(new Set(choice?.message.tool_calls?.map(({ id }) => id)).size).toBe(calls.length);
+}); // prettier-ignore
 
 const call = { id: 'abcdefghi', type: 'function', function: asked };
 const conversation = [
