@@ -94,6 +94,7 @@ describe('calls in the text of a reply, where the server has tool calls', () => 
     ['a cut parameter', '<function=bash>\n<parameter=command>\nrm -rf build', 'bash', '<parameter=command>\nrm -rf build'],
     ['a parameter without its end', '<function=bash><parameter=command>ls <parameter=stdin>x</parameter></function>', 'bash', '<parameter=command>ls <parameter=stdin>x</parameter></function>'],
     ['parameters without an end of the call', '<function=bash><parameter=command>ls</parameter>', 'bash', '<parameter=command>ls</parameter>'],
+    ['a value that ends where a tag in it does', '<function=bash><parameter=command>echo "</parameter></function>" > a</parameter></function>', 'bash', '<parameter=command>echo "</parameter></function>" > a</parameter></function>'],
     ['an object that is no call', '<tool_call>{"command": "ls"}</tool_call>', 'tool_call', '{"command": "ls"}</tool_call>'],
     ['Python', '<|python_tag|>bash.call(command="ls")', 'bash.call', '(command="ls")'],
   ])('are never run, and the model sees the fault: %s', ([, text, name, args]) => {

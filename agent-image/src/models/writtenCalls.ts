@@ -77,27 +77,29 @@ function marked(text: string): Found | null {
   const before = text.slice(0, Math.max(0, first));
   if (first < 0 || isQuoted(before)) return null;
   const calls: Written[] = [];
-  const found = ({ broken = false, last = false }): Found => ({ thought: before.replace(around, ''), calls, broken, last });
+  const found = (last: boolean): Found => ({ thought: before.replace(around, ''), calls, broken: false, last });
+  const unread = (call: Written, whole = calls): Found => ({ ...found(false), calls: [...whole, call], broken: true });
+  let tagged: Written | null = null;
   for (let at = first; at < text.length;) {
     const open = take(opening, text, at);
     if (open === null) {
       const closed = take(closing, text, at);
-      if (closed === null) return found({});
+      // A value may end early, at a tag that is a part of it.
+      if (closed === null) return tagged === null ? found(false) : unread(tagged, calls.slice(0, -1));
       at += closed[0].length;
       continue;
     }
     at += open[0].length;
     const [, name = ''] = open;
-    const read = '{['.includes(text[at] ?? ' ') ? objectAt(text, at, name) : taggedAt(text, at, name);
-    if (read === null) {
-      const rest = text.slice(at);
-      calls.push({ name: name === '' ? (nameIn(rest) ?? 'tool_call') : name, arguments: rest });
-      return found({ broken: true });
-    }
+    const rest = text.slice(at);
+    const isObject = /^[{[]/.test(rest);
+    const read = isObject ? objectAt(text, at, name) : taggedAt(text, at, name);
+    if (read === null) return unread({ name: name === '' ? (nameIn(rest) ?? 'tool_call') : name, arguments: rest });
+    tagged = isObject ? null : { name, arguments: rest };
     calls.push(...read.calls);
     at = read.end;
   }
-  return found({ last: true });
+  return found(true);
 }
 
 /** Whether what follows is a quotation, in a block of code, or in an object that began before. */
