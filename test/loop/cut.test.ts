@@ -26,3 +26,12 @@ test('a model sees in which call its reply was cut off, and at what bound; the c
   // The same call of a reply that ended by itself.
   expect(seen[3]?.startsWith(fault)).toBe(true);
 });
+
+test('a command in which a reply was cut off is not run, though its server ended the arguments', async () => {
+  await using bed = await AgentBed.open(binary);
+  const models = new ScriptedModels((_, n) => (n === 1 ? { calls: [['bash', { command: 'echo half' }]], cut: true } : 'I give up.'));
+  await bed.engine.run(bed.begin(taskFor({ 'calc.py': '' }, ['false']), models).context);
+  const seen = (models.requests.at(-1)?.messages ?? []).flatMap(({ role, text }) => (role === 'Tool' ? [text] : []));
+  expect(seen).toEqual([expect.stringMatching(/^Not run: your reply was cut off at 2048 tokens.*\(its arguments may end too early\)$/)]);
+  expect(await bed.ran('echo half')).toBe(0);
+});

@@ -15,6 +15,24 @@ export function jsonIn(text: string): unknown {
   }
 }
 
+/** Strings of JSON, and commas before an end. */
+const stringsAndCommas = /"[^"\\]*(?:\\[^][^"\\]*)*"|,(?=\s*[}\]])/g;
+// oxlint-disable-next-line no-control-regex
+const controls = /[\u0000-\u001f]/g;
+
+/** The value of JSON as models write it: line feeds in strings need no escape, and a comma may stand before an end; undefined for any other text. */
+export function looseJson(text: string): unknown {
+  const escaped = (one: string): string => (one === ',' ? '' : one.replaceAll(controls, (control) => JSON.stringify(control).slice(1, -1)));
+  return jsonIn(text) ?? jsonIn(text.replaceAll(stringsAndCommas, escaped));
+}
+
+/** The object that a model wrote as JSON, also one that it encoded twice; undefined for any other text. */
+export function objectIn(text: string): Record<string, unknown> | undefined {
+  const value = looseJson(text);
+  const object = typeof value === 'string' ? looseJson(value) : value;
+  return typeof object === 'object' && object !== null && !Array.isArray(object) ? (object as Record<string, unknown>) : undefined;
+}
+
 /** A word as a POSIX shell reads it back unchanged. */
 export function quote(word: string): string {
   return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { Candidate, Edit } from '@agentfleet/protocol/inference';
+import { asksForAnswer } from '../attempt/artifacts.ts';
 import { consentTo, deletionRefused, opinionOf, type Consent } from '../attempt/approvals.ts';
 import { budgetUsed, earlierRun, identityOf, type ActIdentity } from '../attempt/notes.ts';
 import { judgeEffects, reachOfActs, onlyOnce } from '../attempt/acts.ts';
@@ -18,7 +19,7 @@ import { ArgumentError, namedChanges, type Observation, type Proposed, type Tool
 import { cutInCall, maxCalls, notRun } from './discipline.ts';
 import type { TranscriptMemory } from './memory.ts';
 import type { CallObserved, OpenCall, TreeMark } from './notes.ts';
-import { brief } from './transcript.ts';
+import { brief, type Transcript } from './transcript.ts';
 
 /** Context of the acts of one conversation. */
 export interface ActScope {
@@ -86,13 +87,33 @@ async function actUntraced(at: ActScope, one: Call): Promise<Acted> {
   }
 }
 
-/** @throws ArgumentError, which names the bound where the reply was cut off in the call */
+/** Returns the checks' report in place, when they do not all hold: a fresh container is for a result that may pass. Null: it may. */
+export async function failingInPlace(
+  at: ActScope,
+  { step, holds }: Pick<Transcript, 'step' | 'holds'>,
+  tree: TreeMark,
+): Promise<string | null> {
+  const checks = at.tools.definitions.some(({ name }) => name === 'run_checks');
+  // An answer becomes a file of the workspace only when it is judged.
+  if (holds || !checks || asksForAnswer(at.scope.context.task.spec.checks)) return null;
+  const call = { id: 'hand-in', name: 'run_checks', arguments: '{}' };
+  const seen = await act(at, { call, step, index: maxCalls, tree, resumed: false });
+  return seen.holds === false ? seen.text : null;
+}
+
+/**
+ * @throws ArgumentError, also for the call that a reply was cut off in: whole arguments prove nothing, as some servers end what they lack
+ */
 function resolved({ tools }: ActScope, { call, cut }: Call): ReturnType<ToolSet['resolve']> {
+  let fault = 'its arguments may end too early';
   try {
-    return tools.resolve(call.name, call.arguments);
+    const found = tools.resolve(call.name, call.arguments);
+    if (cut === undefined) return found;
   } catch (error) {
-    throw cut !== undefined && error instanceof ArgumentError ? new ArgumentError(cutInCall(cut, error.message)) : error;
+    if (cut === undefined || !(error instanceof ArgumentError)) throw error;
+    fault = error.message;
   }
+  throw new ArgumentError(cutInCall(cut, fault));
 }
 
 async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<string, unknown>>): Promise<Acted> {
@@ -248,7 +269,7 @@ export function whyLeftOut({ name, arguments: text }: ToolCall, index: number, b
   if (before.some(({ answer }) => answer !== undefined)) return 'Submitted';
   if (index >= maxCalls) return 'TooMany';
   const failed = before.some(({ ok }) => !ok);
-  return name === 'submit' && failed && !/"unreachable"\s*:\s*true/.test(text) ? 'FailedBefore' : null;
+  return name === 'submit' && failed && !/"unreachable"\s*:\s*"?true/i.test(text) ? 'FailedBefore' : null;
 }
 
 /** Returns the result that the model gets for a call that is not run. */

@@ -5,6 +5,7 @@ import {
   assertFits,
   compactionDue,
   corrected,
+  dropping,
   initialCorrection,
   observationBound,
   overflowed,
@@ -43,6 +44,15 @@ describe('tokens of a prompt', () => {
     let correction = initialCorrection;
     for (let n = 0; n < 40; n += 1) correction = corrected(correction, { estimated: 1000 * correction, reported: 900 });
     expect(correction).toBeCloseTo(0.9, 2);
+  });
+
+  it.for<[estimated: number, reported: number, says: boolean]>([
+    [12_000, 4096, true],
+    [12_000, 9000, false],
+    [12_000, 0, false],
+    [2400, 500, false],
+  ])('names a server that drops the beginning of prompts: of %i it counted %i', ([estimated, reported, says]) => {
+    expect(dropping(1.2, { estimated, reported }).includes('4096 tokens of a prompt of about 10000')).toBe(says);
   });
 
   it('goes up after a refusal, and reports what is wrong when requests stay too long', () => {

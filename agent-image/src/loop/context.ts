@@ -56,6 +56,17 @@ export function corrected(correction: number, seen: { readonly estimated: number
   return Math.min(correctionBounds.most, Math.max(correctionBounds.least, next));
 }
 
+/** Share of the estimate of a long prompt below which no count of it is true. */
+const impossibleShare = 0.6;
+const longPrompt = 3000;
+
+/** Words about a server that seems to drop the beginning of prompts without a word, as Ollama does; empty: it does not. Takes what `corrected` takes. */
+export function dropping(correction: number, seen: { readonly estimated: number; readonly reported: number }): string {
+  const tokens = Math.round(seen.estimated / correction);
+  if (seen.reported <= 0 || tokens < longPrompt || seen.reported >= tokens * impossibleShare) return '';
+  return `; the server counted ${seen.reported} tokens of a prompt of about ${tokens}, so it may drop the beginning: set contextTokens to what it takes, or let it take more (Ollama: OLLAMA_CONTEXT_LENGTH)`;
+}
+
 /**
  * The correction after a provider refused a request as too long.
  *

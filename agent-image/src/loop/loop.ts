@@ -1,6 +1,5 @@
 import { newExecId } from '@agentfleet/keeper/client';
 import type { TokenUsage } from '@agentfleet/protocol/chat';
-import type { ControlStep } from '@agentfleet/protocol/inference';
 import { asksForAnswer } from '../attempt/artifacts.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { createGate } from '../attempt/gate.ts';
@@ -9,7 +8,7 @@ import type { StrategyScope } from '../attempt/scope.ts';
 import { proposers } from '../attempt/notes.ts';
 import type { ModelReply } from '../models/models.ts';
 import { McpServers, type Submission } from '../tools/index.ts';
-import { act, callKeyOf, consider, factsOf, isJudged, leftOut, whyLeftOut, type Acted, type ActScope } from './act.ts';
+import { act, callKeyOf, consider, factsOf, failingInPlace, isJudged, leftOut, whyLeftOut, type Acted, type ActScope } from './act.ts';
 import { budgetOf, type TokenBudget } from './budget.ts';
 import { spentBy, together } from './charges.ts';
 import { chooseAct, judgementOf } from './chooseAct.ts';
@@ -20,6 +19,7 @@ import {
   assertFits,
   compactionDue,
   corrected,
+  dropping,
   initialCorrection,
   observationBound,
   observedTokens,
@@ -31,7 +31,7 @@ import {
 } from './context.ts';
 import { controlSteps, howMany, isRisky, type MoreReason } from './compute.ts';
 import { filesBack, generalistOf, openConversation, recordOf, type ChatExpert, type Conversation } from './conversation.ts';
-import { assess, maxCalls } from './discipline.ts';
+import { assess } from './discipline.ts';
 import { whenReachable, type Asking, type Charge, type Observing, type Paid, type TreeMark } from './notes.ts';
 import { observed } from './observation.ts';
 import { brief, openCalls, type Transcript } from './transcript.ts';
@@ -53,7 +53,8 @@ export async function runLoop(at: StrategyScope): Promise<Outcome> {
         const { submission } = loop.transcript;
         const outcome = submission === null ? null : await loop.handIn(submission);
         if (outcome !== null) return outcome;
-        if (loop.transcript.open === null) await loop.ask();
+        const ended = loop.transcript.open === null ? await loop.ask() : null;
+        if (ended !== null) return ended;
         await loop.choose();
         await loop.act();
       }
@@ -75,6 +76,8 @@ class Loop {
   readonly #acts: ActScope;
   readonly #budget: TokenBudget;
   #correction = initialCorrection;
+  /** Of the last reply: words about a server that drops parts of prompts. */
+  #dropping = '';
   /** The last request that the gateway refused unanswered; it costs nothing. */
   #refused: string | null = null;
   /** Of this step: the planner's risk, and why more than one proposal was asked for. */
@@ -119,21 +122,25 @@ class Loop {
     return this.#conversation.flush();
   }
 
-  /** Asks the model for the next step: one proposal, and more where that one asks for them. */
-  async ask(): Promise<void> {
+  /** Asks the model for the next step: one proposal, and more where that one asks for them. Returns the end of one that stands still. */
+  async ask(): Promise<Outcome | null> {
     const { scope } = this.#at;
     scope.meter.check();
-    await this.#assess();
+    const ended = await this.#assess();
+    if (ended !== null) return ended;
     await this.#hear();
     await this.#remind();
     if (compactionDue(this.#rendered())) await this.#compact();
-    this.#signals = { risk: (await scope.context.decisionModels.control(this.#steps())).risk, more: null };
+    const proposer = proposers(scope.context.pool).indexOf(this.#expert.name);
+    const control = controlSteps(this.transcript.acts, proposer, this.#at.baseline.checks);
+    this.#signals = { risk: (await scope.context.decisionModels.control(control)).risk, more: null };
     const step = this.transcript.step + 1;
     scope.progress.say(`step ${step}: asking ${this.#expert.name}`);
     for (;;) {
       try {
         await this.#request(step, 1);
-        return await this.#askForMore(step);
+        await this.#askForMore(step);
+        return null;
       } catch (error) {
         if (!(error instanceof AttemptFailure) || error.reason !== 'ContextExceeded') throw error;
         this.#correction = overflowed(this.#correction, this.#expert.chat, this.#expert.name);
@@ -206,7 +213,7 @@ class Loop {
     const { transcript } = this;
     await this.flush();
     this.#at.scope.progress.say('handed in; running the checks');
-    const failing = await this.#failingInPlace();
+    const failing = await failingInPlace(this.#acts, transcript, this.#tree);
     const concluded = failing === null ? await this.#at.conclude(answer) : { refused: failing };
     if (!('refused' in concluded)) return concluded;
     const { refused } = concluded;
@@ -220,28 +227,28 @@ class Loop {
     return null;
   }
 
-  /** Returns the checks' report in place, when they do not all hold: a fresh container is for a result that may pass. Null: it may. */
-  async #failingInPlace(): Promise<string | null> {
+  /**
+   * Nudges a conversation that stands still, once for a step. At its end a result that checks prove counts, though the model only says that it is done, or
+   * looks at checks that hold.
+   *
+   * @throws AttemptFailure Stuck, PolicyViolation
+   */
+  async #assess(): Promise<Outcome | null> {
     const { transcript } = this;
-    const checks = this.#acts.tools.definitions.some(({ name }) => name === 'run_checks');
-    // An answer becomes a file of the workspace only when it is judged.
-    if (transcript.holds || !checks || asksForAnswer(this.#at.scope.context.task.spec.checks)) return null;
-    const call = { id: 'hand-in', name: 'run_checks', arguments: '{}' };
-    const { text, holds } = await act(this.#acts, { call, step: transcript.step, index: maxCalls, tree: this.#tree, resumed: false });
-    return holds === false ? text : null;
-  }
-
-  /** Nudges a conversation that stands still, once for a step. @throws AttemptFailure Stuck, PolicyViolation */
-  async #assess(): Promise<void> {
-    const { transcript } = this;
-    const found = assess(transcript.traces, this.#at.scope.context.clock.now());
-    if (found.kind === 'End') throw new AttemptFailure(found.class, found.reason, found.text);
-    if (found.text !== null) this.#conversation.notice(found.text, `step ${transcript.step}`);
-  }
-
-  #steps(): readonly ControlStep[] {
-    const { scope, baseline } = this.#at;
-    return controlSteps(this.transcript.acts, proposers(scope.context.pool).indexOf(this.#expert.name), baseline.checks);
+    const { scope, baseline, conclude } = this.#at;
+    const found = assess(transcript.traces, scope.context.clock.now());
+    if (found.kind !== 'End') {
+      if (found.text !== null) this.#conversation.notice(found.text, `step ${transcript.step}`);
+      return null;
+    }
+    await this.flush();
+    const provable = !baseline.holds && baseline.reviews.length === 0 && !asksForAnswer(scope.context.task.spec.checks);
+    const isAtEnd = found.reason === 'NoAct' || transcript.holds;
+    if (provable && isAtEnd && (await failingInPlace(this.#acts, transcript, this.#tree)) === null) {
+      const concluded = await conclude(transcript.history.findLast(({ role }) => role === 'Assistant')?.text ?? '');
+      if (!('refused' in concluded)) return concluded;
+    }
+    throw new AttemptFailure(found.class, found.reason, `${found.text}${this.#dropping}`);
   }
 
   get #tree(): TreeMark {
@@ -267,6 +274,7 @@ class Loop {
     this.#count();
     // Some gateways count the prompt once for each of several proposals.
     const reported = n > 1 || reply.usage.estimated ? 0 : reply.usage.input;
+    this.#dropping = dropping(correction, { estimated: prompt, reported });
     this.#correction = corrected(correction, { estimated: prompt, reported });
   }
 

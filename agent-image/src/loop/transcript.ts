@@ -149,9 +149,12 @@ export class Transcript {
   /** Calls of each reply and their results, for the rules against standing still. */
   get traces(): readonly StepTrace[] {
     const seen = new Map(this.#observations.map((one) => [`${one.step}.${one.index}`, one]));
+    const tools = this.#began?.tools?.map(({ name }) => name);
+    // Calls of a tool that is none fail all alike.
+    const comparable = (call: ToolCall): ToolCall => (tools?.includes(call.name) === false ? { ...call, arguments: '' } : call);
     return this.#replies.map(({ step, calls, ...known }) => ({
       ...known,
-      calls: calls.map((call, index) => traceOf(call, seen.get(`${step}.${index}`))),
+      calls: calls.map((call, index) => traceOf(comparable(call), seen.get(`${step}.${index}`))),
     }));
   }
 

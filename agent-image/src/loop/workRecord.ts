@@ -1,6 +1,5 @@
 import type { ToolCall } from '@agentfleet/protocol/chat';
-import { fieldsOf } from '@agentfleet/protocol/text';
-import { jsonIn } from '../base/text.ts';
+import { objectIn } from '../base/text.ts';
 import { type PlanItem, plain } from '../tools/tool.ts';
 import { fenced } from '../models/fence.ts';
 import { observed, readsHandles, textTokens } from './observation.ts';
@@ -85,7 +84,7 @@ function checksOf(done: readonly DoneCall[]): readonly string[] {
 
 /** Describes a call, with an argument that is whole or left out. */
 function described({ name, arguments: text }: ToolCall): string {
-  const args = fieldsOf(jsonIn(text));
+  const args = objectIn(text) ?? {};
   const main = ['command', 'path', 'pattern', 'url', 'handle', 'step', 'question'].find((key) => args[key] !== undefined);
   if (main === undefined) return name;
   const value = plain(String(args[main])).trim();

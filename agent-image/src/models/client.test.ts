@@ -138,12 +138,51 @@ describe('asking a chat model', () => {
     );
     const { proposals } = await stage.ask({}, stage.json);
     expect(proposals).toEqual([
-      { text: 'look', calls: [{ id: 'r1-0', name: 'bash', arguments: '{}' }], finish: 'Calls', entropyNats: null },
+      { text: 'look', calls: [{ id: expect.any(String) as string, name: 'bash', arguments: '{}' }], finish: 'Calls', entropyNats: null },
     ]);
     const body = stage.seen[0]?.body;
     expect(body?.tools).toBeUndefined();
     expect(body?.response_format).toMatchObject({ type: 'json_schema' });
     expect(body?.messages[0]?.content).toContain('exactly one JSON object');
+  });
+
+  it.for<[string, GatewayErrorCode, string]>([
+    ['Ollama', 'InvalidRequest', 'registry.ollama.ai/library/gemma:2b does not support tools'],
+    ['vLLM', 'InvalidRequest', '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
+    ['OpenRouter', 'ProviderRefused', 'No endpoints found that support tool use.'],
+    ['llama.cpp', 'InvalidRequest', 'tools param requires --jinja flag'],
+    ['a template without results of tools', 'InvalidRequest', 'Conversation roles must alternate user/assistant/user/assistant/...'],
+  ])('speaks the JSON protocol with a model whose server refuses tools: %s', async ([, code, words]) => {
+    const answer = (content: string): object => ({
+      ...completion,
+      choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+    });
+    await using stage = await gateway((response, { body }) =>
+      body.tools === undefined
+        ? send(response, 200, answer('{"tool":"bash","arguments":{}} now'))
+        : send(response, 400, refusal(code, false, words)),
+    );
+    for (const asked of [2, 3]) {
+      expect((await stage.ask()).proposals[0]?.calls).toMatchObject([{ name: 'bash' }]);
+      expect(stage.seen).toHaveLength(asked);
+    }
+  });
+
+  it.each(['reasoning', 'reasoning_content'])('reads a call that a server left at the end of %s', async (member) => {
+    const message = { role: 'assistant', content: null, [member]: 'I look.\n<tool_call>{"name": "bash", "arguments": {}}</tool_call>' };
+    await using stage = await gateway((response) =>
+      send(response, 200, { ...completion, choices: [{ index: 0, message, finish_reason: 'stop' }] }),
+    );
+    expect((await stage.ask()).proposals[0]?.calls).toMatchObject([{ name: 'bash' }]);
+  });
+
+  it('reads a call that a server with tools left in the text', async () => {
+    const content = '<tool_call>{"name": "Bash", "arguments": {}}</tool_call>';
+    await using stage = await gateway((response) =>
+      send(response, 200, { ...completion, choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }] }),
+    );
+    expect((await stage.ask()).proposals).toMatchObject([{ text: '', calls: [{ name: 'bash', arguments: '{}' }], finish: 'Calls' }]);
+    expect((await stage.ask({ tools: [] })).proposals).toMatchObject([{ text: content, calls: [] }]);
   });
 
   it.for<[string, number, unknown]>([

@@ -16,9 +16,10 @@ import { inSpan, outgoingHeaders } from '@agentfleet/protocol/tracing';
 import { Agent, fetch, type Dispatcher } from 'undici';
 import { asError, deadline, type Clock, type Log, type Random, type TokenSource } from '@agentfleet/kube';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
-import { fieldsOf } from '@agentfleet/protocol/text';
-import { chatUsage, proposalOf, unreadUsage, usageOf, wireMessages, wireTools } from './convert.ts';
-import { jsonConversation, jsonFormat, jsonProposal } from './jsonProtocol.ts';
+import { fieldsOf, textOf } from '@agentfleet/protocol/text';
+import { chatUsage, named, proposalOf, unreadUsage, usageOf, wireMessages, wireTools } from './convert.ts';
+import { jsonConversation, jsonFormat } from './jsonProtocol.ts';
+import { writtenProposal } from './writtenCalls.ts';
 import {
   UselessAnswer,
   type ChatModels,
@@ -115,10 +116,13 @@ export function tryMs({ chat }: Pick<ExpertEndpoint, 'chat'>): number {
 }
 const maxAnswerBytes = 16 * 1024 * 1024;
 
-/** Optional parameters of a request: some servers refuse them. */
-type Extra = 'logprobs' | 'response_format';
+/** Optional parameters of a request: some servers refuse them. A model without tools is asked by the Json protocol. */
+type Extra = 'logprobs' | 'tools' | 'response_format';
 const extraWords: Readonly<Record<Extra, RegExp>> = {
   logprobs: /logprob/i,
+  // The last words are of templates that take no result of a tool.
+  tools:
+    /support (?:tools?|function)\b|tool choice requires|tools param|(?:tools|function calling) (?:is|are) not (?:supported|enabled)|roles? must alternate|only user and assistant roles/i,
   response_format: /response_format|json_schema|structured|guided/i,
 };
 
@@ -253,10 +257,14 @@ export class ChatModelsClient implements ChatModels {
       max_completion_tokens: maxOutputTokens,
       ...(without?.has('logprobs') !== true && { logprobs: true }),
     };
-    if (expert.chat?.toolCalls !== 'Json' || tools.length === 0)
+    if (!this.#byJson(expert) || tools.length === 0)
       return { ...common, messages: wireMessages(messages), ...(tools.length > 0 && { tools: wireTools(tools) }) };
     const format = without?.has('response_format') === true ? {} : { response_format: jsonFormat(tools) };
     return { ...common, messages: wireMessages(jsonConversation(messages, tools)), ...format };
+  }
+
+  #byJson({ name, chat }: ExpertEndpoint): boolean {
+    return chat?.toolCalls === 'Json' || this.#refused.get(name)?.has('tools') === true;
   }
 
   /** Returns whether the request is sent again at once without the refused parameter. */
@@ -276,11 +284,13 @@ export class ChatModelsClient implements ChatModels {
       const message = `the gateway of expert ${expert.name} answered what is no chat completion: ${what}; check its version`;
       throw new UselessAnswer('ModelMalformed', message);
     }
-    const json = expert.chat?.toolCalls === 'Json' && request.tools.length > 0;
+    const tools = request.tools.map(({ name }) => name);
     const proposals = answer.choices.map((choice, at): ModelProposal => {
       const id = `${request.requestId}-${at}`;
       const proposal = proposalOf(choice, id);
-      return json ? jsonProposal(proposal, id) : proposal;
+      if (tools.length === 0) return proposal;
+      const { reasoning_content: older, reasoning = older } = fieldsOf(choice.message);
+      return named(writtenProposal(proposal, id, this.#byJson(expert) ? null : tools, textOf(reasoning)), tools);
     });
     const other = typeof answer.model === 'string' && answer.model !== expert.name ? { answeredBy: answer.model } : {};
     return { proposals, usage: usageOf(request, answer), ...other };

@@ -1,9 +1,10 @@
 import type { ChatCompletion, ConversationMessage } from '@agentfleet/protocol/chat';
 import { describe, expect, it } from 'vitest';
-import { proposalOf, surpriseOf, usageOf, wireMessages, wireTools } from './convert.ts';
+import { named, proposalOf, surpriseOf, usageOf, wireMessages, wireTools } from './convert.ts';
 
 const call = (id: string, args = '{"a":1}') => ({ id, name: 'bash', arguments: args });
 const wireCall = (id: string, args = '{"a":1}') => ({ id, type: 'function' as const, function: { name: 'bash', arguments: args } });
+const ownId = expect.stringMatching(/^[0-9a-f]{9}$/) as string;
 const said = (text: string, ...ids: string[]): ConversationMessage => ({ role: 'Assistant', text, calls: ids.map((id) => call(id)) });
 const result = (callId: string, text = 'ok'): ConversationMessage => ({ role: 'Tool', callId, name: 'bash', text });
 const notice = (text: string): ConversationMessage => ({ role: 'User', origin: 'Notice', text });
@@ -64,6 +65,27 @@ describe('a conversation on the wire', () => {
       ],
     ],
     [
+      'has the arguments of a call as they were read, and a name that servers take',
+      [
+        {
+          role: 'Assistant',
+          text: '',
+          calls: [{ ...call('1', JSON.stringify('{"a":1}')), name: 'tool.bash' }, call('2', '{"a":"1\n2",}')],
+        },
+        result('1'),
+        result('2'),
+      ],
+      [
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ ...wireCall('1'), function: { name: 'tool_bash', arguments: '{"a":1}' } }, wireCall('2', '{"a":"1\\n2"}')],
+        },
+        { role: 'tool', tool_call_id: '1', content: 'ok' },
+        { role: 'tool', tool_call_id: '2', content: 'ok' },
+      ],
+    ],
+    [
       'pairs results with the calls of their own reply, where ids come again',
       [said('a', '0'), result('0', 'x'), said('b', '0'), result('0', 'y')],
       [
@@ -111,7 +133,7 @@ describe('an answer of a model', () => {
     [
       'equal and empty ids',
       choice({ tool_calls: [wireCall('1'), wireCall('1'), wireCall('')] }),
-      { calls: [call('1'), call('r-1'), call('r-2')] },
+      { calls: ['1', ownId, ownId].map((id) => call(id)) },
     ],
   ])('is read: %s', ([, given, proposal]) => {
     expect(proposalOf(given, 'r')).toMatchObject(proposal);
@@ -167,4 +189,18 @@ it('sends schemas of tools without bounds that a model needs not read', () => {
     properties: { minLength: brief, list: { type: 'array', items: brief }, n: { type: 'integer', maximum: 600 } },
     required: ['n'],
   });
+});
+
+it.for<[string, string]>([
+  ['bash', 'bash'],
+  ['Bash', 'bash'],
+  [' bash\n', 'bash'],
+  ['functions.bash', 'bash'],
+  ['functions.bash:0', 'bash'],
+  ['bash<|channel|>commentary', 'bash'],
+  ['execute_bash', 'execute_bash'],
+  ['bash.submit', 'bash.submit'],
+])('a call of %s is one of %s', ([given, name]) => {
+  const proposal = { text: '', calls: [{ ...call('1'), name: given }], finish: 'Calls', entropyNats: null } as const;
+  expect(named(proposal, ['bash', 'submit']).calls[0]?.name).toBe(name);
 });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type {
   ConversationMessage,
   TokenUsage,
@@ -8,7 +9,7 @@ import type {
   WireTool,
 } from '@agentfleet/protocol/chat';
 import { fieldsOf, textOf } from '@agentfleet/protocol/text';
-import { jsonIn } from '../base/text.ts';
+import { jsonIn, objectIn } from '../base/text.ts';
 import type { ModelProposal, ModelRequest } from './models.ts';
 
 type Assistant = Extract<ConversationMessage, { readonly role: 'Assistant' }>;
@@ -73,9 +74,22 @@ function append(wire: WireMessage[], role: 'system' | 'user', text: string): voi
   else wire.push({ role, content: text });
 }
 
-/** Arguments that are no object are wrapped: templates of models parse them, and fail on others. */
+/** Arguments that are no object are wrapped, and names made plain: templates of models, and servers, fail on others. */
 function wireCall({ id, name, arguments: text }: ToolCall): NonNullable<WireMessage['tool_calls']>[number] {
-  return { id, type: 'function', function: { name, arguments: isObject(jsonIn(text)) ? text : JSON.stringify({ unparsed: text }) } };
+  const args = isObject(jsonIn(text)) ? text : JSON.stringify(objectIn(text) ?? { unparsed: text });
+  return { id, type: 'function', function: { name: name.replaceAll(/[^\w-]/g, '_').slice(0, 64) || 'unknown', arguments: args } };
+}
+
+/**
+ * Returns a reply with the names of its calls as they were offered: servers leave parts of a model's format in them, as `functions.bash`,
+ * `bash:0` or `bash<|channel|>commentary`.
+ */
+export function named(proposal: ModelProposal, offered: readonly string[]): ModelProposal {
+  const nameOf = (name: string): string => {
+    const bare = name.trim().replace(/<\|.*$/s, '').replace(/^functions\./, '').replace(/:\d+$/, ''); // prettier-ignore
+    return offered.find((one) => one === bare || one === bare.toLowerCase()) ?? name;
+  };
+  return { ...proposal, calls: proposal.calls.map((call) => ({ ...call, name: nameOf(call.name) })) };
 }
 
 export function wireTools(tools: readonly ToolDefinition[]): WireTool[] {
@@ -122,10 +136,13 @@ function contentOf(content: WireMessage['content']): string {
   return parts.map((part) => ('text' in part && typeof part.text === 'string' ? part.text : '')).join('');
 }
 
+/** An id for a call without one; templates of Mistral take no others. */
+export const callId = (of: string): string => createHash('sha256').update(of).digest('hex').slice(0, 9);
+
 function callsOf(calls: NonNullable<WireMessage['tool_calls']>, fallbackId: string): readonly ToolCall[] {
   const seen = new Set<string>();
   return calls.map(({ id, function: { name, arguments: text } }, at) => {
-    const own = id === '' || seen.has(id) ? `${fallbackId}-${at}` : id;
+    const own = id === '' || seen.has(id) ? callId(`${fallbackId} ${at}`) : id;
     seen.add(own);
     return { id: own, name, arguments: text };
   });

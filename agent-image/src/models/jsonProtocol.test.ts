@@ -1,9 +1,7 @@
 import { Ajv } from 'ajv';
 import type { ConversationMessage, ToolDefinition } from '@agentfleet/protocol/chat';
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonConversation, jsonFormat, jsonInstructions, jsonProposal } from './jsonProtocol.ts';
-import type { ModelProposal } from './models.ts';
+import { jsonConversation, jsonFormat, jsonInstructions } from './jsonProtocol.ts';
 
 const bash: ToolDefinition = {
   name: 'bash',
@@ -12,58 +10,7 @@ const bash: ToolDefinition = {
   risk: 'Execute',
 };
 const submit: ToolDefinition = { ...bash, name: 'submit', parameters: { type: 'object', properties: { answer: { type: 'string' } } } };
-const wrote = (text: string, finish: ModelProposal['finish'] = 'Stop'): ModelProposal => ({ text, calls: [], finish, entropyNats: null });
 const ls = '{"thought":"look","tool":"bash","arguments":{"command":"ls"}}';
-
-describe('output of a model without tool calls', () => {
-  it.for<[string, string, string, string]>([
-    ['the object', ls, 'look', '{"command":"ls"}'],
-    ['a block of code', `Here it is:\n\`\`\`json\n${ls}\n\`\`\`\nDone.`, 'look', '{"command":"ls"}'],
-    ['text around', `I think so. ${ls} That is it.`, 'look', '{"command":"ls"}'],
-    ['no thought but text before', 'Let me look. {"tool":"bash","arguments":{"command":"ls"}}', 'Let me look.', '{"command":"ls"}'],
-    ['thoughts with a draft', `<think>maybe {"tool":"submit","arguments":{}}</think>${ls}`, 'look', '{"command":"ls"}'],
-    ['other names', '{"name":"bash","parameters":{"command":"ls"}}', '', '{"command":"ls"}'],
-    ['a nested call', '{"thought":"look","tool_call":{"name":"bash","args":{"command":"ls"}}}', 'look', '{"command":"ls"}'],
-    ['arguments in a string', '{"tool":"bash","arguments":"{\\"command\\":\\"ls\\"}"}', '', '{"command":"ls"}'],
-    ['braces in strings', 'x {"tool":"bash","arguments":{"command":"echo \\"}{\\""}}', 'x', '{"command":"echo \\"}{\\""}'],
-    ['another object before it', `{"note":1} ${ls}`, 'look', '{"command":"ls"}'],
-    ['no arguments', '{"tool":"bash"}', '', '{}'],
-  ])('is read: %s', ([, text, thought, args]) => {
-    expect(jsonProposal(wrote(text), 'id')).toMatchObject({
-      text: thought,
-      finish: 'Calls',
-      calls: [{ id: 'id', name: 'bash', arguments: args }],
-    });
-  });
-
-  it.for<[string, string]>([
-    ['words', 'The work is done.'],
-    ['nothing', ''],
-    ['a cut object', '{"thought":"x","tool":"bash","arguments":{"command":"l'],
-    ['an object without a tool', '{"answer":42}'],
-    ['a list', '[1,2]'],
-    ['a tool that is no name', '{"tool":7}'],
-  ])('is a reply without a call: %s', ([, text]) => {
-    expect(jsonProposal(wrote(text), 'id')).toEqual(wrote(text));
-  });
-
-  it('keeps that an answer was cut, and calls that came natively', () => {
-    expect(jsonProposal(wrote(ls, 'Length'), 'id').finish).toBe('Length');
-    const native: ModelProposal = { ...wrote(ls), calls: [{ id: 'n', name: 'submit', arguments: '{}' }] };
-    expect(jsonProposal(native, 'id')).toBe(native);
-  });
-
-  it('reads megabytes of braces quickly, and anything without an error', () => {
-    expect(jsonProposal(wrote('{'.repeat(2_000_000)), 'id').calls).toEqual([]);
-    expect(jsonProposal(wrote('{}'.repeat(1_000_000)), 'id').calls).toEqual([]);
-    const pieces = fc.constantFrom('{', '}', '"', '\\', '```', 'json', '<think>', '</think>', ls, '"tool":', '"bash"', ' ', '\n');
-    fc.assert(
-      fc.property(fc.array(pieces, { maxLength: 60 }), (parts) => {
-        expect(jsonProposal(wrote(parts.join('')), 'id').calls.length).toBeLessThan(2);
-      }),
-    );
-  });
-});
 
 describe('a conversation for such a model', () => {
   const history: ConversationMessage[] = [

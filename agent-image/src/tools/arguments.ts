@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { ToolDefinition } from '@agentfleet/protocol/chat';
 import { plain, ArgumentError, type Tool } from './tool.ts';
 import { posix } from 'node:path';
+import { looseJson, objectIn } from '../base/text.ts';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { FileLines } from '@agentfleet/protocol/keeper';
 import type { SandboxSession } from '../attempt/sandboxSession.ts';
@@ -25,10 +26,24 @@ interface Schema {
 
 const maxFaults = 5;
 
+/** Names of arguments in other agents, which models learned; those in camel case are the same. */
+const otherNames: Readonly<Record<string, string>> = {
+  cmd: 'command',
+  file_path: 'path',
+  filepath: 'path',
+  old_string: 'old_text',
+  old_str: 'old_text',
+  new_string: 'new_text',
+  new_str: 'new_text',
+  content: 'new_text',
+  file_text: 'new_text',
+  replace_all: 'all',
+};
+
 /**
- * Returns the function that reads a model's arguments of a tool. Numbers in quotes are taken as numbers, and `null` as
- * absent; of a tool that does not validate any object is taken. It throws an ArgumentError that names each field, its value, and
- * the expected form.
+ * Returns the function that reads a model's arguments of a tool. Numbers in quotes are taken as numbers, and the like; `null`, and an empty
+ * text that a field cannot have, as absent; of a tool that does not validate any object is taken. It throws an ArgumentError that names each
+ * field, its value, and the expected form.
  */
 export function argumentReader({ definition, validates }: Pick<Tool, 'definition' | 'validates'>): (text: string) => Arguments {
   if (validates === false) return (text) => parsed(text, definition);
@@ -36,21 +51,44 @@ export function argumentReader({ definition, validates }: Pick<Tool, 'definition
   const ajv = new Ajv({ strict: false, allErrors: true, coerceTypes: true, verbose: true, meta: false, validateSchema: false });
   const validate = ajv.compile<Arguments>(definition.parameters);
   return (text) => {
-    // Some models send every field, absent ones as null.
-    const given = Object.fromEntries(Object.entries(parsed(text, definition)).filter(([, one]) => one !== null));
+    const given = tidy(parsed(text, definition), definition.parameters);
     if (validate(given)) return given;
     throw new ArgumentError(faults(definition, given, validate));
   };
 }
 
+function tidy(given: Arguments, { properties = {}, required = [] }: Schema): Record<string, unknown> {
+  const tidied: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(given)) {
+    const snake = key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const other = otherNames[snake] ?? snake;
+    const name = key in properties || !(other in properties) || other in given || other in tidied ? key : other;
+    const schema = properties[name] ?? {};
+    const { minLength = 0, pattern } = schema;
+    // Some models send every field, absent ones as null or empty.
+    const isAbsent = value === null || (value === '' && !required.includes(name) && (minLength > 0 || pattern !== undefined));
+    if (!isAbsent) tidied[name] = typeof value === 'string' ? typed(value, schema) : value;
+  }
+  return tidied;
+}
+
+/** A text as a value that is no text; numbers are for the validator. */
+function typed(text: string, { type }: Schema): unknown {
+  if (type === 'boolean') return text.toLowerCase();
+  if (type !== 'array') return text;
+  const value = looseJson(text);
+  return Array.isArray(value) ? value : [text];
+}
+
 function parsed(text: string, { name, parameters }: ToolDefinition): Record<string, unknown> {
+  const object = objectIn(text.trim() === '' ? '{}' : text);
+  if (object !== undefined) return object;
   let value: unknown;
   try {
-    value = JSON.parse(text.trim() === '' ? '{}' : text);
+    value = JSON.parse(text);
   } catch (error) {
     throw new ArgumentError(`the arguments of ${name} are not JSON: ${syntaxFault(text, error)}`);
   }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   const fields = Object.keys((parameters as Schema).properties ?? {}).join(', ') || 'any name';
   throw new ArgumentError(`the arguments of ${name} are ${shown(value)}; send one JSON object with fields of: ${fields}`);
 }
@@ -59,7 +97,7 @@ function syntaxFault(text: string, error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (/end of JSON input|Unterminated/.test(message))
     return `they end in the middle, after ${text.length} characters; send less in one call, for example a smaller edit`;
-  return `${plain(message)}; send one JSON object, with quotes and line feeds inside of strings escaped`;
+  return `${plain(message)}; send one JSON object, with quotes, backslashes and line feeds inside of strings escaped`;
 }
 
 function faults({ name, parameters }: ToolDefinition, given: Arguments, { errors }: ValidateFunction): string {
@@ -97,7 +135,7 @@ function expected(schema: Schema): string {
   const { type = 'value', minimum, maximum, minLength = 0, maxLength, maxItems, pattern } = schema;
   const kind = /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
   const bounds = [
-    minimum !== undefined && maximum !== undefined ? ` from ${minimum} to ${maximum}` : '',
+    minimum === undefined ? '' : ` from ${minimum} ${maximum === undefined ? 'on' : `to ${maximum}`}`,
     type === 'string' && minLength > 0 ? ' that is not empty' : '',
     type === 'string' && maxLength !== undefined ? `, at most ${maxLength} characters` : '',
     maxItems === undefined ? '' : `, at most ${maxItems} items`,
@@ -120,11 +158,11 @@ export function workspacePath(session: SandboxSession, path: string): string {
   return relative;
 }
 
-/** A path that is there and looks like one that is not; null when there is none. */
-export function similarPath(path: string, tree: readonly string[]): string | null {
+/** Words about a path of the tree that looks like one that is not there; empty when there is none. */
+export function similarPath(path: string, tree: readonly string[]): string {
   const name = posix.basename(path).toLowerCase();
-  const same = tree.filter((one) => posix.basename(one).toLowerCase() === name);
-  return same.toSorted((a, b) => a.length - b.length)[0] ?? null;
+  const [similar] = tree.filter((one) => posix.basename(one).toLowerCase() === name).toSorted((a, b) => a.length - b.length);
+  return similar === undefined || tree.includes(path) ? '' : ` (there is ${plain(similar)})`;
 }
 
 /** Lines of a text file as a model may see them, without secrets; from 1, both ends included. */
@@ -166,14 +204,18 @@ const cures: Readonly<Record<string, string>> = {
   AF_QUOTA_EXCEEDED: 'delete what is not needed by edits, or go back with undo',
 };
 
-/** Runs a call of the keeper; a refusal of the model's request becomes an ArgumentError with a cure that it can follow. */
-export async function forModel<T>(field: string, call: () => Promise<T>): Promise<T> {
+/**
+ * Runs a call of the keeper; a refusal of the model's request becomes an ArgumentError with a cure that it can follow.
+ *
+ * @param hint more words for it
+ */
+export async function forModel<T>(field: string, call: () => Promise<T>, hint = (): string => ''): Promise<T> {
   try {
     return await call();
   } catch (error) {
     const cure = error instanceof KeeperRefusal ? cures[error.code] : undefined;
     if (cure === undefined) throw error;
-    throw new ArgumentError(`${field}: ${wordsOf(error as KeeperRefusal)}; ${cure}`);
+    throw new ArgumentError(`${field}: ${wordsOf(error as KeeperRefusal)}${hint()}; ${cure}`);
   }
 }
 

@@ -20,6 +20,12 @@ interface Edit {
   readonly note: string;
 }
 
+/** A line by which models leave out what they mean to keep. */
+const leftOut =
+  /^[ \t]*(?:\/\/|#|--|\/\*|<!--|;)?[ \t]*(?:\.{3}|…)[ \t(]*(?:keep |the |your |all )*(?:existing|rest|remaining|unchanged|previous|omitted|same)\b.*$/im;
+/** Characters of a new text that proves by itself that its edit was made. */
+const proving = 6;
+
 /** Places that an observation shows, lines around each, and lines at either end of one that is longer than both. */
 const maxPlaces = 3;
 const around = 3;
@@ -41,6 +47,11 @@ async function plan({ old_text: old = '', new_text: fresh, path: given, all }: E
   if (old === '') return create(path, before, fresh);
   if (before === null) throw absent(path, context);
   if (before.includes(0) || !isUtf8(before)) throw new ArgumentError(`path: ${plain(path)} is not UTF-8 text; change it with a command`);
+  const [lost] = leftOut.exec(fresh) ?? [];
+  if (lost !== undefined && !before.includes(lost))
+    throw new ArgumentError(
+      `new_text: the line ${JSON.stringify(plain(lost.trim()))} stands for text that would be lost; write the new text whole, or replace a smaller part`,
+    );
   if (old === fresh) throw new ArgumentError('new_text: it is the same as old_text, so nothing would change');
   return replace(path, before, [old, fresh], { all: all === true, context });
 }
@@ -52,8 +63,7 @@ function create(path: string, before: Buffer | null, fresh: string): Edit {
 }
 
 function absent(path: string, { baseline }: ToolContext): ArgumentError {
-  const similar = similarPath(path, baseline.tree);
-  const hint = similar === null || similar === path ? '' : ` (there is ${plain(similar)})`;
+  const hint = similarPath(path, baseline.tree);
   return new ArgumentError(`path: there is no file ${plain(path)}${hint}; correct it, or leave old_text out to create it`);
 }
 
@@ -69,7 +79,11 @@ async function replace(path: string, before: Buffer, [old, fresh]: readonly [str
   const crlf = isCrlf ? hasBareLf(old) || hasBareLf(fresh) : !text.includes(old) && text.includes(withCrlf(old));
   const [wanted, put] = crlf ? [withCrlf(old), withCrlf(fresh)] : [old, fresh];
   const at = occurrences(text, wanted);
-  if (at.length === 0) throw new ArgumentError(`old_text: it does not occur in ${plain(path)}; ${await closest(path, old, context)}`);
+  if (at.length === 0) {
+    const [made] = put.trim().length < proving ? [] : occurrences(text, put);
+    const hint = made === undefined ? '' : `, and new_text does, on line ${lineAt(text, made)}: look whether the edit is made already`;
+    throw new ArgumentError(`old_text: it does not occur in ${plain(path)}${hint}; ${await closest(path, old, context)}`);
+  }
   if (at.length > 1 && !all) {
     const lines = at.slice(0, 10).map((place) => lineAt(text, place));
     const more = at.length > 10 ? ', …' : '';

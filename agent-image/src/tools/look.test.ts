@@ -48,6 +48,8 @@ describe.skipIf(binary === '')('read_file', () => {
     look('says that a file is empty', 'read_file', { path: 'empty.txt' }, '[empty.txt is empty]'),
     look('lists a folder', 'read_file', { path: '.' }, /^README\.md {2}16 bytes\nempty\.txt .*\nsrc\/\n.*src\/a\.py {2}\d+ bytes\n.*\[folder \.: \d+ entries, 2 levels\]$/s),
     look('marks what is protected', 'read_file', { path: 'tests' }, /^test_a\.py {2}\d+ bytes, protected\n/, { before: (bed) => bed.write('tests/test_a.py', 'x = 1\n') }),
+    look('has a hint for a wrong path', 'read_file', { path: 'lib/a.py' }, /^path: there is no f\S+ .*lib(\/a\.py)? \(there is src\/a\.py\); search for it, or list its folder$/, no),
+    look('has a hint for a path of another machine', 'read_file', { path: '/testbed/src/a.py' }, /^path: \/testbed\/src\/a\.py is not inside .* \(there is src\/a\.py\); give a path below the workspace/, no),
     look('refuses a line after the last', 'read_file', { path: 'src/b.txt', from_line: 7 }, 'from_line: src/b.txt has 2 lines, 7 is after the last', no),
     look('refuses what is no text', 'read_file', { path: 'x.bin' }, /^path: .*x\.bin is not UTF-8 text; look at it with a command$/, { ...no, ...binaryFile }),
     look('refuses what is not there', 'read_file', { path: 'gone' }, /^path: .*; search for it, or list its folder$/, no),

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { FileEntry } from '@agentfleet/protocol/keeper';
-import { anyPath, forModel, linesOrFolder, shownPath } from './arguments.ts';
+import { anyPath, forModel, linesOrFolder, shownPath, similarPath } from './arguments.ts';
 import {
   count,
   keptLines,
@@ -50,7 +50,8 @@ async function file(given: string, { from_line: from = 1, to_line: to }: ReadArg
   const path = anyPath(session, given);
   if (to !== undefined && to < from) throw new ArgumentError(`to_line: ${to} is before from_line ${from}`);
   const last = Math.min(to ?? Number.MAX_SAFE_INTEGER, from + maxLines - 1);
-  const read = await forModel('path', () => linesOrFolder(session, path, from, last));
+  const similar = (): string => similarPath(shownPath(session, path), context.baseline.tree);
+  const read = await forModel('path', () => linesOrFolder(session, path, from, last), similar);
   if (read === null) return folder(path, context);
   return window(shownPath(session, path), linesOf(plain(read.text)).map(cut), { from, all: read.lines });
 }

@@ -7,6 +7,7 @@ import { chunkOfChoice } from './chunks.ts';
 import type { Ask, Chunk, Provider } from './provider.ts';
 import { APIError, BadRequestError, OpenAI } from 'openai';
 import type { ChatCompletionCreateParamsNonStreaming, ChatCompletionCreateParamsStreaming } from 'openai/resources/chat/completions';
+import { isText, nextOrder, ordered, type Order } from './roles.ts';
 import { keepState, restoreState } from './state.ts';
 
 const ajv = new Ajv({ strict: false });
@@ -29,11 +30,13 @@ function completionOf(answer: unknown, ask: Ask): ChatCompletion {
   const whole = given.filter((choice) => failureOf(choice) === null);
   const failed = whole.length > 0 ? null : (rest['error'] ?? failureOf(given[0]));
   if (failed !== null) throw reportedFailure(failed, ask, usage);
+  // Servers that report calls as the reason of the end hide that the answer was cut off in one.
+  const isCut = whole.length === 1 && usage !== undefined && usage.completion_tokens === ask.body.max_completion_tokens;
   const tidy = {
     ...rest,
     ...(typeof id === 'string' && { id }),
     ...(typeof model === 'string' && { model }),
-    choices: Array.isArray(choices) ? whole.map(tidyChoice) : choices,
+    choices: Array.isArray(choices) ? whole.map((choice, at) => tidyChoice(choice, at, isCut)) : choices,
     ...(usage !== undefined && { usage }),
   };
   if (validate(tidy)) return tidy;
@@ -68,39 +71,40 @@ function tidyUsage(usage: unknown): WireUsage | undefined {
 const countOf = (value: unknown): number | null => (typeof value === 'number' && value >= 0 ? Math.ceil(value) : null);
 
 /** A choice that a filter held back may have no message. */
-function tidyChoice(choice: unknown, at: number): unknown {
+function tidyChoice(choice: unknown, at: number, isCut: boolean): unknown {
   if (!isObject(choice)) return choice;
   const { index, finish_reason: finish, logprobs } = choice;
   const message = choice['message'] ?? (finish === 'content_filter' ? {} : undefined);
   if (!isObject(message)) return choice;
-  const { tool_calls: calls, tool_call_id: _id, ...rest } = message;
-  const tidy = Array.isArray(calls) && calls.length > 0 ? { tool_calls: tidyCalls(calls) } : {};
+  const { tool_calls: given, tool_call_id: _id, ...rest } = message;
+  const older = isObject(message['function_call']) ? [{ function: message['function_call'] }] : [];
+  const calls: readonly unknown[] = Array.isArray(given) && given.length > 0 ? given : older;
+  const tidy = calls.length > 0 ? { tool_calls: tidyCalls(calls) } : {};
   return {
     ...choice,
     index: countOf(index) ?? at,
     message: { content: null, ...rest, ...tidy, role: 'assistant' },
-    finish_reason: typeof finish === 'string' ? finish : null,
+    finish_reason: isCut ? 'length' : typeof finish === 'string' ? finish : null,
     logprobs: isLogprobs(logprobs) ? logprobs : null,
   };
 }
 
-/** Calls with ids that differ, and arguments as text: some servers give none, the same one, or an object. */
+/** Calls with ids that differ, names, and arguments as text: some servers give none, the same one, or an object, or leave the function out. */
 function tidyCalls(calls: readonly unknown[]): readonly unknown[] {
   const ids = new Set<string>();
   return calls.map((value) => {
-    const call = value as Partial<WireToolCall> | null;
-    const unique = uniqueId(call?.id, ids);
-    const { arguments: args, ...rest } = (call?.function ?? {}) as Loose;
-    const text = textOf(args ?? {});
-    return { ...call, id: unique, type: 'function', function: { ...rest, arguments: text } };
+    const { name: bare, arguments: bareArgs, ...call } = (value ?? {}) as Partial<WireToolCall> & Loose;
+    const { name = bare, arguments: args = bareArgs, ...rest } = (call.function ?? {}) as Loose;
+    const called = { ...rest, name: typeof name === 'string' ? name : '', arguments: textOf(args ?? {}) };
+    return { ...call, id: uniqueId(call.id, ids), type: 'function', function: called };
   });
 }
 
 const textOf = (args: unknown): string => (typeof args === 'string' ? args : JSON.stringify(args));
 
-/** The id that a server gives a call, or one of ours where it gives none or one of `ids`; it is added to them. */
+/** The id that a server gives a call, or one of ours where it gives none or one of `ids`; it is added to them. Templates of Mistral take no longer one. */
 function uniqueId(id: unknown, ids: Set<string>): string {
-  const unique = typeof id === 'string' && id !== '' && !ids.has(id) ? id : `call_${randomUUID()}`;
+  const unique = typeof id === 'string' && id !== '' && !ids.has(id) ? id : randomUUID().replace('-', '').slice(0, 9);
   ids.add(unique);
   return unique;
 }
@@ -173,15 +177,27 @@ function tidyChunk(chunk: Chunk, calls: Map<number, StreamedCalls>, ask: Ask): C
 
 type Bound = 'max_completion_tokens' | 'max_tokens';
 
+/** A form of requests that a server takes. */
+interface Form {
+  readonly bound: Bound;
+  readonly order: Order;
+}
+
+/** Words of Ollama and llama.cpp about a call that they cannot read, with what the model wrote. */
+const unread = /error parsing tool call: raw='([^]*)', err=|Failed to parse input at pos \d+: ([^]*)/;
+
 /**
  * Returns the answer that a refusal stands for, and throws any other error. Azure refuses a prompt that its filter holds back, and
- * Groq a reply whose call or JSON it cannot read, also in a stream that began: callers see what other servers answer with status 200.
+ * Groq, Ollama and llama.cpp a reply whose call or JSON they cannot read, also in a stream that began: callers see what other servers
+ * answer with status 200.
  */
 function answered(error: unknown, { body, model }: Ask): ChatCompletion {
+  const refusal = error instanceof APIError && isObject(error.error) ? error.error : {};
   const isRefusal = error instanceof APIError && (error.status ?? 400) === 400;
-  const refusal = isRefusal && isObject(error.error) ? error.error : {};
-  const { code, failed_generation: wrote } = refusal;
-  const isFiltered = code === 'content_filter';
+  const { code, failed_generation: failed, message: words } = refusal;
+  const [, ollama, llama] = unread.exec(String(words)) ?? [];
+  const wrote = ollama ?? llama ?? (isRefusal ? failed : undefined);
+  const isFiltered = isRefusal && code === 'content_filter';
   if (!isFiltered && typeof wrote !== 'string') throw error;
   const message: WireMessage = { role: 'assistant', content: typeof wrote === 'string' ? wrote : null };
   const choices = Array.from({ length: body.n ?? 1 }, (_, index) => ({
@@ -199,8 +215,8 @@ const answeredChunks = (error: unknown, ask: Ask): Chunk[] =>
 /** Servers of the OpenAI chat API: hosted, or the pool's own engines. */
 export class OpenAIProvider implements Provider {
   readonly several = true;
-  /** The name of the bound of tokens that a model takes, where its server refused the other one. */
-  readonly #bounds = new Map<string, Bound>();
+  /** The forms that models take. */
+  readonly #forms = new Map<string, Form>();
 
   async complete(ask: Ask): Promise<ChatCompletion> {
     const answer: unknown = await this.#create(ask, (client, body) =>
@@ -230,17 +246,27 @@ export class OpenAIProvider implements Provider {
   async #create<T>(ask: Ask, create: (client: OpenAI, body: Record<string, unknown>) => PromiseLike<T>): Promise<T> {
     const client = clientOf(ask);
     const id = `${ask.url} ${ask.model.model}`;
-    const bound = this.#bounds.get(id) ?? usualBound(ask.url);
-    try {
-      return await create(client, bodyOf(ask, bound));
-    } catch (error) {
-      const other = bound === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
-      if (!refusesBound(error, bound)) throw error;
-      const answer = await create(client, bodyOf(ask, other));
-      this.#bounds.set(id, other);
-      return answer;
+    const refused = new Set<Bound>();
+    for (let form = this.#forms.get(id) ?? { bound: usualBound(ask.url), order: 'AsItCame' as const }; ;) {
+      try {
+        const answer = await create(client, bodyOf(ask, form));
+        this.#forms.set(id, form);
+        return answer;
+      } catch (error) {
+        refused.add(form.bound);
+        form = otherForm(error, form, refused);
+      }
     }
   }
+}
+
+/** The form to ask in after a refusal. @throws the error that no other form would cure */
+function otherForm(error: unknown, { bound, order }: Form, refused: ReadonlySet<Bound>): Form {
+  const other = bound === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+  if (refusesBound(error, bound) && !refused.has(other)) return { bound: other, order };
+  const next = nextOrder(error, order);
+  if (next === null) throw error;
+  return { bound, order: next };
 }
 
 /** OpenAI's own models know the new name only, and most other servers the old one. */
@@ -272,12 +298,12 @@ function clientOf({ url, key, fetch, model }: Ask): OpenAI {
 
 const optionsOf = ({ signal }: Ask): { readonly signal: AbortSignal } => ({ signal });
 
-function bodyOf({ body, model }: Ask, bound: Bound): Record<string, unknown> {
+function bodyOf({ body, model }: Ask, { bound, order }: Form): Record<string, unknown> {
   const { max_completion_tokens: tokens, stream: _stream, messages_options: _options, messages, tools, ...rest } = body;
   return {
     ...rest,
     model: model.model,
-    messages: acceptable(messages.map((message) => restored(message, model.model ?? ''))),
+    messages: ordered(acceptable(messages.map((message) => restored(message, model.model ?? ''))), order),
     ...(tools !== undefined && { tools: tools.map(({ eager_input_streaming: _eager, ...tool }) => unmarked(tool)) }),
     [bound]: tokens,
   };
@@ -316,8 +342,6 @@ function acceptable(messages: readonly WireMessage[]): readonly WireMessage[] {
   show();
   return all;
 }
-
-const isText = (part: Part): part is Part & { readonly text: string } => 'text' in part && typeof part.text === 'string';
 
 /** A model that only thought, or a client that kept nothing of its turn. */
 function isEmpty({ role, ...message }: WireMessage): boolean {

@@ -1,0 +1,192 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ModelProposal } from './models.ts';
+import { writtenProposal } from './writtenCalls.ts';
+
+const wrote = (text: string, finish: ModelProposal['finish'] = 'Stop'): ModelProposal => ({ text, calls: [], finish, entropyNats: null });
+const ls = '{"thought":"look","tool":"bash","arguments":{"command":"ls"}}';
+const hermes = '{"name": "bash", "arguments": {"command": "ls"}}';
+const offered = ['bash', 'submit', 'edit_file'];
+const native = (text: string, finish?: ModelProposal['finish']): ModelProposal => writtenProposal(wrote(text, finish), 'id', offered);
+const byJson = (text: string, finish?: ModelProposal['finish']): ModelProposal => writtenProposal(wrote(text, finish), 'id', null);
+const callsIn = ({ calls }: ModelProposal): readonly unknown[] => calls.map(({ name, arguments: args }) => [name, args]);
+const one = '{"command":"ls"}';
+const fence = '```';
+
+/** Formats of models, as servers leave them in the text of a reply. */
+const formats: readonly (readonly [what: string, text: string, name?: string, args?: string])[] = [
+  ['Hermes, Qwen 2.5 and 3', `<tool_call>\n${hermes}\n</tool_call>`],
+  ['Hermes without its end', `<tool_call>\n${hermes}`],
+  ['Hermes in a thought that has ended', `<think>a draft: <tool_call>{"name":"submit","arguments":{}}</tool_call></think>\n<tool_call>${hermes}</tool_call>`],
+  ['Qwen3-Coder', '<tool_call>\n<function=bash>\n<parameter=command>\nls\n</parameter>\n</function>\n</tool_call>'],
+  ['Qwen3-Coder without its first mark', '<function=bash>\n<parameter=command>\nls\n</parameter>\n</function>\n</tool_call>'],
+  ['Qwen3-Coder whose template ate the end of the function', '<tool_call>\n<function=bash>\n<parameter=command>\nls\n</parameter>\n\n</tool_call>'],
+  ['Llama 3', '<function=bash>{"command": "ls"}</function>'],
+  ['Llama 3 as Groq returns it', '<function=bash{"command": "ls"}</function>'],
+  ['Llama 3.1', '<|python_tag|>{"name": "bash", "parameters": {"command": "ls"}}'],
+  ['Llama 3.1 without marks', '{"type": "function", "name": "bash", "parameters": {"command": "ls"}}'],
+  ['Mistral', '[TOOL_CALLS] [{"name": "bash", "arguments": {"command": "ls"}}]'],
+  ['Mistral of 2025', '[TOOL_CALLS]bash[ARGS]{"command": "ls"}'],
+  ['Granite', '<|tool_call|>[{"name": "bash", "arguments": {"command": "ls"}}]'],
+  ['DeepSeek V3', `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>bash\n${fence}json\n{"command": "ls"}\n${fence}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`],
+  ['DeepSeek V3.1', '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>bash<｜tool▁sep｜>{"command": "ls"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>'],
+  ['Kimi', '<|tool_calls_section_begin|><|tool_call_begin|>functions.bash:0<|tool_call_argument_begin|>{"command": "ls"}<|tool_call_end|><|tool_calls_section_end|>', 'functions.bash:0'],
+  ['GLM', '<tool_call>bash\n<arg_key>command</arg_key>\n<arg_value>ls</arg_value>\n</tool_call>'],
+  ['MiniMax', '<minimax:tool_call>\n<invoke name="bash">\n<parameter name="command">ls</parameter>\n</invoke>\n</minimax:tool_call>'],
+  ['Harmony', '<|channel|>analysis<|message|>We look.<|end|><|start|>assistant<|channel|>commentary to=functions.bash <|constrain|>json<|message|>{"command": "ls"}<|call|>', 'functions.bash'],
+  ['an object in a block of code, at the end', `I look.\n${fence}json\n${hermes}\n${fence}`],
+  ['an object at the end', `I look.\n${hermes}`],
+  ['a list of calls', `[${hermes}]`],
+  ['members of the API', `{"tool_calls": [{"function": ${hermes}}]}`],
+  ['line feeds in a string, and a comma too many', '<tool_call>{"name": "bash", "arguments": {"command": "cat <<E\nx\nE",}}</tool_call>', 'bash', '{"command":"cat <<E\\nx\\nE"}'],
+  ['a tag in a value', '<function=bash>\n<parameter=command>\necho "</function>"\n</parameter>\n</function>', 'bash', '{"command":"echo \\"</function>\\""}'],
+  ['no arguments', '<tool_call>\n<function=run_checks>\n</function>\n</tool_call>', 'run_checks', '{}'],
+]; // prettier-ignore
+
+describe('calls in the text of a reply, where the server has tool calls', () => {
+  it.for(formats)('are read: %s', ([, text, name = 'bash', args = one]) => {
+    const proposal = native(text);
+    expect(callsIn(proposal)).toEqual([[name, args]]);
+    expect(proposal).toMatchObject({ finish: 'Calls', calls: [{ id: expect.stringMatching(/^[0-9a-z]{9}$/) as string }] });
+    expect(callsIn(byJson(text))).toEqual([[name, args]]);
+  });
+
+  it('have the words before them as their thought, and are read in order', () => {
+    const two = `Let me look.\n<tool_call>${hermes}</tool_call>\n<tool_call>{"name":"submit","arguments":{"answer":"x"}}</tool_call>`;
+    expect(native(two)).toMatchObject({ text: 'Let me look.' });
+    expect(callsIn(native(two))).toEqual([['bash', one], ['submit', '{"answer":"x"}']]); // prettier-ignore
+    expect(new Set(native(two).calls.map(({ id }) => id)).size).toBe(2);
+    // What follows may be a result that the model made up.
+    expect(callsIn(native(`<tool_call>${hermes}</tool_call>\nThe result is x.\n<tool_call>${hermes}</tool_call>`))).toEqual([
+      ['bash', one],
+    ]);
+    expect(native(formats.find(([what]) => what === 'Harmony')?.[1] ?? '').text).not.toContain('to=');
+    expect(native(formats.find(([what]) => what === 'MiniMax')?.[1] ?? '').text).toBe('');
+  });
+
+  it.for<[string, string]>([
+    ['words', 'The work is done.'],
+    ['a quoted one', `The page says \`<tool_call>${hermes}</tool_call>\`, which I ignore.`],
+    ['one in a block of code', `The README has:\n${fence}\n<tool_call>${hermes}</tool_call>\n${fence}\nI ignore it.`],
+    ['an object of something else', `I add package.json:\n${fence}json\n{"name": "left-pad", "version": "1.0.0"}\n${fence}`],
+    ['an object of a tool that is none', '{"name": "deploy", "arguments": {"force": true}}'],
+    ['an object without arguments', '{"name": "bash"}'],
+    ['an object in a sentence', `It wrote ${hermes} into its log.`],
+    ['an object before more words', `${fence}json\n${hermes}\n${fence}\nThis call would list the files.`],
+    ['an object of something else that is no JSON', '{"name": "left-pad", "version": }'],
+    ['a command in a block of code', `${fence}bash\nrm -rf build\n${fence}`],
+    ['a draft in a thought without an end', `<think>I could call <tool_call>${hermes}</tool_call> now`],
+    [
+      'a draft before another call',
+      `<think>First <tool_call>${hermes}</tool_call> or\n<tool_call>{"name":"submit","arguments":{}}</tool_call>`,
+    ],
+    ['a cut one in a thought', '<think>First\n<tool_call>{"name": "bash", "arguments": {"command": "rm'],
+    ['an object that ends a thought', `<think>Then\n${hermes}`],
+    ['a closing mark', '</tool_call>'],
+  ])('are none: %s', ([, text]) => {
+    expect(native(text)).toEqual(wrote(text));
+  });
+
+  it.for<[string, string, string, string]>([
+    ['a cut object', '<tool_call>\n{"name": "bash", "arguments": {"command": "rm -rf build', 'bash', '{"name": "bash", "arguments": {"command": "rm -rf build'],
+    ['a cut object without marks', '{"name":"edit_file","arguments":{"new_text":"x <function=bash><parameter=command>rm x</parameter></function>', 'edit_file', '{"name":"edit_file","arguments":{"new_text":"x <function=bash><parameter=command>rm x</parameter></function>'],
+    ['quotes without an escape', 'I print.\n{"name": "bash", "arguments": {"command": "echo "x""}}', 'bash', '{"name": "bash", "arguments": {"command": "echo "x""}}'],
+    ['a cut parameter', '<function=bash>\n<parameter=command>\nrm -rf build', 'bash', '<parameter=command>\nrm -rf build'],
+    ['a parameter without its end', '<function=bash><parameter=command>ls <parameter=stdin>x</parameter></function>', 'bash', '<parameter=command>ls <parameter=stdin>x</parameter></function>'],
+    ['parameters without an end of the call', '<function=bash><parameter=command>ls</parameter>', 'bash', '<parameter=command>ls</parameter>'],
+    ['a value that ends where a tag in it does', '<function=bash><parameter=command>echo "</parameter></function>" > a</parameter></function>', 'bash', '<parameter=command>echo "</parameter></function>" > a</parameter></function>'],
+    ['an object that is no call', '<tool_call>{"command": "ls"}</tool_call>', 'tool_call', '{"command": "ls"}</tool_call>'],
+    ['Python', '<|python_tag|>bash.call(command="ls")', 'bash.call', '(command="ls")'],
+  ])('are never run, and the model sees the fault: %s', ([, text, name, args]) => {
+    expect(callsIn(native(text))).toEqual([[name, args]]);
+    expect(() => JSON.parse(args) as unknown).toThrow();
+    expect(native(text, 'Length').finish).toBe('Length');
+  }); // prettier-ignore
+});
+
+it('a call by which reasoning ends is made, wherever the server puts reasoning', () => {
+  const thought = `I look.\n<tool_call>\n${hermes}\n</tool_call>`;
+  expect(native(`<think>${thought}`)).toMatchObject({ text: '', calls: [{ name: 'bash', arguments: one }] });
+  const apart = (text: string, reasoning: string): unknown => callsIn(writtenProposal(wrote(text), 'id', offered, reasoning));
+  expect(apart('', thought)).toEqual([['bash', one]]);
+  expect(apart('Done.', thought)).toEqual([]);
+  expect(apart('', `${thought}\nOr I ask first.`)).toEqual([]);
+});
+
+describe('output of a model without tool calls', () => {
+  it.for<[string, string, string, string]>([
+    ['the object', ls, 'look', '{"command":"ls"}'],
+    ['a block of code', `Here it is:\n\`\`\`json\n${ls}\n\`\`\`\nDone.`, 'look', '{"command":"ls"}'],
+    ['text around', `I think so. ${ls} That is it.`, 'look', '{"command":"ls"}'],
+    ['no thought but text before', 'Let me look. {"tool":"bash","arguments":{"command":"ls"}}', 'Let me look.', '{"command":"ls"}'],
+    ['thoughts with a draft', `<think>maybe {"tool":"submit","arguments":{}}</think>${ls}`, 'look', '{"command":"ls"}'],
+    ['thoughts whose begin is in the prompt', `maybe {"tool":"submit","arguments":{}}</think>${ls}`, 'look', '{"command":"ls"}'],
+    [
+      'an argument that ends a thought',
+      '{"tool":"bash","arguments":{"command":"echo \'</think>\'"}}',
+      '',
+      '{"command":"echo \'</think>\'"}',
+    ],
+    ['other names', '{"name":"bash","parameters":{"command":"ls"}}', '', '{"command":"ls"}'],
+    ['a nested call', '{"thought":"look","tool_call":{"name":"bash","args":{"command":"ls"}}}', 'look', '{"command":"ls"}'],
+    ['arguments in a string', '{"tool":"bash","arguments":"{\\"command\\":\\"ls\\"}"}', '', '{"command":"ls"}'],
+    ['braces in strings', 'x {"tool":"bash","arguments":{"command":"echo \\"}{\\""}}', 'x', '{"command":"echo \\"}{\\""}'],
+    ['another object before it', `{"note":1} ${ls}`, 'look', '{"command":"ls"}'],
+    ['no arguments', '{"tool":"bash"}', '', '{}'],
+    [
+      'an argument that quotes another call',
+      `Fix it. {"tool":"bash","arguments":{"command":"echo <function=submit></function>"}}`,
+      'Fix it.',
+      '{"command":"echo <function=submit></function>"}',
+    ],
+  ])('is read: %s', ([, text, thought, args]) => {
+    expect(byJson(text)).toMatchObject({ text: thought, finish: 'Calls', calls: [{ name: 'bash', arguments: args }] });
+  });
+
+  it.for<[string, string]>([
+    ['words', 'The work is done.'],
+    ['nothing', ''],
+    ['an object without a tool', '{"answer":42}'],
+    ['a list', '[1,2]'],
+    ['a tool that is no name', '{"tool":7}'],
+    ['a draft in a thought without an end', `<think>maybe ${ls}`],
+  ])('is a reply without a call: %s', ([, text]) => {
+    expect(byJson(text)).toEqual(wrote(text));
+  });
+
+  it.each(['{"thought":"x","tool":"bash","arguments":{"command":"l', '{"tool": "bash", "arguments": {"command": "echo "x""}}'])(
+    'is never run where it is no JSON, and the model sees the fault: %s',
+    (text) => {
+      expect(callsIn(byJson(text))).toEqual([['bash', text]]);
+      expect([byJson(text).finish, byJson(text, 'Length').finish]).toEqual(['Calls', 'Length']);
+    },
+  );
+
+  it('has a whole call though words after it were cut, and keeps calls that came natively', () => {
+    expect(byJson(`${ls} and then`, 'Length').finish).toBe('Calls');
+    const called: ModelProposal = { ...wrote(ls), calls: [{ id: 'n', name: 'submit', arguments: '{}' }] };
+    expect(writtenProposal(called, 'id', null)).toBe(called);
+  });
+
+  it('reads megabytes of braces quickly, and anything without an error', () => {
+    expect(byJson('{'.repeat(2_000_000)).calls).toEqual([]);
+    expect(byJson('{}'.repeat(1_000_000)).calls).toEqual([]);
+    for (const piece of [
+      '<tool_call>',
+      '<function=bash>',
+      '<tool_call>{',
+      '<function=a><parameter=b>',
+      '<|channel|>a to=',
+      '</x>',
+      '[TOOL_CALLS]a ',
+    ])
+      expect(native(piece.repeat(200_000)).calls.length).toBeLessThan(2);
+    const marks = ['<tool_call>', '</tool_call>', '<function=bash>', '<parameter=command>', '</parameter>', '</function>', 'ls'];
+    const pieces = fc.constantFrom('{', '}', '"', '\\', '```', 'json', '<think>', '</think>', ls, '"tool":', '"bash"', ' ', '\n', ...marks);
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 60 }), (parts) => {
+        expect(byJson(parts.join('')).calls.length).toBeLessThan(61);
+      }),
+    );
+  });
+});

@@ -1,0 +1,236 @@
+import { fieldsOf, textOf } from '@agentfleet/protocol/text';
+import { looseJson } from '../base/text.ts';
+import { callId } from './convert.ts';
+import type { ModelProposal } from './models.ts';
+
+/** A call in a text. Its arguments are no JSON where it ends in the middle. */
+interface Written {
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** The calls of a text, and the words before them. */
+interface Found {
+  readonly thought: string;
+  readonly calls: readonly Written[];
+  /** The last one cannot be read. */
+  readonly broken: boolean;
+  /** Nothing follows them. */
+  readonly last: boolean;
+}
+
+/**
+ * Reads calls that a model wrote as text: by the marks of the formats that models are trained on, where their server left them; else as a JSON
+ * object that names a tool. Of a call that cannot be read its text becomes the arguments, so that the model gets to see the fault.
+ *
+ * @param id names the calls
+ * @param reasoning what the model thought, where the server tells it apart
+ * @param offered names of the tools that an object without marks may call, as the end of a reply; null: of the Json protocol, where an
+ * object anywhere calls any tool
+ */
+export function writtenProposal(proposal: ModelProposal, id: string, offered: readonly string[] | null, reasoning = ''): ModelProposal {
+  if (proposal.calls.length > 0) return proposal;
+  const said = spoken(proposal.text);
+  const thought = unended.test(said) ? said : proposal.text === '' ? reasoning : '';
+  const found = thought === '' ? (marked(said) ?? bare(said, offered)) : lastOf(thought);
+  if (found === null) return proposal;
+  const finish = found.broken && proposal.finish !== 'Stop' ? proposal.finish : 'Calls';
+  const calls = found.calls.map((call, at) => ({ id: callId(`${id} ${at}`), name: call.name, arguments: call.arguments || '{}' }));
+  return { ...proposal, text: found.thought.trim(), finish, calls };
+}
+
+const unended = /^<think(?:ing)?>/;
+
+/** Text without reasoning that has an end: it may hold drafts of calls. One that is only an object has none. */
+function spoken(text: string): string {
+  return text.trimStart().startsWith('{') ? text.trim() : text.replace(/^[\s\S]*<\/think(?:ing)?>/, '').trim();
+}
+
+/** The calls by which reasoning ends, as some models call without ending it. What is followed by more is a draft. */
+function lastOf(thought: string): Found | null {
+  const found = marked(thought);
+  return found === null || found.broken || !found.last ? null : { ...found, thought: '' };
+}
+
+const mark =
+  /<\|?tool_call(?:_begin|_start)?\|?>|<\|python_tag\|>|\[TOOL_CALLS\]|<function=|<(?:\w+:)?invoke name="|<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?|<\|(?:channel|start)\|>\w+ to=/;
+/** Marks and the name of a tool, where it stands outside of the arguments. */
+const opening = new RegExp(
+  String.raw`(?:(?:${mark.source})\s*)+([\w.:-]*)"?(?:>|\[ARGS\]|<\|tool_call_argument_begin\|>|<｜tool▁sep｜>|[\w\s<|>]*?<\|message\|>)?\s*(?:\x60{3}(?:json)?\s*)?`,
+  'y',
+);
+const parameter =
+  /\s*<(?:parameter(?:=| name=")|arg_key>)\s*([\w-]+)\s*(?:"[^>\n]*)?(?:>|<\/arg_key>\s*<arg_value>)([\s\S]*?)<\/(?:parameter|arg_value)>/y;
+const end = /\s*<\/(?:function|(?:\w+:)?invoke|tool_call)>/y;
+/** Marks between calls. */
+const closing = /(?:\s|```|<\/[\w:]+>|<\|\w+\|>|<｜[^｜\n]{1,30}｜>)+?/y;
+/** Marks around all calls, before the first. */
+const around = /(?:\s*<[^<>\n]{1,40}>)+\s*$/;
+
+const take = (pattern: RegExp, text: string, at: number): RegExpExecArray | null => {
+  pattern.lastIndex = at;
+  return pattern.exec(text);
+};
+
+function marked(text: string): Found | null {
+  const first = text.search(mark);
+  const before = text.slice(0, Math.max(0, first));
+  if (first < 0 || isQuoted(before)) return null;
+  const calls: Written[] = [];
+  const found = (last: boolean): Found => ({ thought: before.replace(around, ''), calls, broken: false, last });
+  const unread = (call: Written, whole = calls): Found => ({ ...found(false), calls: [...whole, call], broken: true });
+  let tagged: Written | null = null;
+  for (let at = first; at < text.length;) {
+    const open = take(opening, text, at);
+    if (open === null) {
+      const closed = take(closing, text, at);
+      // A value may end early, at a tag that is a part of it.
+      if (closed === null) return tagged === null ? found(false) : unread(tagged, calls.slice(0, -1));
+      at += closed[0].length;
+      continue;
+    }
+    at += open[0].length;
+    const [, name = ''] = open;
+    const rest = text.slice(at);
+    const isObject = /^[{[]/.test(rest);
+    const read = isObject ? objectAt(text, at, name) : taggedAt(text, at, name);
+    if (read === null) return unread({ name: name === '' ? (nameIn(rest) ?? 'tool_call') : name, arguments: rest });
+    tagged = isObject ? null : { name, arguments: rest };
+    calls.push(...read.calls);
+    at = read.end;
+  }
+  return found(true);
+}
+
+/** Whether what follows is a quotation, in a block of code, or in an object that began before. */
+function isQuoted(before: string): boolean {
+  if (/[`'"]$/.test(before) || before.split('```').length % 2 === 0) return true;
+  return [...objectStarts(before)].some((at) => objectEnd(before, at) === null);
+}
+
+interface Read {
+  readonly calls: readonly Written[];
+  readonly end: number;
+}
+
+/** Arguments as an object; without a name before them an object that has it, or a list of such. */
+function objectAt(text: string, at: number, name: string): Read | null {
+  const end = objectEnd(text, at);
+  const value = end === null ? undefined : looseJson(text.slice(at, end));
+  if (end === null || value === undefined) return null;
+  const calls = name === '' ? actsIn(value) : [{ name, arguments: JSON.stringify(value) }];
+  return calls.length === 0 ? null : { calls, end };
+}
+
+/** Arguments as tags. A value that holds a tag of them cannot be told from the next. */
+function taggedAt(text: string, from: number, name: string): Read | null {
+  const values: Record<string, string> = {};
+  let at = from;
+  for (let one = take(parameter, text, at); one !== null; one = take(parameter, text, at)) {
+    const [whole, key = '', value = ''] = one;
+    if (/<(?:parameter|arg_key)\b/.test(value)) return null;
+    values[key] = value.replaceAll(/^\n|\n$/g, '');
+    at += whole.length;
+  }
+  const ended = take(end, text, at);
+  if (name === '' || ended === null) return null;
+  return { calls: [{ name, arguments: JSON.stringify(values) }], end: at + ended[0].length };
+}
+
+function bare(text: string, offered: readonly string[] | null): Found | null {
+  for (const { text: object, before, after } of candidates(text)) {
+    const acts = actsIn(looseJson(object));
+    const [act] = acts;
+    if (act === undefined) continue;
+    const found = { thought: act.thought === '' ? before : act.thought, calls: acts, broken: false, last: false };
+    if (offered === null) return found;
+    const stands = after.trim() === '' && /(?:^|\n)[ \t]*$/.test(before);
+    if (stands && acts.every(({ name, arguments: args }) => offered.includes(name) && args !== '')) return found;
+  }
+  return unreadable(text, offered);
+}
+
+/** An object that names a tool and is no JSON. */
+function unreadable(text: string, offered: readonly string[] | null): Found | null {
+  const start = text.search(/\{\s*"(?:thought|tool|name|type|action)"/);
+  const rest = text.slice(Math.max(0, start));
+  const name = start < 0 || objectEndsWell(rest) ? null : nameIn(rest);
+  if (name === null || offered?.includes(name) === false) return null;
+  return { thought: text.slice(0, start), calls: [{ name, arguments: rest }], broken: true, last: true };
+}
+
+function objectEndsWell(text: string): boolean {
+  const end = objectEnd(text, 0);
+  return end !== null && looseJson(text.slice(0, end)) !== undefined;
+}
+
+/** The tool that an object names which is no JSON. */
+const nameIn = (text: string): string | null => /"(?:tool|name|action)"\s*:\s*"([\w.:-]+)"/.exec(text)?.[1] ?? null;
+
+interface Candidate {
+  readonly text: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** The whole text, then each block of code, then each object in it, in this order. */
+function* candidates(text: string): Generator<Candidate> {
+  const part = (from: number, to: number, own = text.slice(from, to)): Candidate => ({
+    text: own,
+    before: text.slice(0, from),
+    after: text.slice(to),
+  });
+  yield part(0, text.length);
+  for (const block of text.matchAll(/```[a-z]*\s*\n?([\s\S]*?)```/gi)) yield part(block.index, block.index + block[0].length, block[1]);
+  for (const at of objectStarts(text)) {
+    const end = objectEnd(text, at);
+    if (end !== null) yield part(at, end);
+  }
+}
+
+/** Most places where an object may begin: a text of braces costs no more. */
+const mostStarts = 32;
+
+function* objectStarts(text: string): Generator<number> {
+  let at = text.indexOf('{');
+  for (let count = 0; at >= 0 && count < mostStarts; count += 1) {
+    yield at;
+    at = text.indexOf('{', at + 1);
+  }
+}
+
+/** Returns the index after the object, or list, that begins at `start`; null when it does not end. */
+function objectEnd(text: string, start: number): number | null {
+  let depth = 0;
+  let quoted = false;
+  for (let at = start; at < text.length; at += 1) {
+    const character = text[at];
+    if (quoted) {
+      if (character === '\\') at += 1;
+      else if (character === '"') quoted = false;
+    } else if (character === '"') quoted = true;
+    else if (character === '{' || character === '[') depth += 1;
+    else if ((character === '}' || character === ']') && --depth === 0) return at + 1;
+  }
+  return null;
+}
+
+/** A call with the words that its object has; without arguments they are empty. */
+type Act = Written & { readonly thought: string };
+
+/** The calls of a value: an object that names a tool, or a list of only such. */
+function actsIn(given: unknown): readonly Act[] {
+  if (Array.isArray(given)) {
+    const each = given.map(actsIn);
+    return each.some((acts) => acts.length === 0) ? [] : each.flat();
+  }
+  const value = fieldsOf(given);
+  if (Array.isArray(value['tool_calls'])) return actsIn(value['tool_calls']);
+  const named = value['tool_call'] ?? value['function'] ?? value['action'];
+  const inner = fieldsOf(named);
+  if (Object.keys(inner).length > 0) return actsIn({ thought: value['thought'], ...inner });
+  const name = textOf(value['tool'] ?? value['name'] ?? value['tool_name'] ?? named);
+  if (name === '') return [];
+  const args = value['arguments'] ?? value['args'] ?? value['parameters'] ?? value['input'] ?? '';
+  return [{ thought: textOf(value['thought']), name, arguments: typeof args === 'string' ? args : JSON.stringify(args) }];
+}
