@@ -168,7 +168,9 @@ describe('output of a model without tool calls', () => {
     expect(writtenProposal(called, 'id', null)).toBe(called);
   });
 
-  it('reads megabytes of braces quickly, and anything without an error', () => {
+  it('reads megabytes of braces, and marks and spaces without end, quickly, and anything without an error', () => {
+    const late = native(`${`<a>${' '.repeat(50)}`.repeat(20_000)}x <tool_call>${hermes}`);
+    expect(callsIn(late)).toHaveLength(1);
     expect(byJson('{'.repeat(2_000_000)).calls).toEqual([]);
     expect(byJson('{}'.repeat(1_000_000)).calls).toEqual([]);
     for (const piece of [

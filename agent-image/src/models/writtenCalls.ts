@@ -64,9 +64,6 @@ const parameter =
 const end = /\s*<\/(?:function|(?:\w+:)?invoke|tool_call)>/y;
 /** Marks between calls. */
 const closing = /(?:\s|```|<\/[\w:]+>|<\|\w+\|>|<｜[^｜\n]{1,30}｜>)+?/y;
-/** Marks around all calls, before the first. */
-const around = /(?:\s*<[^<>\n]{1,40}>)+\s*$/;
-
 const take = (pattern: RegExp, text: string, at: number): RegExpExecArray | null => {
   pattern.lastIndex = at;
   return pattern.exec(text);
@@ -77,7 +74,7 @@ function marked(text: string): Found | null {
   const before = text.slice(0, Math.max(0, first));
   if (first < 0 || isQuoted(before)) return null;
   const calls: Written[] = [];
-  const found = (last: boolean): Found => ({ thought: before.replace(around, ''), calls, broken: false, last });
+  const found = (last: boolean): Found => ({ thought: withoutMarks(before), calls, broken: false, last });
   const unread = (call: Written, whole = calls): Found => ({ ...found(false), calls: [...whole, call], broken: true });
   let tagged: Written | null = null;
   for (let at = first; at < text.length;) {
@@ -100,6 +97,14 @@ function marked(text: string): Found | null {
     at = read.end;
   }
   return found(true);
+}
+
+/** The text without the marks around all calls, which stand before the first. */
+function withoutMarks(before: string): string {
+  let text = before.trimEnd();
+  for (let at = text.lastIndexOf('<'); at >= 0 && /^<[^<>\n]{1,40}>$/.test(text.slice(at)); at = text.lastIndexOf('<'))
+    text = text.slice(0, at).trimEnd();
+  return text;
 }
 
 /** Whether what follows is a quotation, in a block of code, or in an object that began before. */
