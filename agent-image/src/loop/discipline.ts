@@ -215,7 +215,7 @@ function assessRefusals(steps: readonly StepTrace[]): Assessment | null {
 }
 
 const goOn = 'when the goal is reached, or cannot be, call submit with your account.';
-const noCall = `Your reply had no tool call, so that nothing was done. Call a tool to go on; ${goOn}`;
+const noCall = `Your reply had no tool call, so that nothing was done; commands in its text are not run. Call a tool to go on; ${goOn}`;
 
 /** Returns the text that the model gets about a reply that was ended before it had a call. */
 function cutOff(cut: Cut): string {
