@@ -148,7 +148,12 @@ function rspecFailures(lines: readonly string[]): readonly Found[] {
     const [, id, file] = runners.RSpec.begin.exec(line) ?? [];
     const after = (from: number): readonly string[] => lines.slice(from + 1, from + near);
     if (file !== undefined) return [fileFailed(file, firstText(after(at).filter((next) => /Error\b/.test(next))))];
-    return id === undefined ? [] : [{ id, outcome: 'Failed', message: firstText(after(told.get(id) ?? lines.length)) }];
+    if (id === undefined) return [];
+    // The failing line of source stands first, then what it said.
+    const [source = '', said = source] = after(told.get(id) ?? lines.length)
+      .join('\n')
+      .split(/\n\s*(?:\n|# \.?\/)/);
+    return [{ id, outcome: 'Failed', message: said.trim().replaceAll(/\s+/g, ' ') }];
   });
 }
 
@@ -165,7 +170,7 @@ function minitestFailures(lines: readonly string[]): readonly Found[] {
 function phpUnitFailures(lines: readonly string[]): readonly Found[] {
   let section = '';
   return lines.flatMap((line, at): Found[] => {
-    section = /^There (?:was|were) \d+ ([a-z ]+?)s?:$/.exec(line)?.[1] ?? section;
+    section = /^There (?:was|were) \d+ (?:PHPUnit )?([a-z ]+?)s?:$/.exec(line)?.[1] ?? section;
     const id = section === 'failure' || section === 'error' ? runners.PHPUnit.begin.exec(line)?.[1] : undefined;
     if (id === undefined) return [];
     return [{ id, outcome: section === 'error' ? 'Errored' : 'Failed', message: firstText(lines.slice(at + 1, at + near)) }];
