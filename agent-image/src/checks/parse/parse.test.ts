@@ -28,6 +28,8 @@ test.each([
   ['rspec.txt', 'RSpec', { passed: 1, failed: 3, skipped: 2, errored: 0 }],
   ['rspec-broken.txt', 'RSpec', { passed: 0, failed: 0, skipped: 0, errored: 1 }],
   ['minitest.txt', 'Minitest', { passed: 1, failed: 1, skipped: 1, errored: 1 }],
+  ['minitest-spec.txt', 'Minitest', { passed: 1, failed: 2, skipped: 1, errored: 1 }],
+  ['test-unit.txt', 'TestUnit', { passed: 1, failed: 2, skipped: 2, errored: 1 }],
   ['phpunit.txt', 'PHPUnit', { passed: 2, failed: 2, skipped: 1, errored: 1 }],
 ] as const)('counts what %s says, as Auto finds it', (name, format, counts) => {
   const results = parseResults('Auto', output(1, fixture(name)));
@@ -329,6 +331,8 @@ test.each([
   ['rspec.txt', 'expected: 3 got: 2', ['Sum deep raises', 'Sum fails', 'bad never']],
   ['rspec-broken.txt', undefined, ['./spec/broken_spec.rb']],
   ['minitest.txt', 'Expected: 3', ['TestSum#test_fails', 'TestSum#test_raises']],
+  ['minitest-spec.txt', undefined, ['TestPlain#test_a', 'my thing, really#test_0002_fails: badly [x]', 'my thing, really::deep#test_0001_raises']],
+  ['test-unit.txt', 'sum', ['SumTest#test_fails', 'SumTest#test_raises', 'SumTest::with data#test: rows are right[two]']],
   ['phpunit.txt', 'Failed asserting that 2 is identical to 3.', ['SumTest::testFails', 'SumTest::testRows with data set "two" (2)', 'SumTest::testThrows']],
 ] as const)('%s: what fails has a name and a message, wherever it is printed', (name, message, ids) => {
   const { tests, evidence } = parseResults('Auto', { exitCode: 1, stdout: '', stderr: fixture(name) });
@@ -360,6 +364,7 @@ test.each([
   ['Mocha', '  1 failing\n  1) s\n'],
   ['RSpec', 'rspec ./a.rb:1 # s\n'],
   ['Minitest', 'Failure:\nA#b:\n'],
+  ['TestUnit', 'Failure: a(A)\n'],
   ['PHPUnit', 'There was 1 failure:\n1) A::b\n'],
   ['Maven', '[ERROR] A.b -- Time elapsed: 0.1 s <<< FAILURE!\n'],
   ['CTest', '1/1 Test #1: a ..........***Failed    0.01 sec\n'],
