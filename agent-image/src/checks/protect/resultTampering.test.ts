@@ -70,7 +70,10 @@ test.each([
   ['a.ts', 'const { HOME } = process.env;\nconst args = process.argv.slice(2);'],
   ['a.js', 'export function process(items) {\n  return items.map(process);\n}'],
   ['a.rb', '$stdout.puts x if $stdout == out\nwarn "exit"\nexit 1'],
-  ['a.rb', '# For example, with assertions, after 3 failures of 2 runs\nraise ArgumentError unless example\n@refs = ObjectSpace::WeakMap.new'],
+  [
+    'a.rb',
+    '# For example, with assertions, after 3 failures of 2 runs\nraise ArgumentError unless example\n@refs = ObjectSpace::WeakMap.new',
+  ],
   ['a.php', '// Tests: none. OK (or not)\n// exits\nif (!$ok) {\n    exit(1);\n}\n$this->evaluate($x);\npcntl_signal(SIGTERM, $stop);'],
   ['a.js', "const { createHash } = await import('node:crypto');\nconst fs = require('fs');"],
   ['a.ts', 'if (Object.is(a, b) && Number.MAX_SAFE_INTEGER === a) write(1);'],
