@@ -298,17 +298,18 @@ function seen({ check, baseline, judgement }: JudgedCheck): string {
 
 const maxMessage = 160;
 
-/** The first failing tests, without the groups that they are in unless nothing else fails, and the message of the first one. */
+/** The first failing tests, without the groups that they are in unless nothing else fails, with the message of the first one. */
 function named(failing: readonly string[], results: readonly TestResult[]): string {
   const groups = new Set([wholeRun, ...results.filter(({ kind }) => kind === 'Group').map(({ id }) => id)]);
   const tests = failing.filter((id) => !groups.has(id));
   const leaves = tests.length > 0 ? tests : failing.filter((id) => id !== wholeRun);
-  const ids = leaves.slice(0, 3);
-  const more = leaves.length - ids.length;
-  const said = results.find(({ id }) => id === ids[0])?.message ?? '';
-  const message = said.trim().replaceAll(/\s+/g, ' ');
+  const [first, ...others] = leaves.slice(0, 3);
+  if (first === undefined) return '';
+  const more = leaves.length > 3 ? ` and ${leaves.length - 3} more` : '';
+  const message = (results.find(({ id }) => id === first)?.message ?? '').trim().replaceAll(/\s+/g, ' ');
   const why = message === '' ? '' : `: ${JSON.stringify(message.slice(0, maxMessage))}`;
-  return ids.length === 0 ? '' : ` (${ids.map(shownId).join(', ')}${more > 0 ? ` and ${more} more` : ''}${why})`;
+  const rest = others.length === 0 ? '' : `${why === '' ? ',' : ';'} ${others.map(shownId).join(', ')}`;
+  return ` (${shownId(first)}${why}${rest}${more})`;
 }
 
 /** The reason that Maven gives before its advice, else the last line that a command printed, which often is one. */

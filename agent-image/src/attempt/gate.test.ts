@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 const tree = ['calc.py', 'test_calc.py', 'package.json'];
 
-function gate(policy: object = {}, protect: object = { mode: 'Default' }): Gate {
+function gate(policy: object = {}, protect: object = { mode: 'Default' }, writing?: 'Programs'): Gate {
   const spec = { policy: { profile: 'Default', network: { mode: 'Loopback' }, ...policy }, protect };
   const set = protectedPaths(
     tree,
@@ -21,7 +21,8 @@ function gate(policy: object = {}, protect: object = { mode: 'Default' }): Gate 
     () => undefined,
   );
   const absolute = (path: string): string => `/workspace/${path}`;
-  return createGate({ rails, task: { spec } as unknown as AgentTask, session: { roots: ['/workspace', '/home/agent'], absolute } }, set);
+  const session = { roots: ['/workspace', '/home/agent'], absolute };
+  return createGate({ rails, task: { spec } as unknown as AgentTask, session, ...(writing && { writing }) }, set);
 }
 
 const run = (command: string, policy: object = {}): GateVerdict => gate(policy).judge({ rewrites: [], acts: [{ tool: 'Shell', command }] });
@@ -84,6 +85,13 @@ describe('commands of a candidate', () => {
     const verdict = gate().judge({ rewrites: [], acts: [{ tool: 'Shell', command, stdin }] });
     expect(verdict).toMatchObject({ allowed: true, review: [], approval: [] });
     expect([...verdict.scored].every(({ subject }) => subject.includes('print(add(2, 3))'))).toBe(true);
+  });
+
+  test('a new test of its own may be deleted by an agent that may write one', () => {
+    const judge = (command: string): GateVerdict =>
+      gate({}, { mode: 'Default' }, 'Programs').judge({ rewrites: [], acts: [{ tool: 'Shell', command }] });
+    expect(judge('rm test_new.py')).toMatchObject({ allowed: true, review: [], scored: [], approval: [] });
+    expect(judge('rm test_calc.py')).toMatchObject({ allowed: false });
   });
 
   test('a deletion waits for a person where the task demands one for destruction', () => {

@@ -118,14 +118,15 @@ export function createGate({ rails, task, session, writing }: GateOptions, prote
   const relative = (path: string): string => (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
   const { profile, network } = task.spec.policy;
   // A search has no use for tests of its own.
-  const addable = (path: string): boolean => writing === 'Programs' && protectedSet?.addable(path) === true;
+  const addable = (path: string): boolean => writing === 'Programs' && protectedSet?.addable(relative(path)) === true;
   const policy: Policy = {
     profile,
     roots: session.roots,
     network: network.mode,
     // Only those parts of a settings file are protected that bear on tests; its contents decide.
     protectedPaths: (path) =>
-      protectedSet !== null && (protectedSet.why(relative(path))?.kind ?? 'Settings') !== 'Settings' && !addable(relative(path)),
+      protectedSet !== null && (protectedSet.why(relative(path))?.kind ?? 'Settings') !== 'Settings' && !addable(path),
+    ownTests: addable,
   };
   const tampering = (one: Rewrite): string | null =>
     protectedSet === null || addable(one.path) ? null : (guarded(one, protectedSet) ?? forged(one, task, writing));
@@ -135,12 +136,8 @@ export function createGate({ rails, task, session, writing }: GateOptions, prote
     judge: ({ rewrites, acts, outside = [] }) => {
       const refused = rewrites.flatMap((one) => tampering(one) ?? []);
       if (refused.length > 0) return denied(refused.slice(0, maxNamed).join('; '));
-      const parts = [
-        ...rewrites.map((one) => judgeRewrite(one, judging)),
-        ...acts.map((one) => judgeAct(one, judging)),
-        ...outside.map(outsidePart),
-      ];
-      return verdictOf(parts, task);
+      const written = rewrites.map((one) => judgeRewrite(one, judging));
+      return verdictOf([...written, ...acts.map((one) => judgeAct(one, judging)), ...outside.map(outsidePart)], task);
     },
     outward: (one) => outwardOf(one, judging),
     admit: (step, field) => {

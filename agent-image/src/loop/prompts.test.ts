@@ -158,7 +158,11 @@ describe('the line about files', () => {
 it.each([
   ['test/cli.mjs test/fixtures/a.json', ['*.test.mjs']],
   ['a_test.go mem/b_test.go testdata/t.tar', ['*_test.go']],
-  ['tests/test_a.py web/a.spec.tsx web/b.test.ts', ['*.test.ts', '*.test.tsx', 'test_*.py']],
+  ['tests/test_a.py web/a.spec.tsx web/b.test.ts', ['*.spec.tsx', '*.test.ts', 'test_*.py']],
+  ['spec/a_spec.rb spec/spec_helper.rb', ['*_spec.rb']],
+  ['test/helper.rb test/test_a.rb', ['test_*.rb']],
+  ['test/a_test.rb', ['*_test.rb']],
+  ['tests/TestCase.php', ['*Test.php']],
   ['tests/a.rs tests/fixtures/a.ftl', ['tests/*.rs']],
   ['core/src/test/java/ATest.java core/src/test/resources/a.md', ['*Test.java']],
   ['tests/test_cast.c tests/test_cast.expected', ['test_*.c']],

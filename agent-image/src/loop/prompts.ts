@@ -160,11 +160,12 @@ function fitting(names: readonly string[], characters: number): readonly string[
   return over === -1 ? names : names.slice(0, over);
 }
 
-/** Names of new test modules where the ending of the name does not show it. */
+/** Names of new test modules where the ending of the name does not show it; of several the first that a test has. */
 const namesByEnding: Readonly<Record<string, string>> = {
   py: 'test_*.py',
   go: '*_test.go',
-  rb: '*_spec.rb',
+  rb: '*_spec.rb *_test.rb test_*.rb',
+  php: '*Test.php',
   rs: 'tests/*.rs',
   java: '*Test.java',
   kt: '*Test.kt',
@@ -180,7 +181,14 @@ const namesByEnding: Readonly<Record<string, string>> = {
  */
 export function testNames(tests: readonly string[]): readonly string[] {
   const endings = new Set(tests.map((path) => /\.([a-z]+)$/.exec(path)?.[1] ?? ''));
-  return [...endings].flatMap((ending) => namesByEnding[ending] ?? (/^[cm]?[jt]sx?$/.test(ending) ? [`*.test.${ending}`] : [])).sort();
+  const isThere = (name: string): boolean => tests.some((path) => patternOf(path.slice(path.lastIndexOf('/') + 1)) === name);
+  return [...endings]
+    .flatMap((ending) => {
+      const names = namesByEnding[ending] ?? (/^[cm]?[jt]sx?$/.test(ending) ? `*.test.${ending} *.spec.${ending}` : '');
+      return names.split(' ').find(isThere) ?? names.split(' ', 1);
+    })
+    .filter((name) => name !== '')
+    .sort();
 }
 
 /** Files of tests begin or end alike. */

@@ -8,6 +8,19 @@ const write = (path: string, content: string): Act => ({ tool: 'FileWrite', path
 
 describe('commands that are known to do no harm', () => {
   test.each([
+    ['rm spec/new_spec.rb', true],
+    ['cd spec && rm -f new_spec.rb && git status', true],
+    ['rm spec/new_spec.rb spec/old_spec.rb', false],
+    ['rm spec/*_spec.rb', false],
+    ['rm -r spec', false],
+    ['rm spec/new_spec.rb > src/a.py', false],
+    ['rm', false],
+  ])('%s, where an own test may be deleted: %s', (command, expected) => {
+    const ownTests = (path: string): boolean => path === '/workspace/spec/new_spec.rb';
+    expect(rails.judge(shell(command), { ...testPolicy, ownTests }).allowlisted).toBe(expected);
+  });
+
+  test.each([
     'ls -la src',
     'grep -rn add . | sort | uniq -c',
     'git status --short && git diff',

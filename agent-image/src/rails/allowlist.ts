@@ -4,7 +4,7 @@ import { hostsOf, isLoopback } from './shell/hosts.ts';
 import { isReadOnly, verbWords } from './shell/readOnly.ts';
 import { args, hasFlag, isFixed, operands, type Command } from './shell/command.ts';
 import { absolute } from './shell/places.ts';
-import type { Finding } from './verdict/types.ts';
+import type { Finding, Policy } from './verdict/types.ts';
 
 /** Variables that choose output and place, never what is run. */
 const plainVariable =
@@ -168,13 +168,24 @@ function cleans(command: Command): boolean {
   );
 }
 
+/** Deletes such files, and does nothing else. */
+function deletes(command: Command, isOwn: (path: string) => boolean): boolean {
+  const named = operands(command);
+  const isPlain = command.name === 'rm' && command.redirects.length === 0 && command.argv.every(isFixed);
+  return isPlain && named.length > 0 && named.every((word) => isOwn(absolute(word, command.cwd)));
+}
+
 const gone: ReadonlySet<string> = new Set(['reversible-change', 'history-rewriting', 'network', 'escape']);
 
 /** Reports whether gate 2 need not look at a command line: all of it is of a class that is known to do no harm. */
-export function allowlistedCommands(commands: readonly Command[], findings: readonly Finding[]): boolean {
+export function allowlistedCommands(
+  commands: readonly Command[],
+  findings: readonly Finding[],
+  isOwn: Policy['ownTests'] = () => false,
+): boolean {
   return (
     commands.length > 0 &&
-    commands.every(harmless) &&
+    commands.every((one) => harmless(one) || deletes(one, isOwn)) &&
     findings.every(({ rail, severity }) => severity === 'Notice' || (severity === 'Reversible' && gone.has(rail)))
   );
 }

@@ -27,6 +27,13 @@ const syntax = `Traceback (most recent call last):\n  File "/workspace/calc.py",
 test.each<readonly [string, JudgedCheck, RegExp]>([
   ['counts and names', judged(ran(unittest('FAIL'))), /^check unit: 1 passed, 1 failed \(test_calc\.T\.test_half\)$/],
   [
+    'the message of the first of several',
+    judged(
+      ran('', {}, '1) Failure:\nA#one:\nExpected: 3\n\n2) Error:\nA#two:\nboom\n\n3 runs, 2 assertions, 1 failures, 1 errors, 0 skips\n'),
+    ),
+    /^check unit: 1 passed, 2 failed \(A#one: "Expected: 3"; A#two\)$/,
+  ],
+  [
     'a runner that stops',
     judged(ran('', {}, cargo)),
     /^check unit: 0 passed, 1 failed \(tests::sum\); it stopped there, so that other tests may not have run$/,

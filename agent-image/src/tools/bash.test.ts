@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { programsOf } from './bash.ts';
 import { toolsFor } from './registry.ts';
 import { openStage, timeless, type Case } from './testing/play.ts';
 
@@ -72,6 +73,12 @@ describe.skipIf(binary === '')('bash', () => {
     );
     expect(await bed.propose('bash', { background: 'web', command: 'kill' })).toEqual({ rewrites: [], acts: [] });
     expect(await bed.read('f')).toBe(null);
+  });
+
+  it('names the programs that are there, interpreters with their versions', async () => {
+    const [line = ''] = await programsOf((await begin()).scope.session);
+    expect(line).toMatch(/^Programs: (?:.*, )?python3 3\.\d+\.\d+(?:,.*)?\.$/);
+    expect(line).not.toMatch(/\b(?:node|ruby|php)(?:,|\.$| \d[\d.]*\.[,.])/);
   });
 
   it('proposes its command for both gates', async () => {

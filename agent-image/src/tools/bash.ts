@@ -126,7 +126,7 @@ const usualPrograms = 'git python3 pip node npm pnpm yarn go cargo java mvn grad
 /** Names the usual programs that the image has, with the versions of its interpreters; nothing where it has no shell. */
 export async function programsOf(session: SandboxSession): Promise<readonly string[]> {
   const ask = `for p in ${usualPrograms}; do command -v $p >/dev/null && case $p in
-python3|node) echo "$p $($p --version 2>&1 | tr -dc 0-9.)";; *) echo $p;; esac; done; true`;
+python3|node|ruby|php) echo "$p $($p --version 2>&1 | grep -o '[0-9][0-9.]*' | head -n 1)";; *) echo $p;; esac; done; true`;
   const { stdout, end } = await session.ask({ argv: ['/bin/sh', '-c', ask], timeoutSeconds: 20 });
   const lines = end.exitCode === 0 ? plain(stdout).split('\n') : [];
   const found = lines.filter((line) => line !== '');

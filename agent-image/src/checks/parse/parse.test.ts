@@ -28,6 +28,8 @@ test.each([
   ['rspec.txt', 'RSpec', { passed: 1, failed: 3, skipped: 2, errored: 0 }],
   ['rspec-broken.txt', 'RSpec', { passed: 0, failed: 0, skipped: 0, errored: 1 }],
   ['minitest.txt', 'Minitest', { passed: 1, failed: 1, skipped: 1, errored: 1 }],
+  ['minitest-spec.txt', 'Minitest', { passed: 1, failed: 2, skipped: 1, errored: 1 }],
+  ['test-unit.txt', 'TestUnit', { passed: 1, failed: 2, skipped: 2, errored: 1 }],
   ['phpunit.txt', 'PHPUnit', { passed: 2, failed: 2, skipped: 1, errored: 1 }],
 ] as const)('counts what %s says, as Auto finds it', (name, format, counts) => {
   const results = parseResults('Auto', output(1, fixture(name)));
@@ -326,9 +328,11 @@ test.each([
   ['vitest-text.txt', 'AssertionError: expected 1 to be 2 // Object.is equality', ['test/broken.test.js', 'test/deep/ok2.test.js > bad set-up', 'test/sum.test.js > sum > fails a > b', 'test/sum.test.js > sum > nested > deep fails']],
   ['jest.txt', 'expect(received).toBe(expected) // Object.is equality', ['test/broken.test.js', 'test/deep/ok2.test.js > bad set-up › never', 'test/sum.test.js > sum › fails a > b', 'test/sum.test.js > sum › nested › deep fails']],
   ['mocha.txt', 'AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:', ['bad set-up > "before all" hook for "never"', 'sum > fails a > b', 'sum > nested > deep fails']],
-  ['rspec.txt', "Failure/Error: it('fails') { expect(1 + 1).to eq 3 }", ['Sum deep raises', 'Sum fails', 'bad never']],
+  ['rspec.txt', 'expected: 3 got: 2', ['Sum deep raises', 'Sum fails', 'bad never']],
   ['rspec-broken.txt', undefined, ['./spec/broken_spec.rb']],
   ['minitest.txt', 'Expected: 3', ['TestSum#test_fails', 'TestSum#test_raises']],
+  ['minitest-spec.txt', undefined, ['TestPlain#test_a', 'my thing, really#test_0002_fails: badly [x]', 'my thing, really::deep#test_0001_raises']],
+  ['test-unit.txt', 'sum', ['SumTest#test_fails', 'SumTest#test_raises', 'SumTest::with data#test: rows are right[two]']],
   ['phpunit.txt', 'Failed asserting that 2 is identical to 3.', ['SumTest::testFails', 'SumTest::testRows with data set "two" (2)', 'SumTest::testThrows']],
 ] as const)('%s: what fails has a name and a message, wherever it is printed', (name, message, ids) => {
   const { tests, evidence } = parseResults('Auto', { exitCode: 1, stdout: '', stderr: fixture(name) });
@@ -345,6 +349,7 @@ test.each([
   ['with a name that stands twice, of one test or of two', ' FAIL  a > b\nE: 1\n FAIL  a > b\nE: 2\n      Tests  2 failed | 1 passed (3)\n', 1, { passed: 1, failed: 2 }, []],
   ['of PHPUnit without a failure', 'OK (3 tests, 4 assertions)\n', 0, { passed: 3 }, []],
   ['of PHPUnit with skipped tests', 'Tests: 3, Assertions: 1, Skipped: 1, Incomplete: 1.\n', 0, { passed: 1, skipped: 2 }, []],
+  ['of PHPUnit with an error of its own', 'There was 1 PHPUnit error:\n\n1) A::b\nThe data provider is invalid\n\nERRORS!\nTests: 2, Assertions: 1, Errors: 1.\n', 2, { passed: 1, errored: 1 }, []],
   ['of one example', '1 example, 0 failures\n', 0, { passed: 1 }, []],
   ['that hide a failure', 'FAIL a.js\n  ● x\n\n    no\n\nTests:       1 failed, 1 total\n', 0, { failed: 1 }, ['ExitHidesFailure']],
 ] as const)('sums %s', (_, text, exitCode, counts, problems) => {
@@ -359,6 +364,7 @@ test.each([
   ['Mocha', '  1 failing\n  1) s\n'],
   ['RSpec', 'rspec ./a.rb:1 # s\n'],
   ['Minitest', 'Failure:\nA#b:\n'],
+  ['TestUnit', 'Failure: a(A)\n'],
   ['PHPUnit', 'There was 1 failure:\n1) A::b\n'],
   ['Maven', '[ERROR] A.b -- Time elapsed: 0.1 s <<< FAILURE!\n'],
   ['CTest', '1/1 Test #1: a ..........***Failed    0.01 sec\n'],

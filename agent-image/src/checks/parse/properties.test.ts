@@ -79,6 +79,7 @@ test.each([
   ['Mocha', 'mocha.txt'],
   ['RSpec', 'rspec.txt'],
   ['Minitest', 'minitest.txt'],
+  ['TestUnit', 'test-unit.txt'],
   ['PHPUnit', 'phpunit.txt'],
 ] as const)('%s: %s, cut at any byte, is trusted with its counts alone', (format, name) => {
   const text = fixture(name);

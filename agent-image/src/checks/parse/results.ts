@@ -4,7 +4,7 @@
 export type Outcome = 'Passed' | 'Failed' | 'Skipped' | 'Errored';
 
 /** Formats that are read by the line that counts tests. */
-export const summedFormats = ['Vitest', 'Jest', 'Mocha', 'RSpec', 'Minitest', 'PHPUnit', 'Maven'] as const;
+export const summedFormats = ['Vitest', 'Jest', 'Mocha', 'RSpec', 'Minitest', 'TestUnit', 'PHPUnit', 'Maven'] as const;
 export type SummedFormat = (typeof summedFormats)[number];
 
 /** Format of a check's results. Those from `Unittest` (Python's own text) on are never requested: `Auto` finds them. */

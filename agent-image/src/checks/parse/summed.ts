@@ -45,6 +45,12 @@ const runners: Readonly<Record<SummedFormat, Runner>> = {
     countsAll: true,
     failures: minitestFailures,
   },
+  TestUnit: {
+    sum: /^(\d{1,9} tests, \d{1,9} assertions, \d{1,9} failures, \d{1,9} errors, \d{1,9} pendings, \d{1,9} omissions, \d{1,9} notifications)$/,
+    begin: /^(?:Failure|Error): (\S.*)\(([^()]+)\)(?:$|: )/,
+    countsAll: true,
+    failures: testUnitFailures,
+  },
   PHPUnit: {
     sum: /^(?:OK \((\d{1,9} tests?, \d{1,9} assertions?)\)|(Tests: \d{1,9}, Assertions: .*)\.)$/,
     begin: /^\d{1,9}\) (\S.*)$/,
@@ -64,7 +70,7 @@ const runners: Readonly<Record<SummedFormat, Runner>> = {
 const words: Readonly<Record<string, keyof Counts | 'all'>> = {
   passed: 'passed', passing: 'passed',
   failed: 'failed', failing: 'failed', failure: 'failed', error: 'errored',
-  skipped: 'skipped', skip: 'skipped', pending: 'skipped', todo: 'skipped', incomplete: 'skipped',
+  skipped: 'skipped', skip: 'skipped', pending: 'skipped', omission: 'skipped', todo: 'skipped', incomplete: 'skipped',
   total: 'all', example: 'all', run: 'all', test: 'all',
 }; // prettier-ignore
 
@@ -148,16 +154,34 @@ function rspecFailures(lines: readonly string[]): readonly Found[] {
     const [, id, file] = runners.RSpec.begin.exec(line) ?? [];
     const after = (from: number): readonly string[] => lines.slice(from + 1, from + near);
     if (file !== undefined) return [fileFailed(file, firstText(after(at).filter((next) => /Error\b/.test(next))))];
-    return id === undefined ? [] : [{ id, outcome: 'Failed', message: firstText(after(told.get(id) ?? lines.length)) }];
+    if (id === undefined) return [];
+    // The failing line of source stands first, then what it said.
+    const [source = '', said = source] = after(told.get(id) ?? lines.length)
+      .join('\n')
+      .split(/\n\s*(?:\n|# \S+:\d+)/);
+    return [{ id, outcome: 'Failed', message: said.trim().replaceAll(/\s+/g, ' ') }];
   });
 }
 
-/** `Failure:` or `Error:`, then `CLASS#METHOD` and its message. */
+/** `Failure:` or `Error:`, then `CLASS#METHOD`, a place, and its message; the class of a specification is words. */
 function minitestFailures(lines: readonly string[]): readonly Found[] {
   return lines.flatMap((line, at): Found[] => {
-    const id = runners.Minitest.begin.test(line) ? /^([\w:]+#\S.*?)(?: \[.*\])?:$/.exec(lines[at + 1] ?? '')?.[1] : undefined;
+    const id = runners.Minitest.begin.test(line) ? /^(\S.*?#\S.*?)(?: \[[^\][]*\])?:$/.exec(lines[at + 1] ?? '')?.[1] : undefined;
     if (id === undefined) return [];
     return [{ id, outcome: line.includes('Error') ? 'Errored' : 'Failed', message: firstText(lines.slice(at + 2, at + near)) }];
+  });
+}
+
+/** `Failure: METHOD(CLASS)` or `Error: METHOD(CLASS): MESSAGE`, the place, lines of source with their numbers, and the message. */
+function testUnitFailures(lines: readonly string[]): readonly Found[] {
+  const { begin } = runners.TestUnit;
+  return lines.flatMap((line, at): Found[] => {
+    const [head = '', name, suite] = begin.exec(line) ?? [];
+    if (name === undefined) return [];
+    const isError = line.startsWith('Error');
+    const said = lines.slice(at + 1, at + near).filter((next) => !/^\S.*:\d+:in |^ +(?:=> )?\d+: /.test(next));
+    const message = isError ? line.slice(head.length) : firstText(said);
+    return [{ id: `${suite}#${name}`, outcome: isError ? 'Errored' : 'Failed', message }];
   });
 }
 
@@ -165,7 +189,7 @@ function minitestFailures(lines: readonly string[]): readonly Found[] {
 function phpUnitFailures(lines: readonly string[]): readonly Found[] {
   let section = '';
   return lines.flatMap((line, at): Found[] => {
-    section = /^There (?:was|were) \d+ ([a-z ]+?)s?:$/.exec(line)?.[1] ?? section;
+    section = /^There (?:was|were) \d+ (?:PHPUnit )?([a-z ]+?)s?:$/.exec(line)?.[1] ?? section;
     const id = section === 'failure' || section === 'error' ? runners.PHPUnit.begin.exec(line)?.[1] : undefined;
     if (id === undefined) return [];
     return [{ id, outcome: section === 'error' ? 'Errored' : 'Failed', message: firstText(lines.slice(at + 1, at + near)) }];

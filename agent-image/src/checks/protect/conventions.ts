@@ -40,6 +40,8 @@ export const conventions: readonly Convention[] = [
   test('cargo test compiles it', ['**/{tests,*_test,*_tests}.rs']),
   test('a test runner collects it', [
     '**/*_{spec,test}.{rb,exs,dart,cr}',
+    '**/spec/**/*.rb',
+    '**/test_*.rb',
     '**/{spec,rails,test}_helper.{rb,exs}',
     '**/*.{bats,feature}',
     '**/*_test.{c,cc,cpp,sh}',
@@ -80,10 +82,11 @@ export const conventions: readonly Convention[] = [
     '**/gradle/wrapper/**',
     '**/{junit-platform,testng}*.{properties,xml}',
     '**/*.runsettings',
-    '**/{.rspec,phpunit.xml,phpunit.xml.dist,CTestTestfile.cmake,.bazelrc}',
+    '**/{.rspec,.rspec-local,phpunit.xml,phpunit.xml.dist,phpunit.dist.xml,CTestTestfile.cmake,.bazelrc}',
   ]),
+  settings('it says which gems tests load', ['**/{Gemfile,gems.rb}', '**/.bundle/**']),
   {
-    globs: ['**/node_modules/**', '**/{.venv,venv,site-packages,dist-packages,.tox,.nox}/**'],
+    globs: ['**/node_modules/**', '**/{.venv,venv,site-packages,dist-packages,.tox,.nox,vendor/bundle}/**'],
     protection: { kind: 'Dependency', why: 'it is an installed package; test runners are among them' },
   },
 ];
@@ -109,7 +112,7 @@ export const builtFolders: Readonly<Record<string, { readonly folder: string; re
 /** Modules of tests by their name: what a project adds beside a change. Not modules loaded before tests, nor data of tests. */
 export const testModules: readonly Convention[] = [
   test('it is a test module', [
-    '**/test_*.py',
+    '**/test_*.{py,rb}',
     '**/*_test.{py,go,rb}',
     '**/*_spec.rb',
     '**/tests/*.rs',
@@ -133,7 +136,8 @@ export const toolConventions: Readonly<Record<string, Convention>> = {
   make: settings('a check calls make', ['**/{GNUmakefile,makefile,Makefile}', '**/*.mk']),
   just: settings('a check calls just', ['**/{justfile,.justfile}']),
   task: settings('a check calls task', ['**/{Taskfile,taskfile}{,.dist}.{yml,yaml}']),
-  rake: settings('a check calls rake', ['**/{Rakefile,rakefile}{,.rb}']),
+  rake: settings('a check calls rake', ['**/{Rakefile,rakefile}{,.rb}', '**/*.rake']),
+  composer: settings('a check calls composer', ['**/composer.json']),
   cmake: settings('a check calls cmake', ['**/CMakeLists.txt', '**/*.cmake', '**/CMakePresets.json']),
   ctest: settings('a check calls ctest', ['**/CMakeLists.txt', '**/*.cmake', '**/CMakePresets.json']),
   docker: settings('a check calls docker', ['**/{Dockerfile,docker-compose.yml,docker-compose.yaml,compose.yaml,compose.yml}']),
@@ -142,7 +146,7 @@ export const toolConventions: Readonly<Record<string, Convention>> = {
 
 /** Lock files decide what a check with an installation gets. */
 export const installConvention: Convention = settings('a check installs from it', [
-  '**/{package-lock.json,npm-shrinkwrap.json,yarn.lock,pnpm-lock.yaml,bun.lock,uv.lock,poetry.lock,Pipfile,Pipfile.lock,Gemfile,Gemfile.lock,go.sum}',
+  '**/{package-lock.json,npm-shrinkwrap.json,yarn.lock,pnpm-lock.yaml,bun.lock,uv.lock,poetry.lock,Pipfile,Pipfile.lock,Gemfile.lock,composer.lock,go.sum}',
   '**/*requirements*.{txt,in}',
 ]);
 
@@ -156,11 +160,27 @@ export const derivedGlobs: readonly string[] = [
   '**/{.pytest_cache,.hypothesis,.nyc_output,.jest-cache}/**',
   '**/node_modules/{.cache,.vite,.vite-temp,.vitest,.experimental-vitest}/**',
   '**/.coverage',
+  '**/{.phpunit.result.cache,.rspec_status,spec/examples.txt}',
+  '**/.phpunit.cache/**',
 ];
+
+/** Packages in `vendor`, by a file that shows who put them there; Composer writes maps of a project's own classes among them. */
+export const vendored: Readonly<Record<string, Convention>> = {
+  'vendor/modules.txt': { globs: ['vendor/**'], protection: { kind: 'Dependency', why: 'go test compiles vendored packages' } },
+  'vendor/composer/autoload_real.php': {
+    globs: [
+      'vendor/*',
+      'vendor/!(composer)/**',
+      'vendor/composer/!(autoload_{classmap,files,namespaces,psr4,static}.php)',
+      'vendor/composer/*/**',
+    ],
+    protection: { kind: 'Dependency', why: 'it is an installed package; test runners are among them' },
+  },
+};
 
 /**
  * Paths of the home folder, as seen from the workspace, that tools keep for themselves: caches, counters, logs, histories. Their settings
  * and start files (`.gradle/init.d`, `.cargo/config.toml`) are none of these. Like leftovers they are deleted before checks prove a result.
  */
 export const homeCache =
-  /^\.\.\/home\/\.(?:cache|npm|ccache|pnpm-store|local\/state|local\/share\/pnpm\/store|config\/(?:configstore|go\/telemetry)|yarn\/berry\/cache|m2\/repository|gradle\/(?:\.tmp|caches|daemon|jdks|native|notifications|workers|wrapper\/dists)|cargo\/(?:registry|git|\.package-cache[\w-]*|\.global-cache)|nuget\/packages|java\/\.userPrefs|nv\/ComputeCache|(?:bash|python|node_repl|sqlite|psql)_history|lesshst|wget-hsts)(?:\/|$)/;
+  /^\.\.\/home\/\.(?:cache|npm|ccache|pnpm-store|local\/state|local\/share\/(?:pnpm\/store|composer)|config\/(?:configstore|go\/telemetry|composer\/\.htaccess)|yarn\/berry\/cache|m2\/repository|gradle\/(?:\.tmp|caches|daemon|jdks|native|notifications|workers|wrapper\/dists)|cargo\/(?:registry|git|\.package-cache[\w-]*|\.global-cache)|bundle\/cache|nuget\/packages|java\/\.userPrefs|nv\/ComputeCache|(?:bash|python|node_repl|sqlite|psql|irb|php)_history|lesshst|wget-hsts)(?:\/|$)/;

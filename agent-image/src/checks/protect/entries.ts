@@ -51,7 +51,7 @@ const fileOptions =
 /** Programs whose options name nothing that runs: `test -s out.txt` reads, `cut -f 1` counts. */
 const readers =
   /^(?:test|\[\[?|[ef]?grep|rg|diff|cmp|comm|cut|sort|uniq|head|tail|wc|tr|stat|cat|ls|find|jq|yq|date|tar|cp|mv|rm|mkdir|touch|chmod|chown|ln|id|od|xxd|hexdump|md5sum|sha\d+sum|cksum|echo|printf|read|expr|git|curl|sqlite3|paste|join|column|tee|file|du|df|ps|kill|sleep|true|false)$/;
-const packageManagers = new Set(['npm', 'yarn', 'pnpm', 'bun', 'turbo', 'lerna']);
+const packageManagers = new Set(['npm', 'yarn', 'pnpm', 'bun', 'turbo', 'lerna', 'composer']);
 /** Words that run a script in other packages of a repository: `pnpm -r test`, `npm test --workspaces`, `yarn workspace a test`. */
 const elsewhere = /^(?:-r|-F|-C|-w|-ws|--recursive|--(?:filter|workspaces?|prefix|dir|cwd)(?:=.*)?|workspaces?)$/;
 const installing = /^(?:ci|install|i|sync|add|clean-install)$/;
@@ -93,7 +93,7 @@ class Finder {
       for (const report of reportsOf(command)) this.reports.add(report);
       this.installs ||=
         command.words.some((word) => installing.test(word)) &&
-        /^(?:npm|yarn|pnpm|bun|pip[\d.]*|uv|poetry|bundle|go|python[\d.]*)$/.test(command.tool);
+        /^(?:npm|yarn|pnpm|bun|pip[\d.]*|uv|poetry|bundle|composer|go|python[\d.]*)$/.test(command.tool);
       for (const file of filesOf(command)) this.#file(check, file, depth, folder);
       // A missing file is read once it exists.
       for (const word of command.words) {
@@ -130,7 +130,7 @@ class Finder {
     if (this.#visited.has(`${folder}:${name}`)) return;
     this.#visited.add(`${folder}:${name}`);
     for (const script of [`pre${name}`, name, `post${name}`]) {
-      const text = scriptOf(this.#read(`${folder}package.json`), script);
+      const text = scriptOf(this.#read(`${folder}package.json`), script) ?? composed(this.#read(`${folder}composer.json`), script);
       if (text !== undefined) this.follow(check, shellCommands(text), depth + 1, folder);
     }
   }
@@ -157,9 +157,19 @@ export function entriesOf(tree: ReadonlySet<string>, checks: readonly CheckComma
 }
 
 function scriptOf(text: string | undefined, name: string): string | undefined {
-  const { scripts } = (jsonIn(text ?? '{}') ?? {}) as { readonly scripts?: Readonly<Record<string, unknown>> | null };
-  const script = typeof scripts === 'object' && scripts !== null && Object.hasOwn(scripts, name) ? scripts[name] : undefined;
+  const script = scriptsOf(text)[name];
   return typeof script === 'string' ? script : undefined;
+}
+
+/** Of Composer: one command or several; `@name` is another script, `@php` an interpreter. */
+function composed(text: string | undefined, name: string): string | undefined {
+  const commands = [scriptsOf(text)[name] ?? []].flat().filter((one) => typeof one === 'string');
+  return commands.length === 0 ? undefined : commands.map((one) => one.replace(/^@(?!php )/, 'composer ').replace(/^@/, '')).join('\n');
+}
+
+function scriptsOf(text: string | undefined): Readonly<Record<string, unknown>> {
+  const { scripts } = (jsonIn(text ?? '{}') ?? {}) as { readonly scripts?: Readonly<Record<string, unknown>> | null };
+  return { __proto__: null, ...(typeof scripts === 'object' ? scripts : {}) };
 }
 
 /** The program itself, an interpreter's script, and files named by options. A linter's targets are not entries. */

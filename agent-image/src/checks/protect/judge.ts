@@ -203,11 +203,28 @@ const rust: readonly Sign[] = [
   { pattern: /\btest result:|\brunning \S{1,20} tests?\b|\.\.\. (?:ok|FAILED)\b/, what: 'prints what a test runner prints' },
 ];
 
+const ruby: readonly Sign[] = [
+  { pattern: /\bRSpec\b|\bMinitest\b|\bTest::Unit\b/, what: 'names a test runner' },
+  { pattern: /\bat_exit\b|\bexit!|\btrap\b[ (]*['":](?:SIG)?EXIT\b/, what: 'acts when its process ends, or ends it' },
+  { pattern: /\$std(?:out|err)\s*=[^=~]|\bstd(?:out|err)\s*\.\s*reopen\b|\/dev\/(?:std|fd|tty)|\/proc\/self/i, what: 'takes over the output' },
+  { pattern: /\bObjectSpace\s*\.|\bTracePoint\b|\bset_trace_func\b/, what: 'reaches into the interpreter' },
+  { pattern: /(?:\d|\}|%[ds]) (?:examples?|runs|tests|assertions), /, what: 'prints what a test runner prints' },
+]; // prettier-ignore
+
+const php: readonly Sign[] = [
+  { pattern: /\bPHPUnit\b|\bPHPUNIT_\w+|\bPest\\/, what: 'names a test runner' },
+  { pattern: /\bregister_shutdown_function\b|\bpcntl_exec\b/, what: 'acts when its process ends, or ends it' },
+  { pattern: /(?<![\w>:$])eval\s*\(|\b(?:uopz|runkit7?)_\w+/, what: 'makes code while it runs' },
+  { pattern: /\b(?:OK \(|Tests: )(?:\d|['"{$%])|(?:\d|\}|%[ds]) assertions?\b/, what: 'prints what a test runner prints' },
+]; // prettier-ignore
+
 const signs: Readonly<Record<string, readonly Sign[]>> = {
   ...Object.fromEntries(['.py', '.pyi', '.pyw'].map((name) => [name, python])),
   ...Object.fromEntries(['.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx'].map((name) => [name, script])),
   '.go': go,
   '.rs': rust,
+  '.rb': ruby,
+  '.php': php,
 };
 
 /** Start of the main program of a file; no test runs it by loading the file. */

@@ -16,7 +16,7 @@ const entries = (command: readonly string[], files: Readonly<Record<string, stri
 test.each([
   'tests/a.py', 'Tests/A.py', 'src/test/java/A.java', 'pkg/test_a.py', 'pkg/a_test.py', 'pkg/conftest.py', 'a.test.ts', 'a.spec.mjs', 'x/__tests__/a.js', 'x/test-a.js', 'a_test.go',
   'x/testdata/in', 'x/UserTest.java', 'TestUser.java', 'spec/cart_spec.rb', 'spec/spec_helper.rb', 'CartTests.cs', 'x.bats', 'a.snap', 'pytest.ini', 'sub/setup.cfg', 'jest.config.js', '.mocharc.yml', 'vitest.workspace.ts',
-  'package.json', 'a/b/tsconfig.test.json', '.npmrc', 'go.mod', '.cargo/config.toml', 'pom.xml', '.mvn/maven.config', 'phpunit.xml.dist', '.venv/bin/pytest', 'lib/python3.11/site-packages/x.pth',
+  'package.json', 'a/b/tsconfig.test.json', '.npmrc', 'go.mod', '.cargo/config.toml', 'pom.xml', '.mvn/maven.config', 'phpunit.xml.dist', 'phpunit.dist.xml', '.rspec-local', 'Gemfile', '.bundle/config', 'spec/factories/cart.rb', 'vendor/bundle/ruby/3.1.0/gems/a/a.rb', '.venv/bin/pytest', 'lib/python3.11/site-packages/x.pth',
 ])('%s is protected by default', (path) => {
   expect(protectedPaths([], [], byDefault).why(path)).not.toBeNull();
 }); // prettier-ignore
@@ -32,6 +32,8 @@ test.each([
   'Makefile',
   'src/attest/x.go',
   'vendor/x.go',
+  'composer.json',
+  'spec/openapi.yaml',
   'package-lock.json',
 ])('%s is not', (path) => {
   expect(protectedPaths([], [], byDefault).why(path)).toBeNull();
@@ -84,6 +86,36 @@ test.each([
     'packages/b/node_modules/c/c.js': '',
   };
   expect(entries(command.split(' '), tree).sort()).toEqual(files);
+});
+
+test('scripts of Composer are followed, and what they run is protected', () => {
+  const scripts = { test: ['@unit', '@php ci/b.php'], unit: 'sh ci/a.sh', other: 'sh ci/c.sh' };
+  const files = { 'composer.json': JSON.stringify({ scripts }), 'ci/a.sh': '', 'ci/b.php': '', 'ci/c.sh': '' };
+  expect(entries(['composer', 'test'], files)).toEqual(['ci/a.sh', 'ci/b.php']);
+  expect(entries(['composer', 'run-script', 'other'], files)).toEqual(['ci/c.sh']);
+  const checks = [{ name: 'c', command: ['composer', 'test'] }];
+  expect(protectedPaths(Object.keys(files), checks, byDefault).why('composer.json')?.kind).toBe('Settings');
+});
+
+test('packages that Composer installed are protected, and its maps of the own classes are not', () => {
+  const tree = ['vendor/composer/autoload_real.php', 'vendor/composer/autoload_classmap.php'];
+  const paths = [...tree, 'vendor/autoload.php', 'vendor/bin/phpunit', 'vendor/phpunit/phpunit/src/A.php', 'vendor/composer/ca/x.php'];
+  const set = protectedPaths(tree, [], byDefault);
+  expect(paths.filter((path) => set.why(path) === null)).toEqual(['vendor/composer/autoload_classmap.php']);
+});
+
+test.each([
+  '.phpunit.result.cache',
+  'sub/.phpunit.cache/test-results',
+  '.rspec_status',
+  'spec/examples.txt',
+  '../home/.config/composer/.htaccess',
+  '../home/.local/share/composer/.htaccess',
+  '../home/.bundle/cache/compact_index/x',
+  '../home/.irb_history',
+])('%s is written by tools for themselves', (path) => {
+  expect(protectedPaths([], [], byDefault).derived(path)).toBe(true);
+  expect(protectedPaths([], [], byDefault).derived('../home/.config/composer/config.json')).toBe(false);
 });
 
 test.each([
@@ -144,6 +176,12 @@ test.each([
   ['package.json', '{"version":"1"}', '{"version":"1","jest":{}}', false],
   ['package.json', '{"version":"1"}', '{"version":"1","imports":{"#a":"./b"}}', false],
   ['package.json', '{"version":"1"}', '{"version":"1"', false],
+  ['composer.json', '{"require":{"a/b":"^1"}}', '{"require":{"a/b":"^2"},"autoload":{"psr-4":{"A\\\\":"src/"}}}', true],
+  ['composer.json', '{"scripts":{"test":"phpunit"}}', '{"scripts":{"test":"true"}}', false],
+  ['composer.json', '{}', '{"repositories":[{"type":"path","url":"fake"}]}', false],
+  ['Gemfile', "gem 'rspec'\n", "gem 'rspec'\ngem 'rack', '~> 3.0', '>= 3.0.1', require: false\n  gem(\"rake\")\n", true],
+  ['Gemfile', "gem 'rspec'\n", "gem 'rspec', path: 'fake'\n", false],
+  ['Gemfile', "gem 'rspec'\n", "gem 'rspec'\nload 'fake.rb'\n", false],
   ['tsconfig.json', '{}', '{ }', false],
   ['CMakeLists.txt', 'set(TESTS\n  a\n  b)\n', 'set(TESTS\n  a\n  b\n  c) # c too\n', true],
   ['CMakeLists.txt', 'set(TESTS a b)\n', 'set(TESTS a)\n', false],
@@ -273,6 +311,10 @@ test('what set-up built is made again by a check with the tool that builds it, a
   const set = protectedPaths(tree, [{ name: 'c', command: ['cargo', 'test'] }], byDefault, read);
   expect(judgeChanges([{ path: 'target/debug/a', op: 'Modify' }], set).discard).toEqual(['target/debug/a']);
   expect(of('sh -c target/debug/a&&cargo')).toEqual([]);
+});
+
+test('a new test of minitest may be added', () => {
+  expect(protectedPaths(['test/test_a.rb'], [], byDefault).addable('test/test_b.rb')).toBe(true);
 });
 
 test('a new integration test of cargo may be added, and no module that it shares', () => {

@@ -10,6 +10,7 @@ import {
   testModules,
   testPrograms,
   toolConventions,
+  vendored,
   type Convention,
 } from './conventions.ts';
 import type { CheckCommand, ProtectedSet, Protection, ReadFile } from './types.ts';
@@ -166,8 +167,7 @@ function conventionRules({ tools, installs }: Entries, tree: readonly string[]):
   const used = Object.entries(toolConventions).flatMap(([tool, convention]) => (tools.has(tool) ? [convention] : []));
   used.push(...conventions);
   if (installs) used.push(installConvention);
-  if (tree.includes('vendor/modules.txt'))
-    used.push({ globs: ['vendor/**'], protection: { kind: 'Dependency', why: 'go test compiles vendored packages' } });
+  used.push(...Object.entries(vendored).flatMap(([sign, convention]) => (tree.includes(sign) ? [convention] : [])));
   return used.map(ruleOf);
 }
 

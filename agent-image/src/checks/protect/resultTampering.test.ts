@@ -45,6 +45,18 @@ test.each([
   ['a.rs', '#[cfg(not(test))]\nfn add() {}'],
   ['a.rs', 'println!("test a::b ... ok");'],
   ['a.rs', 'let out = unsafe { File::from_raw_fd(1) };'],
+  ['a.rb', 'at_exit { exit! 0 }'],
+  ['a.rb', 'RSpec::Core::Example.prepend(Pass)'],
+  ['a.rb', '$stdout = StringIO.new'],
+  ['a.rb', "trap('EXIT') { }"],
+  ['a.rb', "puts '3 examples, 0 failures'"],
+  ['a.rb', 'puts "#{n} runs, #{n} assertions, 0 " + rest'],
+  ['a.php', 'register_shutdown_function(fn () => exit(0));'],
+  ['a.php', 'echo "OK (3 tests, 4 assertions)";'],
+  ['a.php', 'printf("OK (%d tests", $n);'],
+  ['a.php', 'echo "Tests: $n, Assertions: " . $m;'],
+  ['a.php', 'PHPUnit\\Framework\\Assert::$count = 1;'],
+  ['a.php', 'eval($code);'],
 ])('%s must not gain %j', (path, text) => {
   expect(resultTampering(path, 'x\n', `x\n${text}\n`)).toMatch(new RegExp(`^${path}: it `));
 });
@@ -57,6 +69,12 @@ test.each([
   ['a.ts', "import { argv, env, platform } from 'node:process';\nconst level = env.LEVEL;"],
   ['a.ts', 'const { HOME } = process.env;\nconst args = process.argv.slice(2);'],
   ['a.js', 'export function process(items) {\n  return items.map(process);\n}'],
+  ['a.rb', '$stdout.puts x if $stdout == out\nwarn "exit"\nexit 1'],
+  [
+    'a.rb',
+    '# For example, with assertions, after 3 failures of 2 runs\nraise ArgumentError unless example\n@refs = ObjectSpace::WeakMap.new',
+  ],
+  ['a.php', '// Tests: none. OK (or not)\n// exits\nif (!$ok) {\n    exit(1);\n}\n$this->evaluate($x);\npcntl_signal(SIGTERM, $stop);'],
   ['a.js', "const { createHash } = await import('node:crypto');\nconst fs = require('fs');"],
   ['a.ts', 'if (Object.is(a, b) && Number.MAX_SAFE_INTEGER === a) write(1);'],
   ['a.js', 'if (Object.prototype.hasOwnProperty.call(filters, name)) rest = Array.prototype.slice.call(arguments, 1);'],

@@ -2,9 +2,28 @@
 import { jsonIn } from '../../base/text.ts';
 import { baseName } from './commands.ts';
 
+const packageKeys = new Set(
+  'version description keywords author contributors maintainers license repository homepage bugs funding files main module types typings exports bin man sideEffects private'.split(
+    ' ',
+  ),
+);
+const composerKeys = new Set(
+  'name description version type keywords homepage readme time license authors support funding suggest require require-dev conflict bin autoload'.split(
+    ' ',
+  ),
+);
+const dependencyKeys = new Set(['dependencies', 'optionalDependencies', 'peerDependencies', 'peerDependenciesMeta']);
+
 /** Rules for files whose other parts may change, by name: whether a change leaves what affects tests. */
 const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = new Map([
-  ['package.json', harmlessPackage],
+  ['package.json', keysOf(packageKeys, dependencyKeys)],
+  ['composer.json', keysOf(composerKeys)],
+  [
+    'Gemfile',
+    same((text) =>
+      text.replaceAll(/^[ \t]*gem[ (][ '"\w-]+(?:, *['"][\d\s.<>=~!-]*['"]|, *require: (?:true|false))*\)?[ \t]*(?:\n|$)/gm, ''),
+    ),
+  ],
   // `require` lines may change (go.sum pins them); `replace`, `tool`, `go` and the rest may not.
   ['go.mod', same(withoutRequires)],
   [
@@ -45,21 +64,16 @@ function sections(allowed: RegExp): (before: string, after: string) => boolean {
   return same((text) => guarded(text, allowed));
 }
 
-const packageKeys = new Set(
-  'version description keywords author contributors maintainers license repository homepage bugs funding files main module types typings exports bin man sideEffects private'.split(
-    ' ',
-  ),
-);
-const dependencyKeys = new Set(['dependencies', 'optionalDependencies', 'peerDependencies', 'peerDependenciesMeta']);
-
-/** Scripts, runners' settings and settings of module resolution must stay; dependencies may change by version only. */
-function harmlessPackage(before: string, after: string): boolean {
-  const [old, now] = [objectOf(before), objectOf(after)];
-  if (old === null || now === null) return false;
-  const changed = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter(
-    (key) => JSON.stringify(old[key]) !== JSON.stringify(now[key]),
-  );
-  return changed.every((key) => packageKeys.has(key) || (dependencyKeys.has(key) && versionsOnly(now[key])));
+/** A rule for JSON in which values of some keys may change; of others, dependencies, by version only. Scripts and settings of runners must stay. */
+function keysOf(free: ReadonlySet<string>, dependencies: ReadonlySet<string> = new Set()): (before: string, after: string) => boolean {
+  return (before, after) => {
+    const [old, now] = [objectOf(before), objectOf(after)];
+    if (old === null || now === null) return false;
+    const changed = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter(
+      (key) => JSON.stringify(old[key]) !== JSON.stringify(now[key]),
+    );
+    return changed.every((key) => free.has(key) || (dependencies.has(key) && versionsOnly(now[key])));
+  };
 }
 
 /** A `file:` or `npm:` dependency could put another package in the runner's place. */

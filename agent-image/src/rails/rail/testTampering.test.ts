@@ -1,13 +1,17 @@
 import { describeRail } from '../testing/table.ts';
 
 await describeRail('test-tampering', {
-  policy: { protectedPaths: (path) => path.startsWith('/workspace/tests/') || path === '/workspace/check.sh' },
+  policy: {
+    protectedPaths: (path) => path.startsWith('/workspace/tests/') || path === '/workspace/check.sh',
+    ownTests: (path) => path === '/workspace/spec/new_spec.rb',
+  },
   positives: [
     'rm tests/test_a.py',
     "sed -i 's/assert/pass #/' tests/test_a.py",
     'echo "exit 0" > check.sh',
     'git commit --no-verify -m x',
     'mv tests/test_a.py /tmp',
+    'rm spec/old_spec.rb',
     'jest --passWithNoTests',
     'pytest --deselect tests/test_a.py',
     { tool: 'FileWrite', path: '/workspace/tests/test_a.py', content: 'x' },
@@ -27,6 +31,7 @@ await describeRail('test-tampering', {
   ],
   benign: [
     'pytest tests',
+    'rspec spec/new_spec.rb; rm spec/new_spec.rb',
     'cat tests/test_a.py',
     'echo x > src/a.py',
     'jest src',

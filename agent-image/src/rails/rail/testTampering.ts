@@ -43,7 +43,7 @@ function written(command: Command, around: Surroundings): readonly Found[] {
     const path = absolute(plain(target), command.cwd);
     if (isProtected(path, around))
       return found('Suspicious', `${command.name || 'a redirect'} changes ${path}, which decides about success`);
-    if (!testFile.test(path)) continue;
+    if (!testFile.test(path) || around.policy.ownTests?.(path) === true) continue;
     if (deletes) return found('Suspicious', `${command.name} takes away the test ${path}`);
     const content = [command.stdin?.text ?? '', ...args(command)].join('\n');
     if (/^(?:g?sed|perl|ruby)$/.test(command.name) && cutsTests.test(plain(content)))

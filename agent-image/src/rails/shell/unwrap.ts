@@ -43,8 +43,12 @@ function interpreters(name: string): Unwrapper | null {
   return family === undefined ? null : (command, run) => programs(command, run, family[1]);
 }
 
+/** Options with which a file is only parsed. */
+const parses = /^(?:(?:ba|da|z|k)?sh -n|node (?:-c|--check)|ruby -w?c|php -l)$/;
+
 function programs(command: Command, run: Run, kind: Interpreter): readonly Inner[] {
   const words = command.argv;
+  if (parses.test(`${command.name} ${words[1]?.text}`) && words.slice(2).every(({ text }) => !/^[-+]/.test(text))) return [];
   for (let at = 1; at < words.length; at += 1) {
     const word = words[at] as Value;
     if (kind.verbs?.includes(word.text) === true)

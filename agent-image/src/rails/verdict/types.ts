@@ -42,6 +42,8 @@ export interface Policy {
   readonly network: 'Loopback' | 'None' | 'Allowed';
   /** True for files that decide whether the task succeeded: tests, their configuration, check scripts. */
   readonly protectedPaths?: (path: string) => boolean;
+  /** True for tests that the agent may add: what is there is its own. */
+  readonly ownTests?: (path: string) => boolean;
 }
 
 /** From harmless to final; a verdict takes the last that any finding asks for. */
