@@ -163,6 +163,19 @@ test('new tests in C stay where the result is proved, and those that were there 
   expect(codesOf([{ ...listed, after: 'set(TESTS)' }])).toEqual(['tests/CMakeLists.txt']);
 });
 
+test('a check that calls meson protects its files and where it gets dependencies, but for more sources and tests', () => {
+  const command = ['sh', '-c', 'meson setup build && meson test -C build'];
+  const set = protectedPaths(['meson.build', 'meson_options.txt', 'subprojects/gtest.wrap'], [{ name: 'c', command }], {
+    mode: 'Default',
+    paths: [],
+  });
+  expect(set.files).toEqual(['meson.build', 'meson_options.txt', 'subprojects/gtest.wrap']);
+  const codesOf = (after: string): readonly string[] =>
+    judgeChanges([{ path: 'meson.build', op: 'Modify', before: "test('a', e)\n", after }], set).violations.map(({ code }) => code);
+  expect(codesOf("test('a', e)\ntest('b', f)\n")).toEqual([]);
+  expect(codesOf("test('b', f)\n")).toEqual(['Protected']);
+});
+
 test.each([
   'tests/helper.py',
   'tests/test_zz.expected',

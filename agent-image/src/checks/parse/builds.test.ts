@@ -42,6 +42,31 @@ test('ctest: what a failing test printed is its message', () => {
   expect(results.tests.find(({ id }) => id === 'gone')?.outcome).toBe('Errored');
 });
 
+test('Meson: suites are left out of names, and the end of what a failing test printed is its message', () => {
+  const results = parseResults('Auto', output(4, fixture('meson.txt')));
+  expect(results.tests.map(({ id, outcome }) => `${id} ${outcome}`)).toEqual([
+    'quick Passed',
+    'a skip Skipped',
+    'an error Errored',
+    'sqlitecpp unit tests Failed',
+    'known Passed',
+    'crash Failed',
+    'too slow Errored',
+  ]);
+  expect(results.tests[3]?.message).toMatch(/Backup_test.cpp:55: Failure[^]*1 FAILED TEST$/);
+});
+
+const told = (ok: number, fail: number): string => `\nOk:                 ${ok}   \nFail:               ${fail}   \n`;
+test.each([
+  ['whole', `1/1 a   OK              0.04s\n${told(1, 0)}`, 0, []],
+  ['without a sum', '1/1 a   OK              0.04s\n', 0, ['Incomplete']],
+  ['with a test that another printed', `1/1 a OK 0.04s\n1/1 b OK 0.04s\n${told(1, 0)}`, 0, ['CountsDisagree']],
+  ['that hides a failure', `1/1 a FAIL 0.04s   exit status 1\n${told(0, 1)}`, 0, ['ExitHidesFailure']],
+  ['that counts one failure more', `1/1 a OK 0.04s\n${told(1, 1)}`, 1, ['CountsDisagree', 'ExitDisagrees']],
+] as const)('a run of Meson %s', (_, text, exitCode, problems) => {
+  expect(codes(parseResults('Meson', output(exitCode, text)))).toEqual(problems);
+});
+
 const point = (name: string, word = '   Passed'): string => `1/1 Test #1: ${name} ..........${word}    0.01 sec\n`;
 test.each([
   ['whole', `Test project /b\n${point('a')}\n100% tests passed, 0 tests failed out of 1\n`, 0, []],

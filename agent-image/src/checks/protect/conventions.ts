@@ -136,6 +136,7 @@ export const toolConventions: Readonly<Record<string, Convention>> = {
   rake: settings('a check calls rake', ['**/{Rakefile,rakefile}{,.rb}']),
   cmake: settings('a check calls cmake', ['**/CMakeLists.txt', '**/*.cmake', '**/CMakePresets.json']),
   ctest: settings('a check calls ctest', ['**/CMakeLists.txt', '**/*.cmake', '**/CMakePresets.json']),
+  meson: settings('a check calls meson', ['**/{meson.build,meson.options,meson_options.txt}', '**/*.wrap']),
   docker: settings('a check calls docker', ['**/{Dockerfile,docker-compose.yml,docker-compose.yaml,compose.yaml,compose.yml}']),
   bazel: settings('a check calls bazel', ['**/{BUILD,BUILD.bazel,WORKSPACE,MODULE.bazel}']),
 };

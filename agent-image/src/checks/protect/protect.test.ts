@@ -158,6 +158,26 @@ test.each([
   ['CMakeLists.txt', 'if(NOT OFF)\nset(TESTS "#")\nendif()\n', 'if(NOT OFF AND b)\nset(TESTS "#")\nendif()\n', false],
   ['CMakeLists.txt', 'set(SOURCES ${D}/a.c)\n', 'set(SOURCES ${D}/a.c ${D}/b.c)\n', true],
   ['CMakeLists.txt', 'add_test(NAME a COMMAND a)\n', 'add_test(NAME a COMMAND a -h)\n', false],
+  ['meson.build', "srcs = files(\n  'a.cpp',\n)\n", "srcs = files(\n  'a.cpp', # a\n  'src/b.cpp',\n)\n", true],
+  ['meson.build', "srcs = ['a.c']\n", "srcs = ['a.c', 'b.c']\n", true],
+  ['meson.build', "srcs = ['a.c', 'b.c']\n", "srcs = ['a.c']\n", false],
+  ['meson.build', "args = ['-g']\n", "args = ['-g', '-DNDEBUG']\n", false],
+  ['meson.build', "args = ['-g']\n", "args = ['-g', 'b.c']\n", false],
+  ['meson.build', "e = executable('e', 'a.c')\n", "e = executable('e', 'a.c', 'b.c')\n", true],
+  ['meson.build', "e = executable('e', 'a.c')\n", "e = executable('e', 'a.c', build_by_default: false)\n", false],
+  [
+    'meson.build',
+    "test('a', e)\n",
+    "f = executable('f', 'f.c', link_with: lib, dependencies : [gtest_dep])\ntest('a', e)\ntest('f', f)\n",
+    true,
+  ],
+  ['meson.build', "test('a', e)\n", "e = executable('e', 'f.c')\ntest('a', e)\n", false],
+  ['meson.build', "test('a', e)\n", "test('a', e, should_fail: true)\n", false],
+  ['meson.build', "test('a', e)\n", "test('a', e)\ntest('b', e, args: ['-h'])\n", false],
+  ['meson.build', "test('a', e)\n", "if false\ntest('a', e)\nendif\n", false],
+  ['meson.build', "test('a', e)\n", "subdir_done()\ntest('a', e)\n", false],
+  ['meson.build', "test('a', e)\n", "e = files('f.c')\ntest('a', e)\n", false],
+  ['meson.build', "x = '''\nb'''\ntest('a', e)\n", "x = '''\nc'''\ntest('a', e)\n", false],
   ['Makefile', 'OBJS = a.o \\\n  b.o\nt:\n\t./t\n', 'OBJS = a.o \\\n  b.o \\\n  c.o\nt:\n\t./t\n', true],
   ['Makefile', 'OBJS = a.o b.o\n', 'OBJS = a.o\n', false],
   ['Makefile', 'OBJS = a.o\n', 'OBJS = a.o $(shell x)\n', false],
@@ -233,7 +253,7 @@ test.each([
 });
 
 test('what a build writes into a folder that git leaves out is deleted before the proof, and is no violation', () => {
-  const ignored = 'node_modules/\n/build\ndist\n!dist/keep.js\n*.log\nout\nlib/\n';
+  const ignored = 'node_modules/\n/build\ndist\n!dist/keep.js\n*.log\nout\nlib/\n**/gen\n';
   const tree = ['.gitignore', 'src/a.ts', 'lib/old.js', 'test/a.test.js'];
   const read = (path: string): string | undefined => (path === '.gitignore' ? ignored : undefined);
   const command = 'npm test && test -s out/report.txt && cmake -S . -B build && cmake --build build && cd build';
@@ -242,13 +262,14 @@ test('what a build writes into a folder that git leaves out is deleted before th
     'build/a.js',
     'packages/x/build/a.js',
     'build/test/a.test.js',
+    'a/gen/b.js',
     'dist/a.js',
     'lib/new.js',
     'out/report.txt',
     'build',
     'a.log',
   ];
-  expect(made.filter(set.derived)).toEqual(['build/a.js', 'packages/x/build/a.js', 'build/test/a.test.js']);
+  expect(made.filter(set.derived)).toEqual(['build/a.js', 'packages/x/build/a.js', 'build/test/a.test.js', 'a/gen/b.js']);
   expect(judgeChanges([{ path: 'build/a.js', op: 'Add' }], set)).toEqual({ violations: [], discard: ['build/a.js'], aside: [] });
 });
 
