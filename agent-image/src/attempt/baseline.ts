@@ -6,7 +6,7 @@ import {
   type ProtectedSet,
   badEnd,
   countTests,
-  failureOfMaven,
+  failureOfBuild,
   judgeBaseline,
   type BaselineJudgement,
   type Reason,
@@ -311,12 +311,12 @@ function named(failing: readonly string[], results: readonly TestResult[]): stri
   return ids.length === 0 ? '' : ` (${ids.map(shownId).join(', ')}${more > 0 ? ` and ${more} more` : ''}${why})`;
 }
 
-/** The reason that Maven gives before its advice, else the last line that a command printed, which often is one. */
+/** The reason that Maven or Gradle gives before its advice, else the last line that a command printed, which often is one. */
 export function lastWords(output: string): string {
   const lines = stripVTControlCharacters(output)
     .split('\n')
     .map((line) => line.trim().replaceAll(/\s+/g, ' '));
-  const line = failureOfMaven(lines) ?? lines.findLast((each) => each !== '') ?? '';
+  const line = failureOfBuild(lines) ?? lines.findLast((each) => each !== '') ?? '';
   return line === '' ? 'and it printed nothing' : JSON.stringify(line.slice(0, 160));
 }
 

@@ -14,7 +14,7 @@ export { compare } from './compare/compare.ts';
 export type { BaselineJudgement, CheckRun, Reason, ReasonCode, Verdict } from './compare/types.ts';
 export { namingEnvironment, countTests, failing, wholeRun } from './parse/results.ts';
 export { parseResults } from './parse/index.ts';
-export { failureOfMaven } from './parse/summed.ts';
+export { failureOfBuild } from './parse/summed.ts';
 export { homeCache } from './protect/conventions.ts';
 export { reportFiles } from './protect/entries.ts';
 export { resultTampering, judgeChanges, type Writing } from './protect/judge.ts';

@@ -184,8 +184,24 @@ function mavenFailures(lines: readonly string[]): readonly Found[] {
   });
 }
 
-/** Returns the line in which Maven gives the reason of a failed build; undefined without one. */
-export function failureOfMaven(lines: readonly string[]): string | undefined {
+/** Returns the reason that Maven or Gradle gives of a failed build: tests, a line of the compiler, or its own; undefined without one. */
+export function failureOfBuild(lines: readonly string[]): string | undefined {
+  return failureOfMaven(lines) ?? (lines.some((line) => /^BUILD FAILED in \d/.test(line)) ? failureOfGradle(lines) : undefined);
+}
+
+function failureOfGradle(lines: readonly string[]): string | undefined {
+  const tests = lines.flatMap((line) => /^(?:[\w$]+\.)*([\w$]+ > \S.* FAILED)$/.exec(line)?.[1] ?? []);
+  const own = lines.indexOf('* What went wrong:') + 1;
+  const reason = lines
+    .slice(own, own + 2)
+    .join(' ')
+    .trim();
+  return tests.length > 0
+    ? tests.join(', ')
+    : (lines.find((line) => /^(?:\S+\.\w+:\d+: error|e): /.test(line)) ?? (own > 0 ? reason : undefined));
+}
+
+function failureOfMaven(lines: readonly string[]): string | undefined {
   const from = lines.indexOf('[INFO] BUILD FAILURE');
   const compiling = lines.indexOf('[ERROR] COMPILATION ERROR :');
   return lines.slice((compiling === -1 ? from : compiling) + 1).find((line) => /^\[ERROR\] \S/.test(line) && from !== -1);

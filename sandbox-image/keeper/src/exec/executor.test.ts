@@ -65,6 +65,7 @@ describe('a command', () => {
       HOME: join(h.dir, 'home'),
       MAVEN_OPTS: `-Duser.home=${join(h.dir, 'home')}`,
       GRADLE_USER_HOME: join(h.dir, 'home', '.gradle'),
+      GRADLE_OPTS: '-Dorg.gradle.daemon=false',
       CI: '0',
       A: 'b',
       PAGER: 'cat',
