@@ -66,6 +66,7 @@ describe('a command', () => {
       MAVEN_OPTS: `-Duser.home=${join(h.dir, 'home')}`,
       GRADLE_USER_HOME: join(h.dir, 'home', '.gradle'),
       GRADLE_OPTS: '-Dorg.gradle.daemon=false',
+      LSAN_OPTIONS: 'detect_leaks=0',
       CI: '0',
       A: 'b',
       PAGER: 'cat',
