@@ -190,14 +190,14 @@ export function failureOfBuild(lines: readonly string[]): string | undefined {
 }
 
 function failureOfGradle(lines: readonly string[]): string | undefined {
-  const tests = lines.flatMap((line) => /^(?:[\w$]+\.)*([\w$]+ > \S.* FAILED)$/.exec(line)?.[1] ?? []);
+  const tests = lines.flatMap((line) => /^(?:[\w$]+\.)*([\w$]+ > \S.*) FAILED$/.exec(line)?.[1] ?? []);
   const own = lines.indexOf('* What went wrong:') + 1;
   const reason = lines
     .slice(own, own + 2)
     .join(' ')
     .trim();
   return tests.length > 0
-    ? tests.join(', ')
+    ? `${tests.length} tests fail: ${tests.join(', ')}`
     : (lines.find((line) => /^(?:\S+\.\w+:\d+: error|e): /.test(line)) ?? (own > 0 ? reason : undefined));
 }
 
