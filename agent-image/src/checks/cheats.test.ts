@@ -150,7 +150,13 @@ test('new tests in C stay where the result is proved, and those that were there 
   const tree = ['CMakeLists.txt', 'tests/CMakeLists.txt', 'tests/test_cast.c', 'tests/test_cast.expected'];
   const c = protectedPaths(tree, [{ name: 'c', command: ['ctest'] }], { mode: 'Default', paths: [] });
   const codesOf = (changes: readonly Change[]): readonly string[] => judgeChanges(changes, c).violations.map(({ path }) => path);
-  const added = ['tests/test_merge.c', 'tests/test_merge.expected', 'tests/test_merge.test'].map((path) => change('Add', path));
+  const added = [
+    'tests/test_merge.c',
+    'tests/test_merge.expected',
+    'tests/test_merge.test',
+    'tests/BlobTest.cpp',
+    'tests/merge-test.cc',
+  ].map((path) => change('Add', path));
   const listed = {
     path: 'tests/CMakeLists.txt',
     op: 'Modify',

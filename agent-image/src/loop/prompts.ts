@@ -171,6 +171,7 @@ const namesByEnding: Readonly<Record<string, string>> = {
   c: 'test_*.c',
   cc: '*_test.cc',
   cpp: '*_test.cpp',
+  cxx: '*_test.cxx',
 };
 
 /**

@@ -56,6 +56,35 @@ test('Meson: suites are left out of names, and the end of what a failing test pr
   expect(results.tests[3]?.message).toMatch(/Backup_test.cpp:55: Failure[^]*1 FAILED TEST$/);
 });
 
+test('GoogleTest: what a failing test printed is its message, and its parameter is no part of its name', () => {
+  const { tests } = parseResults('Auto', output(1, fixture('googletest.txt')));
+  expect(tests.map(({ id, outcome }) => `${id} ${outcome}`)).toEqual([
+    'Savepoint.commitRollback Passed',
+    'Backup.initException Passed',
+    'Backup.executeStepOne Failed',
+    'Backup/Steps.executeAll/1 Failed',
+    'Backup.executeStepException Skipped',
+  ]);
+  expect(tests[2]?.message).toMatch(/^[^\n]*Backup_test.cpp:55: Failure\n[^]*2$/);
+});
+
+const gtest = (points: string, all: number, failed = ''): string =>
+  `[==========] Running ${all} tests from 1 test suite.\n${points}[==========] ${all} tests from 1 test suite ran. (9 ms total)\n${failed}`;
+test.each([
+  ['whole', gtest('[       OK ] A.b (0 ms)\n', 1), 0, []],
+  ['without a sum', '[       OK ] A.b (0 ms)\n', 0, ['Incomplete']],
+  ['with a test that another printed', gtest('[       OK ] A.b (0 ms)\n[       OK ] A.c (0 ms)\n', 1), 0, ['CountsDisagree']],
+  [
+    'that counts a failure more',
+    gtest('[       OK ] A.b (0 ms)\n', 1, '[  FAILED  ] 1 test, listed below:\n'),
+    1,
+    ['CountsDisagree', 'ExitDisagrees'],
+  ],
+  ['of two programs', gtest('[       OK ] A.b (0 ms)\n', 1).repeat(2), 0, []],
+] as const)('a run of GoogleTest %s', (_, text, exitCode, problems) => {
+  expect(codes(parseResults('GoogleTest', output(exitCode, text)))).toEqual(problems);
+});
+
 const told = (ok: number, fail: number): string => `\nOk:                 ${ok}   \nFail:               ${fail}   \n`;
 test.each([
   ['whole', `1/1 a   OK              0.04s\n${told(1, 0)}`, 0, []],

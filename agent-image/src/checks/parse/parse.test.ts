@@ -23,6 +23,7 @@ test.each([
   ['maven.txt', 'Maven', { passed: 9, failed: 1, skipped: 0, errored: 1 }],
   ['ctest.txt', 'CTest', { passed: 2, failed: 1, skipped: 1, errored: 1 }],
   ['meson.txt', 'Meson', { passed: 2, failed: 2, skipped: 1, errored: 2 }],
+  ['googletest.txt', 'GoogleTest', { passed: 2, failed: 2, skipped: 1, errored: 0 }],
   ['vitest-text.txt', 'Vitest', { passed: 6, failed: 2, skipped: 3, errored: 1 }],
   ['jest.txt', 'Jest', { passed: 6, failed: 3, skipped: 2, errored: 1 }],
   ['mocha.txt', 'Mocha', { passed: 6, failed: 2, skipped: 2, errored: 0 }],

@@ -69,6 +69,7 @@ test.each([
   ['Maven', 'maven.txt'],
   ['CTest', 'ctest.txt'],
   ['Meson', 'meson.txt'],
+  ['GoogleTest', 'googletest.txt'],
 ] as const)('%s: %s, cut at any byte, is never complete with other counts', (format, name) => {
   const text = fixture(name);
   for (let end = 0; end < text.length; end += 1) sameOrIncomplete(format, text, end);

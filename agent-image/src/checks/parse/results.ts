@@ -8,7 +8,7 @@ export const summedFormats = ['Vitest', 'Jest', 'Mocha', 'RSpec', 'Minitest', 'P
 export type SummedFormat = (typeof summedFormats)[number];
 
 /** Formats with a line for each test and a sum. */
-export const pointFormats = ['CTest', 'Meson'] as const;
+export const pointFormats = ['CTest', 'Meson', 'GoogleTest'] as const;
 export type PointFormat = (typeof pointFormats)[number];
 
 /** Format of a check's results. Those from `Unittest` (Python's own text) on are never requested: `Auto` finds them. */

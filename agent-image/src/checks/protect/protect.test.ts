@@ -16,7 +16,7 @@ const entries = (command: readonly string[], files: Readonly<Record<string, stri
 test.each([
   'tests/a.py', 'Tests/A.py', 'src/test/java/A.java', 'pkg/test_a.py', 'pkg/a_test.py', 'pkg/conftest.py', 'a.test.ts', 'a.spec.mjs', 'x/__tests__/a.js', 'x/test-a.js', 'a_test.go',
   'x/testdata/in', 'x/UserTest.java', 'TestUser.java', 'spec/cart_spec.rb', 'spec/spec_helper.rb', 'CartTests.cs', 'x.bats', 'a.snap', 'pytest.ini', 'sub/setup.cfg', 'jest.config.js', '.mocharc.yml', 'vitest.workspace.ts',
-  'package.json', 'a/b/tsconfig.test.json', '.npmrc', 'go.mod', '.cargo/config.toml', 'pom.xml', '.mvn/maven.config', 'phpunit.xml.dist', '.venv/bin/pytest', 'lib/python3.11/site-packages/x.pth',
+  'package.json', 'a/b/tsconfig.test.json', '.npmrc', 'go.mod', '.cargo/config.toml', 'pom.xml', '.mvn/maven.config', 'phpunit.xml.dist', 'src/blob-test.cpp', 'BlobTests.cc', 'gradle/quality.gradle', 'gradle/libs.versions.toml', 'buildSrc/src/main/kotlin/T.kt', '.venv/bin/pytest', 'lib/python3.11/site-packages/x.pth',
 ])('%s is protected by default', (path) => {
   expect(protectedPaths([], [], byDefault).why(path)).not.toBeNull();
 }); // prettier-ignore
@@ -25,6 +25,7 @@ test.each([
   'src/contest.py',
   'latest.go',
   'src/Latest.java',
+  'src/latest.cpp',
   'testing.md',
   'src/protest.js',
   'inspect.ts',
