@@ -85,6 +85,25 @@ test.each([
   expect(codes(parseResults('GoogleTest', output(exitCode, text)))).toEqual(problems);
 });
 
+test.each([
+  ['catch2.txt', 'CHECK( add(1, 1) == 4 )'],
+  ['doctest.txt', 'CHECK( add(1, 1) == 4 ) is NOT correct!'],
+])('%s: a test that fails in two sections is one, by its whole name', (name, message) => {
+  const { tests } = parseResults('Auto', output(1, fixture(name)));
+  const long = 'sections of a name that is long enough to be wrapped by the reporter at its eighty columns';
+  expect(tests.map(({ id }) => id)).toEqual([long, 'throws']);
+  expect(tests[0]?.message).toBe(message);
+});
+
+test.each([
+  ['Catch2', '===\nAll tests passed (4 assertions in 3 test cases)\n\n', { passed: 3 }],
+  ['Doctest', '[doctest] test cases: 1 | 1 passed | 0 failed | 3 skipped\n[doctest] Status: SUCCESS!\n', { passed: 1, skipped: 3 }],
+] as const)('a run of %s in which all tests pass', (format, text, counts) => {
+  const results = parseResults('Auto', output(0, text));
+  expect(results).toMatchObject({ format, unnamed: counts });
+  expect(codes(results)).toEqual([]);
+});
+
 const told = (ok: number, fail: number): string => `\nOk:                 ${ok}   \nFail:               ${fail}   \n`;
 test.each([
   ['whole', `1/1 a   OK              0.04s\n${told(1, 0)}`, 0, []],

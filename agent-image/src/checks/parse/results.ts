@@ -4,7 +4,7 @@
 export type Outcome = 'Passed' | 'Failed' | 'Skipped' | 'Errored';
 
 /** Formats that are read by the line that counts tests. */
-export const summedFormats = ['Vitest', 'Jest', 'Mocha', 'RSpec', 'Minitest', 'PHPUnit', 'Maven'] as const;
+export const summedFormats = ['Vitest', 'Jest', 'Mocha', 'RSpec', 'Minitest', 'PHPUnit', 'Maven', 'Catch2', 'Doctest'] as const;
 export type SummedFormat = (typeof summedFormats)[number];
 
 /** Formats with a line for each test and a sum. */

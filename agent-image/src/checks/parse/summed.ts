@@ -58,6 +58,18 @@ const runners: Readonly<Record<SummedFormat, Runner>> = {
     end: /^\[INFO\] BUILD (?:SUCCESS|FAILURE)$/,
     failures: mavenFailures,
   },
+  Catch2: {
+    sum: /^(?:test cases: +\d{1,9} \| +(\d.*)|All tests passed \(\d{1,9} assertions? in (\d{1,9} test) cases?\))$/,
+    begin: /^\S.*:\d{1,9}: FAILED:$/,
+    countsAll: true,
+    failures: catchFailures,
+  },
+  Doctest: {
+    sum: /^\[doctest\] test cases: +\d{1,9} \| +(\d.*)$/,
+    begin: /^\S.*:\d{1,9}: (?:FATAL )?ERROR: (.*)$/,
+    countsAll: true,
+    failures: doctestFailures,
+  },
 };
 
 /** Words that sums have for the outcomes of tests, singular and in small letters. */
@@ -181,6 +193,30 @@ function mavenFailures(lines: readonly string[]): readonly Found[] {
     const end = after.findIndex((next) => /^\s+at |^\[/.test(next));
     const message = after.slice(0, end).join('\n').trim();
     return [{ id, outcome: line.endsWith('ERROR!') ? 'Errored' : 'Failed', message }];
+  });
+}
+
+/** The name of a test between two rules, wrapped and with its sections indented below it, then a failure of it. */
+function catchFailures(lines: readonly string[]): readonly Found[] {
+  let heading: string[] | null = null;
+  let id = '';
+  return lines.flatMap((line, at): Found[] => {
+    if (/^-{79}$/.test(line)) {
+      if (heading !== null) id = heading.join(' ');
+      heading = heading === null ? [] : null;
+    } else if (heading?.length === 0 || !line.startsWith(' ')) heading?.push(line);
+    if (!runners.Catch2.begin.test(line) || heading !== null || id === '') return [];
+    return [{ id, outcome: 'Failed', message: firstText(lines.slice(at + 1, at + near)) }];
+  });
+}
+
+/** `TEST CASE:  NAME`, its sections, and a failure of it. */
+function doctestFailures(lines: readonly string[]): readonly Found[] {
+  let id = '';
+  return lines.flatMap((line): Found[] => {
+    id = /^TEST CASE: +(\S.*)$/.exec(line)?.[1] ?? id;
+    const message = runners.Doctest.begin.exec(line)?.[1];
+    return message === undefined || id === '' ? [] : [{ id, outcome: 'Failed', message }];
   });
 }
 
