@@ -20,7 +20,7 @@ export { reportFiles } from './protect/entries.ts';
 export { resultTampering, judgeChanges, type Writing } from './protect/judge.ts';
 export { packagesOf } from './protect/conventions.ts';
 export { protectedPaths } from './protect/protected.ts';
-export { editable } from './protect/sections.ts';
+export { guardedPart } from './protect/sections.ts';
 export type { Change, ChangeJudgement, CheckCommand, Operation, ProtectedSet, Violation } from './protect/types.ts';
 export { selectTests } from './select.ts';
 export type { ResultFormat, TestResult } from './parse/results.ts';

@@ -5,7 +5,7 @@ import { packagesOf } from './conventions.ts';
 import { protectedPaths } from './protected.ts';
 import { commandsOf } from './commands.ts';
 import { entriesOf, reportFiles } from './entries.ts';
-import { harmless } from './sections.ts';
+import { guardedPart, harmless } from './sections.ts';
 
 const byDefault: Protect = { mode: 'Default', paths: [] };
 const none = (): undefined => undefined;
@@ -192,6 +192,15 @@ test.each([
   ['CMakeLists.txt', 'add_executable(a a.c)\n', 'add_executable(a a.c)\nadd_executable(b b.c)\ntarget_link_libraries(b PRIVATE a)\n', true],
 ])('%s: %j → %j leaves tests alone: %s', (path, before, after, expected) => {
   expect(harmless(path, before, after)).toBe(expected);
+});
+
+test.each([
+  ['web/package.json', 'what bears on tests in it'],
+  ['src/meson.build', 'what it lists; files and tests may be added'],
+  ['GNUmakefile', 'what it lists; files and tests may be added'],
+  ['meson_options.txt', null],
+])('of %s is guarded: %s', (path, part) => {
+  expect(guardedPart(path)).toBe(part);
 });
 
 test('report files are found in the command', () => {

@@ -32,9 +32,12 @@ export function harmless(path: string, before: string, after: string): boolean {
   return rules.get(baseName(path))?.(before, after) === true;
 }
 
-/** Reports whether parts of a settings file of this name may change. */
-export function editable(path: string): boolean {
-  return rules.has(baseName(path));
+/** The part of a settings file of this name that may not change; null: no other part may either. */
+export function guardedPart(path: string): string | null {
+  if (!rules.has(baseName(path))) return null;
+  return /^(?:CMakeLists\.txt|meson\.build|(?:GNU)?[Mm]akefile)$/.test(baseName(path))
+    ? 'what it lists; files and tests may be added'
+    : 'what bears on tests in it';
 }
 
 function same(part: (text: string) => string): (before: string, after: string) => boolean {
