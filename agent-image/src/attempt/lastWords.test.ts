@@ -15,8 +15,8 @@ it.each<[string, string, string]>([
   ],
   [
     'Gradle with tests that fail, in two modules',
-    ':core:test\n\norg.a.NotesTest > testOrder FAILED\n    java.lang.AssertionError at NotesTest.java:76\n\nb.C > d[1] FAILED\n\n59 tests completed, 2 failed, 3 skipped\n:core:test FAILED\n\nE > f FAILED\n\n3 tests completed, 1 failed\n> Task :e:test FAILED\n\nFAILURE: Build failed with an exception.\n\n* What went wrong:\nExecution failed for task x.\n\nBUILD FAILED in 16s\n',
-    '"3 tests fail: NotesTest > testOrder, C > d[1], E > f"',
+    ':core:test\n\norg.a.NotesTest > testOrder FAILED\n    java.lang.AssertionError at NotesTest.java:76\n\nb.C > d[1] FAILED\n\n59 tests completed, 2 failed, 3 skipped\n:core:test FAILED\n\nSums of a list > [1] 2, 3 FAILED\n\n3 tests completed, 1 failed\n> Task :e:test FAILED\n\nFAILURE: Build failed with an exception.\n\n* What went wrong:\nExecution failed for task x.\n\nBUILD FAILED in 16s\n',
+    '"3 tests fail: NotesTest > testOrder, C > d[1], Sums of a list > [1] 2, 3"',
   ],
   [
     'Gradle with code that does not compile',

@@ -226,7 +226,7 @@ export function failureOfBuild(lines: readonly string[]): string | undefined {
 }
 
 function failureOfGradle(lines: readonly string[]): string | undefined {
-  const tests = lines.flatMap((line) => /^(?:[\w$]+\.)*([\w$]+ > \S.*) FAILED$/.exec(line)?.[1] ?? []);
+  const tests = lines.flatMap((line) => /^(?:[\w$]+\.)*([^\s>][^>]{0,200} > \S.*) FAILED$/.exec(line)?.[1] ?? []);
   const own = lines.indexOf('* What went wrong:') + 1;
   const reason = lines
     .slice(own, own + 2)
