@@ -65,7 +65,6 @@ describe('a command', () => {
       HOME: join(h.dir, 'home'),
       MAVEN_OPTS: `-Duser.home=${join(h.dir, 'home')}`,
       GRADLE_USER_HOME: join(h.dir, 'home', '.gradle'),
-      GRADLE_OPTS: '-Dorg.gradle.daemon=false',
       LSAN_OPTIONS: 'detect_leaks=0',
       CI: '0',
       A: 'b',
