@@ -6,7 +6,7 @@ import {
   type ProtectedSet,
   badEnd,
   countTests,
-  failureOfMaven,
+  failureOfBuild,
   judgeBaseline,
   type BaselineJudgement,
   type Reason,
@@ -312,12 +312,12 @@ function named(failing: readonly string[], results: readonly TestResult[]): stri
   return ` (${shownId(first)}${why}${rest}${more})`;
 }
 
-/** The reason that Maven gives before its advice, else the last line that a command printed, which often is one. */
+/** The reason that Maven or Gradle gives before its advice, else the last line that a command printed, which often is one. */
 export function lastWords(output: string): string {
   const lines = stripVTControlCharacters(output)
     .split('\n')
     .map((line) => line.trim().replaceAll(/\s+/g, ' '));
-  const line = failureOfMaven(lines) ?? lines.findLast((each) => each !== '') ?? '';
+  const line = failureOfBuild(lines) ?? lines.findLast((each) => each !== '') ?? '';
   return line === '' ? 'and it printed nothing' : JSON.stringify(line.slice(0, 160));
 }
 

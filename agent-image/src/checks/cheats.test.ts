@@ -150,7 +150,13 @@ test('new tests in C stay where the result is proved, and those that were there 
   const tree = ['CMakeLists.txt', 'tests/CMakeLists.txt', 'tests/test_cast.c', 'tests/test_cast.expected'];
   const c = protectedPaths(tree, [{ name: 'c', command: ['ctest'] }], { mode: 'Default', paths: [] });
   const codesOf = (changes: readonly Change[]): readonly string[] => judgeChanges(changes, c).violations.map(({ path }) => path);
-  const added = ['tests/test_merge.c', 'tests/test_merge.expected', 'tests/test_merge.test'].map((path) => change('Add', path));
+  const added = [
+    'tests/test_merge.c',
+    'tests/test_merge.expected',
+    'tests/test_merge.test',
+    'tests/BlobTest.cpp',
+    'tests/merge-test.cc',
+  ].map((path) => change('Add', path));
   const listed = {
     path: 'tests/CMakeLists.txt',
     op: 'Modify',
@@ -161,6 +167,19 @@ test('new tests in C stay where the result is proved, and those that were there 
   expect(codesOf([change('Modify', 'tests/test_cast.c')])).toEqual(['tests/test_cast.c']);
   expect(codesOf([change('Add', 'tests/test_cast.in'), change('Add', 'tests/helper.c')])).toEqual(['tests/test_cast.in', 'tests/helper.c']);
   expect(codesOf([{ ...listed, after: 'set(TESTS)' }])).toEqual(['tests/CMakeLists.txt']);
+});
+
+test('a check that calls meson protects its files and where it gets dependencies, but for more sources and tests', () => {
+  const command = ['sh', '-c', 'meson setup build && meson test -C build'];
+  const set = protectedPaths(['meson.build', 'meson_options.txt', 'subprojects/gtest.wrap'], [{ name: 'c', command }], {
+    mode: 'Default',
+    paths: [],
+  });
+  expect(set.files).toEqual(['meson.build', 'meson_options.txt', 'subprojects/gtest.wrap']);
+  const codesOf = (after: string): readonly string[] =>
+    judgeChanges([{ path: 'meson.build', op: 'Modify', before: "test('a', e)\n", after }], set).violations.map(({ code }) => code);
+  expect(codesOf("test('a', e)\ntest('b', f)\n")).toEqual([]);
+  expect(codesOf("test('b', f)\n")).toEqual(['Protected']);
 });
 
 test.each([

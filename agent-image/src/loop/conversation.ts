@@ -4,7 +4,7 @@ import { isArtifactCheck, isCommandCheck, type Check } from '@agentfleet/protoco
 import { maxNoteBytes, maxNotes, type Note, type SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import type { ChatModel, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
-import { editable, packagesOf } from '../checks/index.ts';
+import { guardedPart, packagesOf } from '../checks/index.ts';
 import { seenAtBaseline } from '../attempt/baseline.ts';
 import {
   findShell,
@@ -299,7 +299,8 @@ async function factsOf(
   const guarded = own.flatMap((path) => {
     const protection = baseline.protectedSet.why(path);
     if (protection === null) return [];
-    return protection.kind === 'Settings' && editable(path) ? [`${path} (what bears on tests in it)`] : [path];
+    const part = protection.kind === 'Settings' ? guardedPart(path) : null;
+    return [part === null ? path : `${path} (${part})`];
   });
   const seconds = meter.secondsLeft();
   return {

@@ -172,6 +172,7 @@ const namesByEnding: Readonly<Record<string, string>> = {
   c: 'test_*.c',
   cc: '*_test.cc',
   cpp: '*_test.cpp',
+  cxx: '*_test.cxx',
 };
 
 /**
@@ -218,7 +219,7 @@ export function constraintsOf({
 }: Omit<PromptFacts, 'goal' | 'files'>): readonly string[] {
   const lines = [networkOf(network)];
   const named = names.length === 0 ? '' : ` by the name of ${names.join(' or ')}`;
-  const left = names.some((name) => /\.c\w*$/.test(name)) ? 'they prove nothing' : 'the proof runs without them';
+  const left = names.some((name) => /\.c\w*$/.test(name)) ? 'the proof does not count them' : 'the proof runs without them';
   if (setsAside) lines.unshift(`New test files may be added${named}, and stay in the result; ${left}.`);
   if (protectedPaths.length > 0) lines.unshift(`Protected, never to be changed: ${listed(protectedPaths)}.`);
   if (approvals.length > 0) lines.push(`Before these acts a person is asked: ${approvals.map((kind) => approvalWords[kind]).join('; ')}.`);

@@ -42,6 +42,79 @@ test('ctest: what a failing test printed is its message', () => {
   expect(results.tests.find(({ id }) => id === 'gone')?.outcome).toBe('Errored');
 });
 
+test('Meson: suites are left out of names, and the end of what a failing test printed is its message', () => {
+  const results = parseResults('Auto', output(4, fixture('meson.txt')));
+  expect(results.tests.map(({ id, outcome }) => `${id} ${outcome}`)).toEqual([
+    'quick Passed',
+    'a skip Skipped',
+    'an error Errored',
+    'sqlitecpp unit tests Failed',
+    'known Passed',
+    'crash Failed',
+    'too slow Errored',
+  ]);
+  expect(results.tests[3]?.message).toMatch(/Backup_test.cpp:55: Failure[^]*1 FAILED TEST$/);
+});
+
+test('GoogleTest: what a failing test printed is its message, and its parameter is no part of its name', () => {
+  const { tests } = parseResults('Auto', output(1, fixture('googletest.txt')));
+  expect(tests.map(({ id, outcome }) => `${id} ${outcome}`)).toEqual([
+    'Savepoint.commitRollback Passed',
+    'Backup.initException Passed',
+    'Backup.executeStepOne Failed',
+    'Backup/Steps.executeAll/1 Failed',
+    'Backup.executeStepException Skipped',
+  ]);
+  expect(tests[2]?.message).toMatch(/^[^\n]*Backup_test.cpp:55: Failure\n[^]*2$/);
+});
+
+const gtest = (points: string, all: number, failed = ''): string =>
+  `[==========] Running ${all} tests from 1 test suite.\n${points}[==========] ${all} tests from 1 test suite ran. (9 ms total)\n${failed}`;
+test.each([
+  ['whole', gtest('[       OK ] A.b (0 ms)\n', 1), 0, []],
+  ['without a sum', '[       OK ] A.b (0 ms)\n', 0, ['Incomplete']],
+  ['with a test that another printed', gtest('[       OK ] A.b (0 ms)\n[       OK ] A.c (0 ms)\n', 1), 0, ['CountsDisagree']],
+  [
+    'that counts a failure more',
+    gtest('[       OK ] A.b (0 ms)\n', 1, '[  FAILED  ] 1 test, listed below:\n'),
+    1,
+    ['CountsDisagree', 'ExitDisagrees'],
+  ],
+  ['of two programs', gtest('[       OK ] A.b (0 ms)\n', 1).repeat(2), 0, []],
+] as const)('a run of GoogleTest %s', (_, text, exitCode, problems) => {
+  expect(codes(parseResults('GoogleTest', output(exitCode, text)))).toEqual(problems);
+});
+
+test.each([
+  ['catch2.txt', 'CHECK( add(1, 1) == 4 )'],
+  ['doctest.txt', 'CHECK( add(1, 1) == 4 ) is NOT correct!'],
+])('%s: a test that fails in two sections is one, by its whole name', (name, message) => {
+  const { tests } = parseResults('Auto', output(1, fixture(name)));
+  const long = 'sections of a name that is long enough to be wrapped by the reporter at its eighty columns';
+  expect(tests.map(({ id }) => id)).toEqual([long, 'throws']);
+  expect(tests[0]?.message).toBe(message);
+});
+
+test.each([
+  ['Catch2', '===\nAll tests passed (4 assertions in 3 test cases)\n\n', { passed: 3 }],
+  ['Doctest', '[doctest] test cases: 1 | 1 passed | 0 failed | 3 skipped\n[doctest] Status: SUCCESS!\n', { passed: 1, skipped: 3 }],
+] as const)('a run of %s in which all tests pass', (format, text, counts) => {
+  const results = parseResults('Auto', output(0, text));
+  expect(results).toMatchObject({ format, unnamed: counts });
+  expect(codes(results)).toEqual([]);
+});
+
+const told = (ok: number, fail: number): string => `\nOk:                 ${ok}   \nFail:               ${fail}   \n`;
+test.each([
+  ['whole', `1/1 a   OK              0.04s\n${told(1, 0)}`, 0, []],
+  ['without a sum', '1/1 a   OK              0.04s\n', 0, ['Incomplete']],
+  ['with a test that another printed', `1/1 a OK 0.04s\n1/1 b OK 0.04s\n${told(1, 0)}`, 0, ['CountsDisagree']],
+  ['that hides a failure', `1/1 a FAIL 0.04s   exit status 1\n${told(0, 1)}`, 0, ['ExitHidesFailure']],
+  ['that counts one failure more', `1/1 a OK 0.04s\n${told(1, 1)}`, 1, ['CountsDisagree', 'ExitDisagrees']],
+] as const)('a run of Meson %s', (_, text, exitCode, problems) => {
+  expect(codes(parseResults('Meson', output(exitCode, text)))).toEqual(problems);
+});
+
 const point = (name: string, word = '   Passed'): string => `1/1 Test #1: ${name} ..........${word}    0.01 sec\n`;
 test.each([
   ['whole', `Test project /b\n${point('a')}\n100% tests passed, 0 tests failed out of 1\n`, 0, []],

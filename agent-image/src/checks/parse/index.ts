@@ -1,11 +1,20 @@
 /** Parses the output of test runners, one format a file. Pure. Of the worker it imports `base`. */
-import { summedFormats, wholeRun, type CommandOutput, type ParsedResults, type ResultFormat, type SummedFormat } from './results.ts';
+import {
+  pointFormats,
+  summedFormats,
+  wholeRun,
+  type CommandOutput,
+  type ParsedResults,
+  type PointFormat,
+  type ResultFormat,
+  type SummedFormat,
+} from './results.ts';
 import { withAgreement } from './agreement.ts';
 import { parseCargoTest } from './cargoTest.ts';
-import { ctestSum, parseCtest } from './ctest.ts';
 import { parseGoTest } from './goTest.ts';
 import { parseJUnit, looksLikeJUnit } from './junit.ts';
 import { parseNodeTest } from './nodeTest.ts';
+import { isPointsOf, parsePoints } from './points.ts';
 import { parsePytest, tallyOf } from './pytest.ts';
 import { isSummedBy, parseSummed } from './summed.ts';
 import { parseTap } from './tap.ts';
@@ -21,7 +30,7 @@ const some = (pattern: RegExp) => (lines: readonly string[]) => lines.some((line
 
 /** In this order: a runner's first lines before its summary, structured output before text. */
 const signs: readonly Sign[] = [
-  { format: 'CTest', seen: some(ctestSum) },
+  ...pointFormats.map((format): Sign => ({ format, seen: (lines) => isPointsOf(format, lines) })),
   { format: 'Pytest', seen: some(/^=+ test session starts =+$/) },
   { format: 'GoTest', seen: some(/^\{"(?:Time|ImportPath)":.*"Action":"/) },
   { format: 'NodeTest', seen: (lines) => some(/^TAP version 1[34]$/)(lines) && some(/^# duration_ms /)(lines) },
@@ -62,7 +71,7 @@ function parseExit({ exitCode }: CommandOutput): ParsedResults {
   return collector.finish('Exit');
 }
 
-const parsers: Readonly<Record<Exclude<ResultFormat, SummedFormat>, (output: CommandOutput) => ParsedResults>> = {
+const parsers: Readonly<Record<Exclude<ResultFormat, SummedFormat | PointFormat>, (output: CommandOutput) => ParsedResults>> = {
   Exit: parseExit,
   JUnit: parseJUnit,
   TAP: parseTap,
@@ -71,10 +80,10 @@ const parsers: Readonly<Record<Exclude<ResultFormat, SummedFormat>, (output: Com
   GoTest: parseGoTest,
   Unittest: parseUnittest,
   CargoTest: parseCargoTest,
-  CTest: parseCtest,
 };
 
 const isSummed = (format: ResultFormat): format is SummedFormat => (summedFormats as readonly ResultFormat[]).includes(format);
+const isPoints = (format: ResultFormat): format is PointFormat => (pointFormats as readonly ResultFormat[]).includes(format);
 
 /**
  * Reads the results of a check's command. Never throws; untrusted results are listed in `problems`.
@@ -87,5 +96,6 @@ const isSummed = (format: ResultFormat): format is SummedFormat => (summedFormat
  */
 export function parseResults(format: ResultFormat | 'Auto', output: CommandOutput): ParsedResults {
   const found = format === 'Auto' ? detect(output) : format;
-  return withAgreement(isSummed(found) ? parseSummed(found, output) : parsers[found](output), output);
+  const results = isSummed(found) ? parseSummed(found, output) : isPoints(found) ? parsePoints(found, output) : parsers[found](output);
+  return withAgreement(results, output);
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { countTests, summedFormats, trusted, type Outcome, type ParsedResults, type ResultFormat } from './results.ts';
+import { countTests, pointFormats, summedFormats, trusted, type Outcome, type ParsedResults, type ResultFormat } from './results.ts';
 import { file, output } from '../testdata/render.ts';
 import { parseResults } from './index.ts';
 
@@ -22,6 +22,10 @@ test.each([
   ['cargo-q.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
   ['maven.txt', 'Maven', { passed: 9, failed: 1, skipped: 0, errored: 1 }],
   ['ctest.txt', 'CTest', { passed: 2, failed: 1, skipped: 1, errored: 1 }],
+  ['meson.txt', 'Meson', { passed: 2, failed: 2, skipped: 1, errored: 2 }],
+  ['googletest.txt', 'GoogleTest', { passed: 2, failed: 2, skipped: 1, errored: 0 }],
+  ['catch2.txt', 'Catch2', { passed: 2, failed: 2, skipped: 0, errored: 0 }],
+  ['doctest.txt', 'Doctest', { passed: 2, failed: 2, skipped: 0, errored: 0 }],
   ['vitest-text.txt', 'Vitest', { passed: 6, failed: 2, skipped: 3, errored: 1 }],
   ['jest.txt', 'Jest', { passed: 6, failed: 3, skipped: 2, errored: 1 }],
   ['mocha.txt', 'Mocha', { passed: 6, failed: 2, skipped: 2, errored: 0 }],
@@ -312,12 +316,19 @@ test('Auto falls back to the exit code', () => {
   expect(parseResults('Auto', output(0, 'all fine\n')).format).toBe('Exit');
 });
 
-test.each(['JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest', 'CargoTest', 'CTest', ...summedFormats] satisfies ResultFormat[])(
-  '%s believes nothing when some output was dropped',
-  (format) => {
-    expect(parseResults(format, output(0, '1..1\nok 1\n', { truncated: true })).complete).toBe(false);
-  },
-);
+test.each([
+  'JUnit',
+  'TAP',
+  'Pytest',
+  'NodeTest',
+  'GoTest',
+  'Unittest',
+  'CargoTest',
+  ...pointFormats,
+  ...summedFormats,
+] satisfies ResultFormat[])('%s believes nothing when some output was dropped', (format) => {
+  expect(parseResults(format, output(0, '1..1\nok 1\n', { truncated: true })).complete).toBe(false);
+});
 
 test('dropped output does not matter where the runner wrote a file', () => {
   const files = [file('r.xml', '<testsuite tests="1"><testcase name="a"/></testsuite>')];
@@ -367,6 +378,10 @@ test.each([
   ['TestUnit', 'Failure: a(A)\n'],
   ['PHPUnit', 'There was 1 failure:\n1) A::b\n'],
   ['Maven', '[ERROR] A.b -- Time elapsed: 0.1 s <<< FAILURE!\n'],
+  ['Catch2', '-------------------------------------------------------------------------------\na\na.cc:1: FAILED:\n'],
+  ['Doctest', 'TEST CASE:  a\na.cc:1: ERROR: b\n'],
+  ['Meson', '1/1 a FAIL 0.01s\n'],
+  ['GoogleTest', '[  FAILED  ] A.b (0 ms)\n'],
   ['CTest', '1/1 Test #1: a ..........***Failed    0.01 sec\n'],
 ] as const)(
   '%s: what repeats its failures takes no quadratic time',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { countTests, summedFormats, trusted, type Outcome, type ResultFormat } from './results.ts';
+import { countTests, pointFormats, summedFormats, trusted, type Outcome, type ResultFormat } from './results.ts';
 import { exitOf, file, junit, output, pytest, tap } from '../testdata/render.ts';
 import { parseResults } from './index.ts';
 
@@ -14,7 +14,7 @@ const formats: readonly ResultFormat[] = [
   'GoTest',
   'Unittest',
   'CargoTest',
-  'CTest',
+  ...pointFormats,
   ...summedFormats,
 ];
 const fixture = (name: string): string => readFileSync(new URL(`../testdata/${name}`, import.meta.url), 'utf8');
@@ -68,6 +68,8 @@ test.each([
   ['Unittest', 'unittest.txt'],
   ['Maven', 'maven.txt'],
   ['CTest', 'ctest.txt'],
+  ['Meson', 'meson.txt'],
+  ['GoogleTest', 'googletest.txt'],
 ] as const)('%s: %s, cut at any byte, is never complete with other counts', (format, name) => {
   const text = fixture(name);
   for (let end = 0; end < text.length; end += 1) sameOrIncomplete(format, text, end);

@@ -4,11 +4,16 @@
 export type Outcome = 'Passed' | 'Failed' | 'Skipped' | 'Errored';
 
 /** Formats that are read by the line that counts tests. */
-export const summedFormats = ['Vitest', 'Jest', 'Mocha', 'RSpec', 'Minitest', 'TestUnit', 'PHPUnit', 'Maven'] as const;
+export const summedFormats = ['Vitest', 'Jest', 'Mocha', 'RSpec', 'Minitest', 'TestUnit', 'PHPUnit', 'Maven', 'Catch2', 'Doctest'] as const;
 export type SummedFormat = (typeof summedFormats)[number];
 
+/** Formats with a line for each test and a sum. */
+export const pointFormats = ['CTest', 'Meson', 'GoogleTest'] as const;
+export type PointFormat = (typeof pointFormats)[number];
+
 /** Format of a check's results. Those from `Unittest` (Python's own text) on are never requested: `Auto` finds them. */
-export type ResultFormat = 'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest' | 'Unittest' | 'CargoTest' | 'CTest' | SummedFormat;
+export type ResultFormat =
+  'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest' | 'Unittest' | 'CargoTest' | PointFormat | SummedFormat;
 
 export interface TestResult {
   /** As the runner prints it; a repeated id gets ` (2)`, ` (3)`, failing ones first. At most 1024 characters. */

@@ -64,6 +64,18 @@ const runners: Readonly<Record<SummedFormat, Runner>> = {
     end: /^\[INFO\] BUILD (?:SUCCESS|FAILURE)$/,
     failures: mavenFailures,
   },
+  Catch2: {
+    sum: /^(?:test cases: +\d{1,9} \| +(\d.*)|All tests passed \(\d{1,9} assertions? in (\d{1,9} test) cases?\))$/,
+    begin: /^\S.*:\d{1,9}: FAILED:$/,
+    countsAll: true,
+    failures: catchFailures,
+  },
+  Doctest: {
+    sum: /^\[doctest\] test cases: +\d{1,9} \| +(\d.*)$/,
+    begin: /^\S.*:\d{1,9}: (?:FATAL )?ERROR: (.*)$/,
+    countsAll: true,
+    failures: doctestFailures,
+  },
 };
 
 /** Words that sums have for the outcomes of tests, singular and in small letters. */
@@ -208,8 +220,48 @@ function mavenFailures(lines: readonly string[]): readonly Found[] {
   });
 }
 
-/** Returns the line in which Maven gives the reason of a failed build; undefined without one. */
-export function failureOfMaven(lines: readonly string[]): string | undefined {
+/** The name of a test between two rules, wrapped and with its sections indented below it, then a failure of it. */
+function catchFailures(lines: readonly string[]): readonly Found[] {
+  let heading: string[] | null = null;
+  let id = '';
+  return lines.flatMap((line, at): Found[] => {
+    if (/^-{79}$/.test(line)) {
+      if (heading !== null) id = heading.join(' ');
+      heading = heading === null ? [] : null;
+    } else if (heading?.length === 0 || !line.startsWith(' ')) heading?.push(line);
+    if (!runners.Catch2.begin.test(line) || heading !== null || id === '') return [];
+    return [{ id, outcome: 'Failed', message: firstText(lines.slice(at + 1, at + near)) }];
+  });
+}
+
+/** `TEST CASE:  NAME`, its sections, and a failure of it. */
+function doctestFailures(lines: readonly string[]): readonly Found[] {
+  let id = '';
+  return lines.flatMap((line): Found[] => {
+    id = /^TEST CASE: +(\S.*)$/.exec(line)?.[1] ?? id;
+    const message = runners.Doctest.begin.exec(line)?.[1];
+    return message === undefined || id === '' ? [] : [{ id, outcome: 'Failed', message }];
+  });
+}
+
+/** Returns the reason that Maven or Gradle gives of a failed build: tests, a line of the compiler, or its own; undefined without one. */
+export function failureOfBuild(lines: readonly string[]): string | undefined {
+  return failureOfMaven(lines) ?? (lines.some((line) => /^BUILD FAILED in \d/.test(line)) ? failureOfGradle(lines) : undefined);
+}
+
+function failureOfGradle(lines: readonly string[]): string | undefined {
+  const tests = lines.flatMap((line) => /^(?:[\w$]+\.)*([^\s>][^>]{0,200} > \S.*) FAILED$/.exec(line)?.[1] ?? []);
+  const own = lines.indexOf('* What went wrong:') + 1;
+  const reason = lines
+    .slice(own, own + 2)
+    .join(' ')
+    .trim();
+  return tests.length > 0
+    ? `${tests.length} tests fail: ${tests.join(', ')}`
+    : (lines.find((line) => /^(?:\S+\.\w+:\d+: error|e): /.test(line)) ?? (own > 0 ? reason : undefined));
+}
+
+function failureOfMaven(lines: readonly string[]): string | undefined {
   const from = lines.indexOf('[INFO] BUILD FAILURE');
   const compiling = lines.indexOf('[ERROR] COMPILATION ERROR :');
   return lines.slice((compiling === -1 ? from : compiling) + 1).find((line) => /^\[ERROR\] \S/.test(line) && from !== -1);

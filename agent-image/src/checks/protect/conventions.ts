@@ -10,6 +10,7 @@ export interface Convention {
 
 const js = '{js,jsx,ts,tsx,mjs,cjs,mts,cts}';
 const classes = ['**/*{Test,Tests,TestCase,IT,Spec}.{java,kt,kts,groovy,scala,cs,fs,vb,php,swift,m}', '**/Test*.{java,kt}'];
+const programs = '**/{test_*,*[_-]test,*[_-]tests,*_unittest,*Test,*Tests}.{c,cc,cpp,cxx}';
 const test = (why: string, globs: readonly string[]): Convention => ({ globs, protection: { kind: 'Test', why } });
 const settings = (why: string, globs: readonly string[]): Convention => ({ globs, protection: { kind: 'Settings', why } });
 
@@ -48,7 +49,7 @@ export const conventions: readonly Convention[] = [
     '**/test_*.{c,cc,cpp,sh}',
   ]),
   {
-    globs: [...classes, '**/*.{Test,Tests,UnitTests}/**'],
+    globs: [...classes, programs, '**/*.{Test,Tests,UnitTests}/**'],
     protection: { kind: 'Test', why: 'a test runner collects it' },
     caseSensitive: true,
   },
@@ -76,7 +77,9 @@ export const conventions: readonly Convention[] = [
   settings('it says what cargo test runs', ['**/Cargo.toml', '**/.cargo/**', '**/rust-toolchain{,.toml}', '**/.config/nextest.toml']),
   settings('it says which tests the build runs', [
     '**/pom.xml',
-    '**/{build,settings}.gradle{,.kts}',
+    '**/*.gradle{,.kts}',
+    '**/buildSrc/**',
+    '**/gradle/*.versions.toml',
     '**/gradle.properties',
     '**/.mvn/**',
     '**/gradle/wrapper/**',
@@ -126,10 +129,10 @@ export const testModules: readonly Convention[] = [
  * Programs with tests, and their data by the same name. A build file names them, so that they stay where the result is proved: they are
  * processes of their own, which can do no more than the code under test.
  */
-export const testPrograms: Convention = test('it is a test program', [
-  '**/{test_*,*_test}.{c,cc,cpp,cxx}',
-  '**/{test,tests}/{test_*,*_test}.{expected,in,out,test}',
-]);
+export const testPrograms: Convention = {
+  ...test('it is a test program', [programs, '**/{test,tests}/{test_*,*_test}.{expected,in,out,test}']),
+  caseSensitive: true,
+};
 
 /** Protected only when a check calls the tool. */
 export const toolConventions: Readonly<Record<string, Convention>> = {
@@ -140,6 +143,7 @@ export const toolConventions: Readonly<Record<string, Convention>> = {
   composer: settings('a check calls composer', ['**/composer.json']),
   cmake: settings('a check calls cmake', ['**/CMakeLists.txt', '**/*.cmake', '**/CMakePresets.json']),
   ctest: settings('a check calls ctest', ['**/CMakeLists.txt', '**/*.cmake', '**/CMakePresets.json']),
+  meson: settings('a check calls meson', ['**/{meson.build,meson.options,meson_options.txt}', '**/*.wrap']),
   docker: settings('a check calls docker', ['**/{Dockerfile,docker-compose.yml,docker-compose.yaml,compose.yaml,compose.yml}']),
   bazel: settings('a check calls bazel', ['**/{BUILD,BUILD.bazel,WORKSPACE,MODULE.bazel}']),
 };

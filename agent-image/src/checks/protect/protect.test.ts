@@ -5,7 +5,7 @@ import { packagesOf } from './conventions.ts';
 import { protectedPaths } from './protected.ts';
 import { commandsOf } from './commands.ts';
 import { entriesOf, reportFiles } from './entries.ts';
-import { harmless } from './sections.ts';
+import { guardedPart, harmless } from './sections.ts';
 
 const byDefault: Protect = { mode: 'Default', paths: [] };
 const none = (): undefined => undefined;
@@ -16,7 +16,7 @@ const entries = (command: readonly string[], files: Readonly<Record<string, stri
 test.each([
   'tests/a.py', 'Tests/A.py', 'src/test/java/A.java', 'pkg/test_a.py', 'pkg/a_test.py', 'pkg/conftest.py', 'a.test.ts', 'a.spec.mjs', 'x/__tests__/a.js', 'x/test-a.js', 'a_test.go',
   'x/testdata/in', 'x/UserTest.java', 'TestUser.java', 'spec/cart_spec.rb', 'spec/spec_helper.rb', 'CartTests.cs', 'x.bats', 'a.snap', 'pytest.ini', 'sub/setup.cfg', 'jest.config.js', '.mocharc.yml', 'vitest.workspace.ts',
-  'package.json', 'a/b/tsconfig.test.json', '.npmrc', 'go.mod', '.cargo/config.toml', 'pom.xml', '.mvn/maven.config', 'phpunit.xml.dist', 'phpunit.dist.xml', '.rspec-local', 'Gemfile', '.bundle/config', 'spec/factories/cart.rb', 'vendor/bundle/ruby/3.1.0/gems/a/a.rb', '.venv/bin/pytest', 'lib/python3.11/site-packages/x.pth',
+  'package.json', 'a/b/tsconfig.test.json', '.npmrc', 'go.mod', '.cargo/config.toml', 'pom.xml', '.mvn/maven.config', 'phpunit.xml.dist', 'phpunit.dist.xml', 'src/blob-test.cpp', 'BlobTests.cc', 'gradle/quality.gradle', 'gradle/libs.versions.toml', 'buildSrc/src/main/kotlin/T.kt', '.rspec-local', 'Gemfile', '.bundle/config', 'spec/factories/cart.rb', 'vendor/bundle/ruby/3.1.0/gems/a/a.rb', '.venv/bin/pytest', 'lib/python3.11/site-packages/x.pth',
 ])('%s is protected by default', (path) => {
   expect(protectedPaths([], [], byDefault).why(path)).not.toBeNull();
 }); // prettier-ignore
@@ -25,6 +25,7 @@ test.each([
   'src/contest.py',
   'latest.go',
   'src/Latest.java',
+  'src/latest.cpp',
   'testing.md',
   'src/protest.js',
   'inspect.ts',
@@ -196,6 +197,26 @@ test.each([
   ['CMakeLists.txt', 'if(NOT OFF)\nset(TESTS "#")\nendif()\n', 'if(NOT OFF AND b)\nset(TESTS "#")\nendif()\n', false],
   ['CMakeLists.txt', 'set(SOURCES ${D}/a.c)\n', 'set(SOURCES ${D}/a.c ${D}/b.c)\n', true],
   ['CMakeLists.txt', 'add_test(NAME a COMMAND a)\n', 'add_test(NAME a COMMAND a -h)\n', false],
+  ['meson.build', "srcs = files(\n  'a.cpp',\n)\n", "srcs = files(\n  'a.cpp', # a\n  'src/b.cpp',\n)\n", true],
+  ['meson.build', "srcs = ['a.c']\n", "srcs = ['a.c', 'b.c']\n", true],
+  ['meson.build', "srcs = ['a.c', 'b.c']\n", "srcs = ['a.c']\n", false],
+  ['meson.build', "args = ['-g']\n", "args = ['-g', '-DNDEBUG']\n", false],
+  ['meson.build', "args = ['-g']\n", "args = ['-g', 'b.c']\n", false],
+  ['meson.build', "e = executable('e', 'a.c')\n", "e = executable('e', 'a.c', 'b.c')\n", true],
+  ['meson.build', "e = executable('e', 'a.c')\n", "e = executable('e', 'a.c', build_by_default: false)\n", false],
+  [
+    'meson.build',
+    "test('a', e)\n",
+    "f = executable('f', 'f.c', link_with: lib, dependencies : [gtest_dep])\ntest('a', e)\ntest('f', f)\n",
+    true,
+  ],
+  ['meson.build', "test('a', e)\n", "e = executable('e', 'f.c')\ntest('a', e)\n", false],
+  ['meson.build', "test('a', e)\n", "test('a', e, should_fail: true)\n", false],
+  ['meson.build', "test('a', e)\n", "test('a', e)\ntest('b', e, args: ['-h'])\n", false],
+  ['meson.build', "test('a', e)\n", "if false\ntest('a', e)\nendif\n", false],
+  ['meson.build', "test('a', e)\n", "subdir_done()\ntest('a', e)\n", false],
+  ['meson.build', "test('a', e)\n", "e = files('f.c')\ntest('a', e)\n", false],
+  ['meson.build', "x = '''\nb'''\ntest('a', e)\n", "x = '''\nc'''\ntest('a', e)\n", false],
   ['Makefile', 'OBJS = a.o \\\n  b.o\nt:\n\t./t\n', 'OBJS = a.o \\\n  b.o \\\n  c.o\nt:\n\t./t\n', true],
   ['Makefile', 'OBJS = a.o b.o\n', 'OBJS = a.o\n', false],
   ['Makefile', 'OBJS = a.o\n', 'OBJS = a.o $(shell x)\n', false],
@@ -209,6 +230,15 @@ test.each([
   ['CMakeLists.txt', 'add_executable(a a.c)\n', 'add_executable(a a.c)\nadd_executable(b b.c)\ntarget_link_libraries(b PRIVATE a)\n', true],
 ])('%s: %j → %j leaves tests alone: %s', (path, before, after, expected) => {
   expect(harmless(path, before, after)).toBe(expected);
+});
+
+test.each([
+  ['web/package.json', 'what bears on tests in it'],
+  ['src/meson.build', 'what it lists; files and tests may be added'],
+  ['GNUmakefile', 'what it lists; files and tests may be added'],
+  ['meson_options.txt', null],
+])('of %s is guarded: %s', (path, part) => {
+  expect(guardedPart(path)).toBe(part);
 });
 
 test('report files are found in the command', () => {
@@ -271,7 +301,7 @@ test.each([
 });
 
 test('what a build writes into a folder that git leaves out is deleted before the proof, and is no violation', () => {
-  const ignored = 'node_modules/\n/build\ndist\n!dist/keep.js\n*.log\nout\nlib/\n';
+  const ignored = 'node_modules/\n/build\ndist\n!dist/keep.js\n*.log\nout\nlib/\n**/gen\n';
   const tree = ['.gitignore', 'src/a.ts', 'lib/old.js', 'test/a.test.js'];
   const read = (path: string): string | undefined => (path === '.gitignore' ? ignored : undefined);
   const command = 'npm test && test -s out/report.txt && cmake -S . -B build && cmake --build build && cd build';
@@ -280,13 +310,14 @@ test('what a build writes into a folder that git leaves out is deleted before th
     'build/a.js',
     'packages/x/build/a.js',
     'build/test/a.test.js',
+    'a/gen/b.js',
     'dist/a.js',
     'lib/new.js',
     'out/report.txt',
     'build',
     'a.log',
   ];
-  expect(made.filter(set.derived)).toEqual(['build/a.js', 'packages/x/build/a.js', 'build/test/a.test.js']);
+  expect(made.filter(set.derived)).toEqual(['build/a.js', 'packages/x/build/a.js', 'build/test/a.test.js', 'a/gen/b.js']);
   expect(judgeChanges([{ path: 'build/a.js', op: 'Add' }], set)).toEqual({ violations: [], discard: ['build/a.js'], aside: [] });
 });
 

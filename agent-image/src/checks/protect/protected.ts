@@ -188,7 +188,7 @@ function builtMatcher(ignored: string, commands: string, stays: (folder: string)
   const named = commands.replaceAll(building, '');
   const lines = ignored.split('\n').map((line) => line.trim());
   const kept = lines.filter((line) => line.startsWith('!')).join('\n');
-  const names = lines.flatMap((line) => /^\/?([\w.-]+)\/?$/.exec(line)?.[1] ?? []);
+  const names = lines.flatMap((line) => /^(?:\*\*)?\/?([\w.-]+)\/?$/.exec(line)?.[1] ?? []);
   const folders = new Set(names.filter((name) => !kept.includes(name) && !named.includes(name)));
   return (path) => parentsOf(path).some((folder) => folders.has(folder.slice(folder.lastIndexOf('/') + 1)) && !stays(folder));
 }

@@ -38,7 +38,8 @@ const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = n
     'Cargo.toml',
     sections(/^\[(?:package|dependencies|build-dependencies|features|badges|package\.metadata[\w.-]*|dependencies\.[\w-]+)\]$/),
   ],
-  ['CMakeLists.txt', addsTargets],
+  ['CMakeLists.txt', adds(cmakeOf, (was, word) => isList(was) && item.test(word), addsOnly)],
+  ['meson.build', adds(mesonOf, (was, word) => holdsSources(was) && source.test(word), definesOnly)],
   ...['Makefile', 'makefile', 'GNUmakefile'].map((name) => [name, addsSources] as const),
 ]);
 
@@ -50,9 +51,12 @@ export function harmless(path: string, before: string, after: string): boolean {
   return rules.get(baseName(path))?.(before, after) === true;
 }
 
-/** Reports whether parts of a settings file of this name may change. */
-export function editable(path: string): boolean {
-  return rules.has(baseName(path));
+/** The part of a settings file of this name that may not change; null: no other part may either. */
+export function guardedPart(path: string): string | null {
+  if (!rules.has(baseName(path))) return null;
+  return /^(?:CMakeLists\.txt|meson\.build|(?:GNU)?[Mm]akefile)$/.test(baseName(path))
+    ? 'what it lists; files and tests may be added'
+    : 'what bears on tests in it';
 }
 
 function same(part: (text: string) => string): (before: string, after: string) => boolean {
@@ -126,16 +130,59 @@ const keywords = /^(?:|PRIVATE|PUBLIC|INTERFACE|STATIC|SHARED|OBJECT|APPEND|NAME
 /** Variables and lists whose items are files and programs: an item more in CMAKE_BUILD_TYPE would switch assertions off. */
 const holdsFiles = /OBJ|SRC|SOURCE|HEADER|HDR|TEST/i;
 
-/** Sources, targets and tests may be added to a file of CMake; whatever is there stays as it is, in its order. */
-function addsTargets(before: string, after: string): boolean {
-  const old = cmakeOf(before);
-  let at = 0;
-  for (const command of cmakeOf(after)) {
-    const was = old[at] ?? [];
-    if (added(was, command)?.every((word) => isList(was) && item.test(word)) === true) at += 1;
-    else if (!addsOnly(command, old)) return false;
+type Command = readonly string[];
+
+/** Sources, targets and tests may be added to a file of CMake or Meson; whatever is there stays as it is, in its order. */
+function adds(
+  commandsOf: (text: string) => readonly Command[],
+  isItem: (was: Command, word: string) => boolean,
+  isNew: (command: Command, old: readonly Command[]) => boolean,
+): (before: string, after: string) => boolean {
+  return (before, after) => {
+    const old = commandsOf(before);
+    let at = 0;
+    for (const command of commandsOf(after)) {
+      const was = old[at] ?? [];
+      if (added(was, command)?.every((word) => isItem(was, word)) === true) at += 1;
+      else if (!isNew(command, old)) return false;
+    }
+    return at === old.length;
+  };
+}
+
+/** A file of sources of Meson, in quotes. */
+const source = /^'[\w$][\w./+-]*\.(?:[ch]|cc|cpp|cxx|hh|hpp|hxx)'$/;
+
+/** `NAME = files(`, `NAME += [`, `executable(` … */
+function holdsSources(command: Command): boolean {
+  const [name = '', is = '', value = '', next = ''] = command;
+  if (!/^\+?=$/.test(is)) return is === '(' && /^(?:executable|(?:static_|shared_|both_)?librar(?:y|ies))$/.test(name);
+  return value === '['
+    ? holdsFiles.test(name)
+    : next === '(' && /^(?:files|executable|(?:static_|shared_|both_)?librar(?:y|ies))$/.test(value);
+}
+
+/** A program of sources and of what is there, under a new name, or a test that runs one without words of its own. */
+function definesOnly(command: Command, old: readonly Command[]): boolean {
+  const [name = '', is = '', value = '', ...rest] = command;
+  if (name === 'test') return is === '(' && /^'[^']*'$/.test(value) && /^[a-z]\w*$/i.test(rest[0] ?? '') && rest.join() === `${rest[0]},)`;
+  if (is !== '=' || !/^(?:executable|files)$/.test(value) || old.some((words) => words.includes(name))) return false;
+  const isWord = /^(?:[()[\]:]|(?:dependencies|include_directories|link_with):?|[a-z]\w*|'[\w-]+')$/i;
+  return rest.every((word) => source.test(word) || isWord.test(word));
+}
+
+/** The statements of a file of Meson, each with its words and brackets; commas are left out. */
+function mesonOf(text: string): readonly Command[] {
+  const tokens = text.match(/'''[^]*?'''|'(?:\\.|[^'\\\n])*'|#[^\n]*|[()[\]{}\n]|[^\s,()[\]{}'#]+/g) ?? [];
+  const found: string[][] = [[]];
+  let depth = 0;
+  for (const token of tokens.filter((one) => !one.startsWith('#'))) {
+    if (token === '\n' && depth === 0) found.push([]);
+    else if (token !== '\n') found.at(-1)?.push(token);
+    if (/^[([{]$/.test(token)) depth += 1;
+    else if (/^[)\]}]$/.test(token)) depth -= 1;
   }
-  return at === old.length;
+  return found.filter(({ length }) => length > 0);
 }
 
 function isList([name = '', first = '', second = '']: readonly string[]): boolean {

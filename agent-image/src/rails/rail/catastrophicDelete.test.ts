@@ -11,6 +11,7 @@ await describeRail('catastrophic-delete', {
     'rm -rf . && ls',
     'find / -delete',
     'find . -delete',
+    'find / -name rm -exec {} -rf / \\;',
     'git clean -fdx',
     'rm --recursive --force /usr',
     'chmod -R 000 /',

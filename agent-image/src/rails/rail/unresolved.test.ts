@@ -11,6 +11,9 @@ await describeRail('unresolved', {
     "python3 -c 'import subprocess, sys; subprocess.run(sys.argv[1:])'",
     `${'$('.repeat(200)}ls${')'.repeat(200)}`,
     '((1<<2))\nls\n2))\n((x<<y',
+    "find . -name 'a*' -exec {} \\;",
+    'find . -name a -o -name b -exec {} \\;',
+    'find . -type f -exec {} \\;',
   ],
   benign: [
     'ls "$X"',
@@ -22,5 +25,6 @@ await describeRail('unresolved', {
     'if [ -f x ]; then cat x; fi',
     'case "$1" in a) ls ;; *) pwd ;; esac',
     '((x = 1 << 2)); ls',
+    'find build -name unit_tests -type f -exec {} --gtest_list_tests \\;',
   ],
 });

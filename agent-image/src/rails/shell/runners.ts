@@ -14,7 +14,12 @@ const find: Unwrapper = (command) => {
     const end = words.findIndex((one, j) => j > i && (one.text === ';' || (one.text === '+' && words[j - 1]?.text === '{}')));
     const inner = words.slice(i + 1, end < 0 ? undefined : end);
     for (const start of starts)
-      out.push({ argv: inner.map((one) => ({ ...one, text: one.text.replaceAll('{}', found(start, command)) })) });
+      out.push({
+        argv: inner.map((one, at) => ({
+          ...one,
+          text: one.text.replaceAll('{}', (at === 0 ? named(start, words) : null) ?? found(start, command)),
+        })),
+      });
   });
   return out;
 };
@@ -33,6 +38,14 @@ function found(start: string, command: Command): string {
     / -type f/.test(args(command).join(' ')) ||
     args(command).some((text) => /^-(?:i?name|i?path|i?regex|empty|size|mtime|mmin|newer|mindepth)/.test(text));
   return filters ? `${start}/${dynamic().text}` : start;
+}
+
+/** The one program that is found by its whole name: what is done to a file has to know its folder too. */
+function named(start: string, words: readonly Value[]): string | null {
+  const texts = words.map(({ text }) => text);
+  const name = texts[texts.indexOf('-name') + 1] ?? '';
+  const isOne = texts.filter((text) => /^-(?:i?name|o|or)$/.test(text)).join() === '-name';
+  return isOne && /^[\w.+-]+$/.test(name) ? `${start}/${name}` : null;
 }
 
 const maxItems = 16;

@@ -65,6 +65,7 @@ describe('a command', () => {
       HOME: join(h.dir, 'home'),
       MAVEN_OPTS: `-Duser.home=${join(h.dir, 'home')}`,
       GRADLE_USER_HOME: join(h.dir, 'home', '.gradle'),
+      LSAN_OPTIONS: 'detect_leaks=0',
       CI: '0',
       A: 'b',
       PAGER: 'cat',

@@ -137,6 +137,7 @@ function modeEnv({ access, pty }: ExecRequest): Record<string, string> {
  * Environment of every command. Python compares its cached bytecode by size and whole seconds: an edit in the second of
  * the last run, which is common for agents, would run the old code. Java takes the home folder from the accounts of the
  * image, which need not have ours, and would keep `?/.m2` in the workspace.
+ * LeakSanitizer needs ptrace, which is not allowed, and ends every program that is built with AddressSanitizer.
  */
 function baseEnv(defaults: ExecDefaults): Record<string, string> {
   return {
@@ -144,6 +145,7 @@ function baseEnv(defaults: ExecDefaults): Record<string, string> {
     HOME: defaults.home,
     MAVEN_OPTS: `-Duser.home=${defaults.home}`,
     GRADLE_USER_HOME: `${defaults.home}/.gradle`,
+    LSAN_OPTIONS: 'detect_leaks=0',
     USER: 'agent',
     LANG: 'C.UTF-8',
     TERM: 'dumb',
