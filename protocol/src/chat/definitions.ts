@@ -91,7 +91,7 @@ const editFile: ToolDefinition = {
 const runChecks: ToolDefinition = {
   name: 'run_checks',
   risk: 'Read',
-  description: 'Runs the checks, undoes their writes; compares with the start. submit too.',
+  description: 'Runs checks as submit does; undoes their writes, compares with the start.',
   parameters: object({ names: { type: 'array', items: some('', 253), maxItems: 64, description: 'of checks' } }),
 };
 
