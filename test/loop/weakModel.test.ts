@@ -31,5 +31,7 @@ test('a model that stands still because its server drops the beginning of prompt
   const models = new ScriptedModels(() => call('bash', { command: 'seq 4000' }));
   const outcome = await bed.engine.run(bed.begin(taskFor(wrongSign.files, wrongSign.command), models).context);
   expect(outcome).toMatchObject({ class: 'Stuck', reason: 'RepeatedCall' });
-  expect(outcome.message).toMatch(/the server counted 10\d\d tokens of a prompt of about \d{4,5}, so it may drop the beginning: set contextTokens/);
+  expect(outcome.message).toMatch(
+    /the server counted 10\d\d tokens of a prompt of about \d{4,5}, so it may drop the beginning: set contextTokens/,
+  );
 });
