@@ -129,18 +129,19 @@ describe('reminders', () => {
   const notice: ConversationMessage = { role: 'User', origin: 'Notice', text: reminder(steps(8), reminded) ?? 'none' };
   const long = 'o'.repeat(16_000);
 
-  it.for<[string, ConversationMessage[], boolean]>([
+  it.for<[string, ConversationMessage[], boolean, (typeof reminded)['plan']?]>([
     ['is not due at the beginning', [], false],
     ['is not due after 7 steps', steps(7), false],
     ['is due after 8 steps', steps(8), true],
     ['is not due again at once', [...steps(8), notice, ...steps(1)], false],
     ['is due 8 steps later', [...steps(8), notice, ...steps(8)], true],
     ['is due after long output', [...steps(2), ...step(3, long)], true],
+    ['is not due after long output without an open plan', [...steps(2), ...step(3, long)], false, [{ text: 'read', state: 'Done' }]],
     ['is not due after each of several long outputs', [...steps(8), notice, ...step(1, long), ...step(2, long)], false],
     ['is not due right after a summary', [{ role: 'User', origin: 'Summary', text: 's' }, ...steps(7)], false],
     ['counts other notices for nothing', [...steps(4), { role: 'User', origin: 'Notice', text: 'n' }, ...steps(4)], true],
-  ])('%s', ([, history, due]) => {
-    expect(reminder(history, reminded) !== null).toBe(due);
+  ])('%s', ([, history, due, plan = reminded.plan]) => {
+    expect(reminder(history, { ...reminded, plan }) !== null).toBe(due);
   });
 
   it('repeats goal, limits and the open part of the plan, a long goal in short', () => {

@@ -142,22 +142,22 @@ interface Reminded {
 
 /**
  * A notice that repeats goal, limits and open plan at the end of the conversation; null when none is due. It is due every 8
- * steps, and after a step whose output is long enough to push the plan out of sight. Append it once, as a Notice.
+ * steps, and after a step whose output is long enough to push an open plan out of sight. Append it once, as a Notice.
  */
 export function reminder(history: readonly ConversationMessage[], reminded: Reminded): string | null {
   const steps = stepsSinceReminder(history);
   if (steps < reminderGap) return null;
-  const due = steps >= reminderSteps || observedTokens(history) >= observationTokens * 0.9;
-  return due ? reminderText(reminded) : null;
+  const open = openPlan(reminded.plan);
+  const due = steps >= reminderSteps || (open !== '' && observedTokens(history) >= observationTokens * 0.9);
+  return due ? reminderText(reminded, open) : null;
 }
 
-function reminderText({ goal, constraints, plan }: Reminded): string {
+function reminderText({ goal, constraints }: Reminded, open: string): string {
   const parts = [
     `${reminderHead}: nothing new is asked. Go on, or submit when the goal is reached.`,
     `Goal\n${observed(goal.trim(), { tokens: reminderGoalTokens, rest: 'the first message has the whole goal' })}`,
   ];
   if (constraints.length > 0) parts.push(`Limits\n${constraints.map((line) => `- ${line}`).join('\n')}`);
-  const open = openPlan(plan);
   if (open !== '') parts.push(open);
   return parts.join('\n\n');
 }
