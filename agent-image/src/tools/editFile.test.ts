@@ -36,6 +36,8 @@ describe.skipIf(binary === '')('edit_file', () => {
     edit('shows what is closest', { path, old_text: 'return add(a, b)', new_text: 'x' }, /it does not occur in src\/a\.py; closest:\n6 \| {5}return add\(a, a\)\nline 6 is/, refused),
     edit('sees line numbers', { path, old_text: '2 |     return a - b', new_text: 'x' }, 'old_text: it does not occur in src/a.py; old_text holds line numbers; send it without them', refused),
     edit('sees line numbers of other programs', { path, old_text: '     2\t    return a - b', new_text: 'x' }, /; old_text holds line numbers; send it without them$/, refused),
+    edit('sees line numbers of a line that was found', { path, old_text: 'src/a.py:2:     return a - b', new_text: 'x' }, /; old_text holds line numbers; send it without them$/, refused),
+    edit('sees line numbers below a path', { path, old_text: '  2:     return a - b', new_text: 'x' }, /; old_text holds line numbers; send it without them$/, refused),
     edit('sees line numbers of a search', { path, old_text: '  1 | def add(a, b):\n> 2 |     return a - b', new_text: 'x' }, /; old_text holds line numbers; send it without them$/, refused),
     edit('sees that it was made before', { path, old_text: 'return a + b', new_text: 'return a - b' }, /^old_text: it does not occur in src\/a\.py, and new_text does, on line 2: look whether the edit is made already; closest:/, refused),
     edit('leaves nothing out', { path, old_text: '    return a - b\n', new_text: '    # ... existing code ...\n    return a + b\n' }, 'new_text: the line "# ... existing code ..." stands for text that would be lost; write the new text whole, or replace a smaller part', refused),

@@ -78,6 +78,7 @@ describe.skipIf(binary === '')('search', () => {
     look('finds lines', 'search', { pattern: 'def \\w+' }, /^src\/a\.py:1: def add\(a, b\):\nsrc\/a\.py:5: def twice\(a\):\n\[2 matching lines in 1 file; \d+ files searched\]$/),
     look('leaves out installed packages', 'search', { pattern: 'add' }, /^src\/a\.py:1: .*\n\[3 matching lines in 2 files; 6 files searched, without what is below node_modules \(name one as path\)\]$/s, packages),
     look('searches installed packages by their path', 'search', { pattern: 'add', path: 'node_modules/p7' }, /^node_modules\/p7\/index\.js:1: /, packages),
+    look('names a file of several once', 'search', { pattern: 'add', path: 'c.py' }, 'c.py\n  1: add\n  2: add 2\n  4: add\n  5: add\n[4 matching lines in 1 file; 1 file searched]', { files: { 'c.py': 'add\nadd 2\n\nadd\nadd\n' } }),
     look('takes a glob', 'search', { pattern: '(?i)add', glob: '*.txt' }, 'src/b.txt:1: add\nsrc/b.txt:2: Add\n[2 matching lines in 1 file; 4 files searched]'),
     look('takes alternatives in a glob', 'search', { pattern: 'add', glob: '*.{txt,md}' }, /^src\/b\.txt:1: add\n\[1 matching line in 1 file; \d files searched\]$/),
     look('searches one file whose name has braces', 'search', { pattern: 'a', path: '{a,b}.c' }, '{a,b}.c:1: a\n[1 matching line in 1 file; 1 file searched]', { files: { '{a,b}.c': 'a\n' } }),

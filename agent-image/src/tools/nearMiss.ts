@@ -23,7 +23,7 @@ export function nearMiss(content: string, old: string): string {
 function slipOf(content: string, old: string): string | null {
   if (/\[REDACTED(?::\w+)?\]/.test(old))
     return 'old_text holds a mark [REDACTED…], which stands for a secret that is in the file; choose lines without it';
-  const bare = old.replaceAll(/^[> ]{0,2} *\d+(?: \| ?|\t)/gm, '');
+  const bare = old.replaceAll(/^(?:[> ]{0,2} *|\S{1,200}:)\d+(?: \| ?|\t|: )/gm, '');
   if (bare !== old && bare !== '' && content.includes(bare)) return 'old_text holds line numbers; send it without them';
   const unescaped = old
     .replaceAll(String.raw`\n`, '\n')

@@ -25,13 +25,19 @@ export const search: Tool = {
     const path = anyPath(session, wanted.path ?? '.');
     const { result, matches } = await find(path, wanted, context);
     const around = wanted.context ?? 0;
-    const lines =
-      around === 0
-        ? matches.map((one) => `${shownPath(session, one.path)}:${one.line}: ${plain(one.text)}`)
-        : await neighbours(matches, around, context);
+    const lines = around === 0 ? matching(matches, session) : await neighbours(matches, around, context);
     return { ok: true, text: [...lines, `[${sum(result, matches)}]`].join('\n') };
   },
 };
+
+/** The matches, a line each, as grep has them; below its path where a file has several, as paths of packages are long. */
+function matching(matches: readonly SearchMatch[], session: ToolContext['scope']['session']): readonly string[] {
+  return [...Map.groupBy(matches, (one) => one.path)].flatMap(([path, own]) => {
+    const lines = own.map(({ line, text }) => `${line}: ${plain(text)}`);
+    const shown = shownPath(session, path);
+    return own.length < 4 ? lines.map((line) => `${shown}:${line}`) : [shown, ...lines.map((line) => `  ${line}`)];
+  });
+}
 
 /** Looks below a folder, or in one file. */
 async function find(path: string, wanted: SearchArguments, context: ToolContext) {
