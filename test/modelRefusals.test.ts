@@ -107,12 +107,13 @@ describe('an answer of status 200', () => {
 describe('a refusal that is about what the model was shown or wrote', () => {
   const azure = { message: "triggering Azure OpenAI's content management policy", type: null, param: 'prompt', code: 'content_filter' };
   const wrote = '<function=bash{"command": "ls"}</function>';
+  const read = { text: '', calls: [{ name: 'bash', arguments: '{"command":"ls"}' }], finish: 'Calls' };
   const groq = { message: 'Failed to call a function.', type: 'invalid_request_error', code: 'tool_use_failed', failed_generation: wrote };
 
   it.each([
     ['a prompt that a filter holds back', azure, { text: '', calls: [], finish: 'Filter' }, 0],
-    ['a call that the server cannot read', groq, { text: wrote, calls: [], finish: 'Stop' }, Math.ceil(wrote.length / 3)],
-    ['an object that is no JSON', { ...groq, code: 'json_validate_failed' }, { text: wrote, calls: [], finish: 'Stop' }, 14],
+    ['a call that the server cannot read, and the worker can', groq, read, Math.ceil(wrote.length / 3)],
+    ['an object that is no JSON', { ...groq, code: 'json_validate_failed' }, read, 14],
   ])('is a reply, which is charged: %s', async (_what, error, proposal, output) => {
     provider.play(refuse(400, { error }));
     const { proposals, usage: used } = await ask();
