@@ -1,22 +1,10 @@
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { countTests, pointFormats, summedFormats, trusted, type Outcome, type ResultFormat } from './results.ts';
+import { countTests, resultFormats, trusted, type Outcome, type ResultFormat } from './results.ts';
 import { exitOf, file, junit, output, pytest, tap } from '../testdata/render.ts';
 import { parseResults } from './index.ts';
 
-const formats: readonly ResultFormat[] = [
-  'Exit',
-  'JUnit',
-  'TAP',
-  'Pytest',
-  'NodeTest',
-  'GoTest',
-  'Unittest',
-  'CargoTest',
-  ...pointFormats,
-  ...summedFormats,
-];
 const fixture = (name: string): string => readFileSync(new URL(`../testdata/${name}`, import.meta.url), 'utf8');
 const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 }).map((text) => `t${text.replace(/[\p{C}\p{Z}]/gu, ' ')}x`);
 const outcome = fc.constantFrom<Outcome>('Passed', 'Failed', 'Skipped');
@@ -163,7 +151,7 @@ const noise = fc.oneof(
 test('noise never throws, and every answer has distinct ids', () => {
   fc.assert(
     fc.property(noise, noise, fc.constantFrom(0, 1, null), fc.uint8Array({ maxLength: 200 }), (stdout, stderr, exitCode, bytes) => {
-      for (const format of [...formats, 'Auto'] as const) {
+      for (const format of [...resultFormats, 'Auto'] as const) {
         for (const files of [[], [{ path: 'r.xml', bytes }], [file('r.xml', stdout)]]) {
           const read = parseResults(format, { exitCode, stdout, stderr, files });
           expect(new Set(read.tests.map(({ id }) => id)).size).toBe(read.tests.length);
@@ -195,5 +183,5 @@ test.each([
   ['heads', 'test_a (m.C.test_a) ... \n'.repeat(200_000)],
   ['deep points', Array.from({ length: 300_000 }, (_, at) => `${' '.repeat(4 * (at % 60))}ok 1 - a\n`).join('')],
 ])('a flood of %s is read in linear time', (_, text) => {
-  for (const format of [...formats, 'Auto'] as const) parseResults(format, { exitCode: 1, stdout: text, stderr: text });
+  for (const format of [...resultFormats, 'Auto'] as const) parseResults(format, { exitCode: 1, stdout: text, stderr: text });
 });

@@ -11,9 +11,20 @@ export type SummedFormat = (typeof summedFormats)[number];
 export const pointFormats = ['CTest', 'Meson', 'GoogleTest'] as const;
 export type PointFormat = (typeof pointFormats)[number];
 
-/** Format of a check's results. Those from `Unittest` (Python's own text) on are never requested: `Auto` finds them. */
-export type ResultFormat =
-  'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest' | 'Unittest' | 'CargoTest' | PointFormat | SummedFormat;
+/** Formats of a check's results. Those from `Unittest` (Python's own text) on are never requested: `Auto` finds them. */
+export const resultFormats = [
+  'Exit',
+  'JUnit',
+  'TAP',
+  'Pytest',
+  'NodeTest',
+  'GoTest',
+  'Unittest',
+  'CargoTest',
+  ...pointFormats,
+  ...summedFormats,
+] as const;
+export type ResultFormat = (typeof resultFormats)[number];
 
 export interface TestResult {
   /** As the runner prints it; a repeated id gets ` (2)`, ` (3)`, failing ones first. At most 1024 characters. */
