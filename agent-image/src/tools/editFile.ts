@@ -20,9 +20,9 @@ interface Edit {
   readonly note: string;
 }
 
-/** A line by which models leave out what they mean to keep. */
+/** A line by which models leave out what they mean to keep: in a comment, or with a space, as `...rest` is a value in JavaScript. */
 const leftOut =
-  /^[ \t]*(?:\/\/|#|--|\/\*|<!--|;)?[ \t]*(?:\.{3}|…)[ \t(]*(?:keep |the |your |all )*(?:existing|rest|remaining|unchanged|previous|omitted|same)\b.*$/im;
+  /^[ \t]*(?:(?:\/\/|#|--|\/\*|<!--|;)[ \t]*(?:\.{3}|…)|(?:\.{3}|…)(?=[ \t(]))[ \t(]*(?:keep |the |your |all )*(?:existing|rest|remaining|unchanged|previous|omitted|same)\b(?![.,;:=[\]}]).*$/im;
 /** Characters of a new text that proves by itself that its edit was made. */
 const proving = 6;
 
