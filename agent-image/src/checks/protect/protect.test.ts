@@ -216,6 +216,8 @@ test.each([
   ['meson.build', "test('a', e)\n", "if false\ntest('a', e)\nendif\n", false],
   ['meson.build', "test('a', e)\n", "subdir_done()\ntest('a', e)\n", false],
   ['meson.build', "test('a', e)\n", "e = files('f.c')\ntest('a', e)\n", false],
+  ['meson.build', "test('a', e)\n", "test('a', e)\nn = executable('n', files('n.c'), dependencies: [d])\ntest('n', n)\n", true],
+  ['meson.build', "test('a', e)\n", "test('a', e)\nn = executable('n', run_command('python3', 'n.c'))\n", false],
   ['meson.build', "x = '''\nb'''\ntest('a', e)\n", "x = '''\nc'''\ntest('a', e)\n", false],
   ['Makefile', 'OBJS = a.o \\\n  b.o\nt:\n\t./t\n', 'OBJS = a.o \\\n  b.o \\\n  c.o\nt:\n\t./t\n', true],
   ['Makefile', 'OBJS = a.o b.o\n', 'OBJS = a.o\n', false],

@@ -168,7 +168,9 @@ function definesOnly(command: Command, old: readonly Command[]): boolean {
   if (name === 'test') return is === '(' && /^'[^']*'$/.test(value) && /^[a-z]\w*$/i.test(rest[0] ?? '') && rest.join() === `${rest[0]},)`;
   if (is !== '=' || !/^(?:executable|files)$/.test(value) || old.some((words) => words.includes(name))) return false;
   const isWord = /^(?:[()[\]:]|(?:dependencies|include_directories|link_with):?|[a-z]\w*|'[\w-]+')$/i;
-  return rest.every((word) => source.test(word) || isWord.test(word));
+  // Any other function, run_command among them, acts when the build is set up.
+  const calls = rest.some((word, at) => word === '(' && at > 0 && rest[at - 1] !== 'files');
+  return !calls && rest.every((word) => source.test(word) || isWord.test(word));
 }
 
 /** The statements of a file of Meson, each with its words and brackets; commas are left out. */
