@@ -234,6 +234,15 @@ test.each([
   expect(harmless(path, before, after)).toBe(expected);
 });
 
+test.each(['Gemfile', 'meson.build', 'composer.json', 'CMakeLists.txt', 'Makefile', 'Cargo.toml', 'go.mod'])(
+  '%s without end is judged in linear time',
+  (name) => {
+    for (const piece of [' ', "'''", '"a" ', "gem 'a', ", "'1 ", '(', 'a = [', '# a'])
+      for (const begin of ['', 'gem ', 'gem(', 'x = '])
+        expect(harmless(name, '', `${begin}${piece.repeat(100_000)}!`)).toBeTypeOf('boolean');
+  },
+);
+
 test.each([
   ['web/package.json', 'what bears on tests in it'],
   ['src/meson.build', 'what it lists; files and tests may be added'],

@@ -21,7 +21,7 @@ const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = n
   [
     'Gemfile',
     same((text) =>
-      text.replaceAll(/^[ \t]*gem[ (][ '"\w-]+(?:, *['"][\d\s.<>=~!-]*['"]|, *require: (?:true|false))*\)?[ \t]*(?:\n|$)/gm, ''),
+      text.replaceAll(/^[ \t]*gem(?: +|\()['"][\w-]+['"](?:, *['"][\d .<>=~!-]*['"]|, *require: (?:true|false))*\)?[ \t]*(?:\n|$)/gm, ''),
     ),
   ],
   // `require` lines may change (go.sum pins them); `replace`, `tool`, `go` and the rest may not.
