@@ -151,6 +151,7 @@ describe('asking a chat model', () => {
     ['vLLM', 'InvalidRequest', '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
     ['OpenRouter', 'ProviderRefused', 'No endpoints found that support tool use.'],
     ['llama.cpp', 'InvalidRequest', 'tools param requires --jinja flag'],
+    ['llama.cpp, of a schema', 'InvalidRequest', 'Failed to initialize samplers: failed to parse grammar'],
     ['a template without results of tools', 'InvalidRequest', 'Conversation roles must alternate user/assistant/user/assistant/...'],
   ])('speaks the JSON protocol with a model whose server refuses tools: %s', async ([, code, words]) => {
     const answer = (content: string): object => ({
@@ -294,18 +295,20 @@ describe('asking a chat model', () => {
     expect(stage.seen).toHaveLength(1);
   });
 
-  it('omits parameters that a server refuses, and remembers it', async () => {
-    await using stage = await gateway((response, { body }) => {
-      if (body.logprobs === true) send(response, 400, refusal('InvalidRequest', false, "unknown field 'logprobs'"));
-      else if (body.response_format !== undefined)
-        send(response, 400, refusal('ProviderRefused', false, 'response_format is not supported'));
-      else send(response, 200, completion);
-    });
-    await stage.ask({}, stage.json);
-    expect(stage.seen).toHaveLength(3);
-    await stage.ask({}, stage.json);
-    expect(stage.seen).toHaveLength(4);
-  });
+  it.each(['response_format is not supported', 'Failed to initialize samplers: failed to parse grammar'])(
+    'omits parameters that a server refuses, and remembers it: %s',
+    async (words) => {
+      await using stage = await gateway((response, { body }) => {
+        if (body.logprobs === true) send(response, 400, refusal('InvalidRequest', false, "unknown field 'logprobs'"));
+        else if (body.response_format !== undefined) send(response, 400, refusal('ProviderRefused', false, words));
+        else send(response, 200, completion);
+      });
+      await stage.ask({}, stage.json);
+      expect(stage.seen).toHaveLength(3);
+      await stage.ask({}, stage.json);
+      expect(stage.seen).toHaveLength(4);
+    },
+  );
 
   it('ends with the reason of the signal', async () => {
     await using stage = await gateway((response) => void response.writeHead(200).write(' '));

@@ -120,10 +120,10 @@ const maxAnswerBytes = 16 * 1024 * 1024;
 type Extra = 'logprobs' | 'tools' | 'response_format';
 const extraWords: Readonly<Record<Extra, RegExp>> = {
   logprobs: /logprob/i,
-  // The last words are of templates that take no result of a tool.
+  // The last words are of templates that take no result of a tool, and of llama.cpp for schemas that it makes no grammar of.
   tools:
-    /support (?:tools?|function)\b|tool choice requires|tools param|(?:tools|function calling) (?:is|are) not (?:supported|enabled)|roles? must alternate|only user and assistant roles/i,
-  response_format: /response_format|json_schema|structured|guided/i,
+    /support (?:tools?|function)\b|tool choice requires|tools param|(?:tools|function calling) (?:is|are) not (?:supported|enabled)|roles? must alternate|only user and assistant roles|parse grammar/i,
+  response_format: /response_format|json_schema|structured|guided|grammar/i,
 };
 
 const validate = new Ajv({ strict: false }).compile<ChatCompletion>(ChatCompletion);
@@ -268,12 +268,13 @@ export class ChatModelsClient implements ChatModels {
   }
 
   /** Returns whether the request is sent again at once without the refused parameter. */
-  #doesWithout({ name }: ExpertEndpoint, { code, failure }: Pick<ModelRefusal, 'code' | 'failure'>): boolean {
+  #doesWithout(expert: ExpertEndpoint, { code, failure }: Pick<ModelRefusal, 'code' | 'failure'>): boolean {
     if (code !== 'InvalidRequest' && code !== 'ProviderRefused') return false;
-    const before = this.#refused.get(name) ?? new Set();
-    const extra = (Object.keys(extraWords) as Extra[]).find((one) => !before.has(one) && extraWords[one].test(failure.message));
+    const before = this.#refused.get(expert.name) ?? new Set();
+    const sent = (['logprobs', this.#byJson(expert) ? 'response_format' : 'tools'] as const).filter((one) => !before.has(one));
+    const extra = sent.find((one) => extraWords[one].test(failure.message));
     if (extra === undefined) return false;
-    this.#refused.set(name, new Set([...before, extra]));
+    this.#refused.set(expert.name, new Set([...before, extra]));
     return true;
   }
 

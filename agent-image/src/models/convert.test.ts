@@ -1,4 +1,4 @@
-import type { ChatCompletion, ConversationMessage } from '@agentfleet/protocol/chat';
+import { bashDefinition, commandShells, toolDefinitions, type ChatCompletion, type ConversationMessage } from '@agentfleet/protocol/chat';
 import { describe, expect, it } from 'vitest';
 import { named, proposalOf, surpriseOf, usageOf, wireMessages, wireTools } from './convert.ts';
 
@@ -175,19 +175,40 @@ describe('an answer of a model', () => {
   });
 });
 
+it('sends definitions of tools that cost no more than they may in each request, tokens of four characters', () => {
+  for (const shell of commandShells) {
+    const sent = JSON.stringify(wireTools([bashDefinition(shell), ...toolDefinitions.slice(1)]));
+    expect(sent.length / 4).toBeLessThanOrEqual(1050);
+  }
+});
+
 it('sends schemas of tools without bounds that a model needs not read', () => {
   const some = { type: 'string', minLength: 1, maxLength: 9, description: 'd' };
   const parameters = {
     type: 'object',
-    properties: { minLength: some, list: { type: 'array', maxItems: 2, items: some }, n: { type: 'integer', minimum: 1, maximum: 600 } },
+    properties: {
+      minLength: some,
+      list: { type: 'array', maxItems: 2, items: some },
+      n: { type: 'integer', minimum: 1, maximum: 600 },
+      either: { anyOf: [some, { type: 'null' }], default: { maxLength: 1 } },
+      map: { type: 'object', additionalProperties: some },
+    },
     required: ['n'],
     additionalProperties: false,
+    $defs: { maxLength: some },
   };
   const brief = { type: 'string', description: 'd' };
   expect(wireTools([{ name: 't', description: 'Does.', parameters, risk: 'Read' }])[0]?.function.parameters).toEqual({
     type: 'object',
-    properties: { minLength: brief, list: { type: 'array', items: brief }, n: { type: 'integer', maximum: 600 } },
+    properties: {
+      minLength: brief,
+      list: { type: 'array', items: brief },
+      n: { type: 'integer', maximum: 600 },
+      either: { anyOf: [brief, { type: 'null' }], default: { maxLength: 1 } },
+      map: { type: 'object', additionalProperties: brief },
+    },
     required: ['n'],
+    $defs: { maxLength: brief },
   });
 });
 

@@ -101,18 +101,25 @@ export function wireTools(tools: readonly ToolDefinition[]): WireTool[] {
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Bounds that a model need not see: arguments are checked on arrival, and each request sends all schemas again. */
+/**
+ * Bounds that a model need not see: arguments are checked on arrival, and each request sends all schemas again. Grammars of servers suffer
+ * from them: llama.cpp refuses a text of 2,000 characters or more, and vLLM counts them at each token.
+ */
 const unread: ReadonlySet<string> = new Set(['minLength', 'maxLength', 'maxItems', 'minimum', 'additionalProperties']);
+const maps: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
+const parts: ReadonlySet<string> = new Set(['items', 'anyOf', 'oneOf', 'allOf', 'additionalProperties']);
 
-function brief(schema: Schema): Record<string, unknown> {
+/** Returns a schema as models and grammars get it. */
+export function brief(schema: Schema): Record<string, unknown> {
   const kept = Object.entries(schema).filter(([key, value]) => !unread.has(key) || typeof value === 'object');
   return Object.fromEntries(kept.map(([key, value]) => [key, briefPart(key, value)]));
 }
 
 function briefPart(key: string, value: unknown): unknown {
-  if (!isObject(value)) return value;
-  if (key === 'properties') return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, isObject(one) ? brief(one) : one]));
-  return key === 'items' ? brief(value) : value;
+  const one = (part: unknown): unknown => (isObject(part) ? brief(part) : part);
+  if (maps.has(key) && isObject(value)) return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, one(part)]));
+  if (!parts.has(key)) return value;
+  return Array.isArray(value) ? value.map(one) : one(value);
 }
 
 const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);

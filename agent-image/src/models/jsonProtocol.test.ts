@@ -1,5 +1,5 @@
 import { Ajv } from 'ajv';
-import type { ConversationMessage, ToolDefinition } from '@agentfleet/protocol/chat';
+import { toolDefinitions, type ConversationMessage, type ToolDefinition } from '@agentfleet/protocol/chat';
 import { describe, expect, it } from 'vitest';
 import { jsonConversation, jsonFormat, jsonInstructions } from './jsonProtocol.ts';
 
@@ -46,6 +46,12 @@ describe('a conversation for such a model', () => {
   ])('is held to a schema: %s → %s', ([text, ok]) => {
     const { json_schema } = jsonFormat([bash, submit]) as { json_schema: { schema: object } };
     expect(new Ajv({ strict: false }).validate(json_schema.schema, JSON.parse(text))).toBe(ok);
+  });
+
+  it('bounds no text by more than grammars of servers take', () => {
+    const lengths = JSON.stringify(jsonFormat(toolDefinitions)).matchAll(/"(?:minLength|maxLength|maxItems)":(\d+)/g);
+    expect(Math.max(...Array.from(lengths, ([, length]) => Number(length)))).toBeLessThan(500);
+    expect(jsonFormat([bash])).toMatchObject({ json_schema: { schema: { properties: { arguments: bash.parameters } } } });
   });
 
   it('explains the protocol and each tool', () => {

@@ -1,5 +1,6 @@
 import type { ConversationMessage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
 import { jsonIn } from '../base/text.ts';
+import { brief } from './convert.ts';
 import { fenced } from './fence.ts';
 
 /** Characters of a thought; a small model that is held to the schema would fill its whole answer with one. */
@@ -10,7 +11,9 @@ const thoughtLength = 400;
  * so that the prefix of the conversation stays.
  */
 export function jsonInstructions(tools: readonly ToolDefinition[]): string {
-  const listed = tools.map(({ name, description, parameters }) => `- ${name}: ${description}\n  arguments: ${JSON.stringify(parameters)}`);
+  const listed = tools.map(
+    ({ name, description, parameters }) => `- ${name}: ${description}\n  arguments: ${JSON.stringify(brief(parameters))}`,
+  );
   return `How to call a tool
 Each of your replies is exactly one JSON object and nothing else, no text before or after it:
 {"thought": "one or two sentences", "tool": "name of the tool", "arguments": {…}}
@@ -24,11 +27,16 @@ ${listed.join('\n')}`;
 export function jsonFormat(tools: readonly ToolDefinition[]): Readonly<Record<string, unknown>> {
   const acts = tools.map(({ name, parameters }) => ({
     type: 'object',
-    properties: { thought: { type: 'string', maxLength: thoughtLength }, tool: { const: name }, arguments: parameters },
+    properties: { thought: { type: 'string', maxLength: thoughtLength }, tool: { const: name }, arguments: bounded(parameters) },
     required: ['thought', 'tool', 'arguments'],
     additionalProperties: false,
   }));
   return { type: 'json_schema', json_schema: { name: 'act', schema: acts.length === 1 ? acts[0] : { anyOf: acts } } };
+}
+
+/** A grammar of it ends an object after the known fields. */
+function bounded(parameters: ToolDefinition['parameters']): Readonly<Record<string, unknown>> {
+  return { ...brief(parameters), ...(parameters['additionalProperties'] === false && { additionalProperties: false }) };
 }
 
 /** Returns the conversation for such a model: its calls become text, observations become messages to it. */

@@ -67,9 +67,17 @@ function tidy(given: Arguments, { properties = {}, required = [] }: Schema): Rec
     const { minLength = 0, pattern } = schema;
     // Some models send every field, absent ones as null or empty.
     const isAbsent = value === null || (value === '' && !required.includes(name) && (minLength > 0 || pattern !== undefined));
-    if (!isAbsent) tidied[name] = typeof value === 'string' ? typed(value, schema) : value;
+    if (!isAbsent) tidied[name] = tidyItems(typeof value === 'string' ? typed(value, schema) : value, schema);
   }
   return tidied;
+}
+
+function tidyItems(value: unknown, { items }: Schema): unknown {
+  if (items?.properties === undefined || !Array.isArray(value)) return value;
+  return value.map((one: unknown) => {
+    const fields = typeof one === 'string' ? objectIn(one) : one;
+    return typeof fields === 'object' && fields !== null ? tidy(fields as Arguments, items) : one;
+  });
 }
 
 /** A text as a value that is no text; numbers are for the validator. */

@@ -34,6 +34,14 @@ describe.skipIf(binary === '')('edit_file', () => {
     edit('replaces all on demand', { path, old_text: 'def ', new_text: 'async def ', all: true }, /^changed src\/a\.py in 2 places\n1 \| async def add/, { leaves: { [path]: py.replaceAll('def ', 'async def ') } }),
     edit('names whitespace', { path, old_text: 'def add(a, b):\n\treturn a - b', new_text: 'x' }, /closest:\n1 \| def add\(a, b\):\n2 \| {5}return a - b\nline 2 is " {4}return a - b", old_text has "\\treturn a - b" \(they differ in whitespace only\)$/, refused),
     edit('shows what is closest', { path, old_text: 'return add(a, b)', new_text: 'x' }, /it does not occur in src\/a\.py; closest:\n6 \| {5}return add\(a, a\)\nline 6 is/, refused),
+    edit('makes several in turn', { path, edits: [{ old_text: 'a - b', new_text: 'a + b + c' }, { old_text: 'add(a, a)', new_text: 'add(a,\n        a, 0)' }, { old_text: 'add(a, b)', new_text: 'add(a, b, c)' }] },
+      'changed src/a.py in 3 places\n1 | def add(a, b, c):\n2 |     return a + b + c\n3 | \n4 | \n5 | def twice(a):\n6 |     return add(a,\n7 |         a, 0)', { leaves: { [path]: 'def add(a, b, c):\n    return a + b + c\n\n\ndef twice(a):\n    return add(a,\n        a, 0)\n' } }),
+    edit('makes one and more', { path, old_text: 'a - b', new_text: 'a + b', edits: [{ old_text: 'a + b', new_text: 'b + a' }] }, /^changed src\/a\.py in 2 places\n/, { leaves: { [path]: py.replace('a - b', 'b + a') } }),
+    edit('takes edits of other agents', { file_path: path, edits: [{ oldText: 'a - b', newText: 'a + b' }, '{"old_string":"twice","new_string":"double","replace_all":"True"}'] }, /^changed src\/a\.py in 2 places\n/, { leaves: { [path]: py.replace('a - b', 'a + b').replace('twice', 'double') } }),
+    edit('makes none of several where one fails', { path, edits: [{ old_text: 'a - b', new_text: 'a + b' }, { old_text: 'return', new_text: 'x' }] }, 'edits[1].old_text: it occurs 2 times in src/a.py, on lines 2, 6; add lines around it to name one, or set all; none of the 2 edits was made', refused),
+    edit('needs the old text of each', { path, edits: [{ old_text: 'a - b', new_text: 'a + b' }, { old_text: '', new_text: 'x' }] }, /^edits\[1\]\.old_text: missing, and src\/a\.py exists \(\d+ bytes\); give the text of it that is replaced; none of the 2 edits was made$/, refused),
+    edit('needs a text', { path, old_text: 'a - b' }, 'new_text: missing; a string is expected, "" to delete old_text', refused),
+    edit('needs fields in each', { path, edits: [{ new_text: 'a' }] }, 'edits[0].old_text: missing; a string is expected', refused),
     edit('sees line numbers', { path, old_text: '2 |     return a - b', new_text: 'x' }, 'old_text: it does not occur in src/a.py; old_text holds line numbers; send it without them', refused),
     edit('sees line numbers of other programs', { path, old_text: '     2\t    return a - b', new_text: 'x' }, /; old_text holds line numbers; send it without them$/, refused),
     edit('sees line numbers of a line that was found', { path, old_text: 'src/a.py:2:     return a - b', new_text: 'x' }, /; old_text holds line numbers; send it without them$/, refused),
@@ -56,7 +64,7 @@ describe.skipIf(binary === '')('edit_file', () => {
     edit('refuses a name that no file can have', { path: `src/${'x'.repeat(300)}`, new_text: 'x' }, /^path: .* has a name that no file can have: it is too long; correct the argument$/, refused),
     edit('leaves binary files', { path: 'x.bin', old_text: 'a', new_text: 'b' }, 'path: x.bin is not UTF-8 text; change it with a command', { ok: false, before: (bed) => bed.write('x.bin', Buffer.from([0, 97])) }),
     edit('refuses a folder', { path: 'src', new_text: 'x' }, /^path: .*; name a file$/, refused),
-    edit('names what is missing', { file: path }, 'path: missing; a string that is not empty, at most 4096 characters is expected; new_text: missing; a string is expected; file: unknown; edit_file takes: path, old_text, new_text, all', refused),
+    edit('names what is missing', { file: path }, 'path: missing; a string that is not empty, at most 4096 characters is expected; file: unknown; edit_file takes: path, old_text, new_text, all, edits', refused),
     edit('says where JSON ends', '{"path":"src/a.py","new_text":"abc', /^the arguments of edit_file are not JSON: they end in the middle, after 34 characters; send less in one call/, refused),
   ])('$name', (one) => play(one)); // prettier-ignore
 

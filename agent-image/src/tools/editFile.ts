@@ -6,17 +6,27 @@ import { nearMiss } from './nearMiss.ts';
 import { forModel, linesAt, similarPath, wordsOf, workspacePath } from './arguments.ts';
 import { count, linesOf, numbered, plain, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
 
-interface EditArguments {
-  readonly path: string;
+interface Replacement {
   readonly old_text?: string;
-  readonly new_text: string;
+  readonly new_text?: string;
   readonly all?: boolean;
 }
 
-/** Result of an edit: the file, and the lines (from 1) on which new text begins. */
+interface EditArguments extends Replacement {
+  readonly path: string;
+  readonly edits?: readonly Replacement[];
+}
+
+/** New text in a file: its offset in UTF-16 units, and its lines. */
+interface Place {
+  readonly at: number;
+  readonly lines: number;
+}
+
+/** Result of an edit: the file, and where it has new text, in order. */
 interface Edit {
   readonly rewrite: Rewrite;
-  readonly places: readonly number[];
+  readonly places: readonly Place[];
   readonly note: string;
 }
 
@@ -31,70 +41,107 @@ const maxPlaces = 3;
 const around = 3;
 const ends = 5;
 
-/** Replaces a text that occurs once in a file, or creates a file. */
+/** Replaces texts of a file that each occur once, all of them or none, or creates a file. */
 export const editFile: Tool = {
   definition: toolDefinition('edit_file'),
   propose: async (args, context) => ({ rewrites: [(await plan(args as unknown as EditArguments, context)).rewrite], acts: [] }),
   run: (args, context) => run(args as unknown as EditArguments, context),
 };
 
-async function plan({ old_text: old = '', new_text: fresh, path: given, all }: EditArguments, context: ToolContext): Promise<Edit> {
+async function plan({ path: given, edits = [], ...first }: EditArguments, context: ToolContext): Promise<Edit> {
   const { session } = context.scope;
   const path = workspacePath(session, given);
   if (path === '') throw new ArgumentError('path: it is the workspace itself; name a file in it');
-  if (![old, fresh].every((text) => text.isWellFormed())) throw new ArgumentError('new_text: it holds half of a surrogate pair');
   const before = await forModel('path', () => session.read(path));
-  if (old === '') return create(path, before, fresh);
+  const all = [
+    ...(first.old_text === undefined && first.new_text === undefined && edits.length > 0 ? [] : [{ ...first, field: '' }]),
+    ...edits.map((one, at) => ({ ...one, field: `edits[${at}].` })),
+  ].map(whole);
+  const [{ old, fresh } = { old: '', fresh: '' }] = all;
+  if (all.length === 1 && old === '') return create(path, before, fresh);
   if (before === null) throw absent(path, context);
   if (before.includes(0) || !isUtf8(before)) throw new ArgumentError(`path: ${plain(path)} is not UTF-8 text; change it with a command`);
-  const [lost] = leftOut.exec(fresh) ?? [];
-  if (lost !== undefined && !before.includes(lost))
-    throw new ArgumentError(
-      `new_text: the line ${JSON.stringify(plain(lost.trim()))} stands for text that would be lost; write the new text whole, or replace a smaller part`,
-    );
-  if (old === fresh) throw new ArgumentError('new_text: it is the same as old_text, so nothing would change');
-  return replace(path, before, [old, fresh], { all: all === true, context });
+  let made: Made = { text: before.toString('utf8'), places: [], crlf: false };
+  try {
+    for (const one of all) made = await replace({ path, ...one }, made, context);
+  } catch (error) {
+    if (all.length === 1 || !(error instanceof ArgumentError)) throw error;
+    throw new ArgumentError(`${error.message}; none of the ${all.length} edits was made`);
+  }
+  const note = made.crlf ? ', with the CRLF line ends of the file' : '';
+  const places = made.places.toSorted((a, b) => a.at - b.at);
+  return { rewrite: { path, before, after: Buffer.from(made.text, 'utf8') }, places, note };
+}
+
+/** A replacement, with the beginning of its fields' names in messages. */
+interface Whole {
+  readonly field: string;
+  readonly old: string;
+  readonly fresh: string;
+  readonly all: boolean;
+}
+
+function whole({ field, old_text: old = '', new_text: fresh, all = false }: Replacement & { readonly field: string }): Whole {
+  if (fresh === undefined) throw new ArgumentError(`${field}new_text: missing; a string is expected, "" to delete old_text`);
+  if (![old, fresh].every((text) => text.isWellFormed())) throw new ArgumentError(`${field}new_text: it holds half of a surrogate pair`);
+  return { field, old, fresh, all };
 }
 
 function create(path: string, before: Buffer | null, fresh: string): Edit {
-  if (before !== null && before.length > 0)
-    throw new ArgumentError(`old_text: missing, and ${plain(path)} exists (${before.length} bytes); give the text of it that is replaced`);
+  if (before !== null && before.length > 0) throw unnamed('', path, before.length);
   return { rewrite: { path, before, after: Buffer.from(fresh, 'utf8') }, places: [], note: '' };
 }
+
+const unnamed = (field: string, path: string, bytes: number): ArgumentError =>
+  new ArgumentError(`${field}old_text: missing, and ${plain(path)} exists (${bytes} bytes); give the text of it that is replaced`);
 
 function absent(path: string, { baseline }: ToolContext): ArgumentError {
   const hint = similarPath(path, baseline.tree);
   return new ArgumentError(`path: there is no file ${plain(path)}${hint}; correct it, or leave old_text out to create it`);
 }
 
-interface How {
-  readonly all: boolean;
-  readonly context: ToolContext;
+/** A text after some of its replacements. */
+interface Made {
+  readonly text: string;
+  readonly places: readonly Place[];
+  /** Line ends were turned into those of the file. */
+  readonly crlf: boolean;
 }
 
-async function replace(path: string, before: Buffer, [old, fresh]: readonly [string, string], { all, context }: How): Promise<Edit> {
-  const text = before.toString('utf8');
+async function replace(one: Whole & { readonly path: string }, made: Made, context: ToolContext): Promise<Made> {
+  const { path, field, old, fresh, all } = one;
+  const { text } = made;
+  if (old === '') throw unnamed(field, path, Buffer.byteLength(text));
+  const [lost] = leftOut.exec(fresh) ?? [];
+  if (lost !== undefined && !text.includes(lost))
+    throw new ArgumentError(
+      `${field}new_text: the line ${JSON.stringify(plain(lost.trim()))} stands for text that would be lost; write the new text whole, or replace a smaller part`,
+    );
+  if (old === fresh) throw new ArgumentError(`${field}new_text: it is the same as old_text, so nothing would change`);
   // A text of one line does not show the line ends of the file.
   const isCrlf = text.includes('\r\n') && !hasBareLf(text);
   const crlf = isCrlf ? hasBareLf(old) || hasBareLf(fresh) : !text.includes(old) && text.includes(withCrlf(old));
   const [wanted, put] = crlf ? [withCrlf(old), withCrlf(fresh)] : [old, fresh];
   const at = occurrences(text, wanted);
-  if (at.length === 0) {
-    const [made] = put.trim().length < proving ? [] : occurrences(text, put);
-    const hint = made === undefined ? '' : `, and new_text does, on line ${lineAt(text, made)}: look whether the edit is made already`;
-    throw new ArgumentError(`old_text: it does not occur in ${plain(path)}${hint}; ${await closest(path, old, context)}`);
-  }
+  if (at.length === 0) throw await missing(one, put, made, context);
   if (at.length > 1 && !all) {
     const lines = at.slice(0, 10).map((place) => lineAt(text, place));
     const more = at.length > 10 ? ', …' : '';
     throw new ArgumentError(
-      `old_text: it occurs ${at.length} times in ${plain(path)}, on lines ${lines.join(', ')}${more}; add lines around it to name one, or set all`,
+      `${field}old_text: it occurs ${at.length} times in ${plain(path)}, on lines ${lines.join(', ')}${more}; add lines around it to name one, or set all`,
     );
   }
-  const after = text.split(wanted).join(put);
-  const places = at.map((place, i) => lineAt(after, place + i * (put.length - wanted.length)));
-  const note = crlf ? ', with the CRLF line ends of the file' : '';
-  return { rewrite: { path, before, after: Buffer.from(after, 'utf8') }, places, note };
+  const grown = put.length - wanted.length;
+  const moved = made.places.map((place) => ({ ...place, at: place.at + grown * at.filter((before) => before < place.at).length }));
+  const places = at.map((place, i) => ({ at: place + i * grown, lines: linesOf(put).length }));
+  return { text: text.split(wanted).join(put), places: [...moved, ...places], crlf: made.crlf || crlf };
+}
+
+async function missing(one: Whole & { readonly path: string }, put: string, { text }: Made, context: ToolContext): Promise<ArgumentError> {
+  const { path, field, old } = one;
+  const [made] = put.trim().length < proving ? [] : occurrences(text, put);
+  const hint = made === undefined ? '' : `, and new_text does, on line ${lineAt(text, made)}: look whether the edit is made already`;
+  return new ArgumentError(`${field}old_text: it does not occur in ${plain(path)}${hint}; ${await closest(path, old, context)}`);
 }
 
 const hasBareLf = (text: string): boolean => /(?<!\r)\n/.test(text);
@@ -123,13 +170,16 @@ async function run(args: EditArguments, context: ToolContext): Promise<Observati
   const { rewrite, places, note } = await plan(args, context);
   const { path, before, after } = rewrite;
   const fault = await write(context, path, after);
-  const size = linesOf(args.new_text).length;
-  const what =
-    before === null || before.length === 0 ? `created ${plain(path)}, ${count(linesOf(after.toString('utf8')).length, 'line')}` : '';
+  const text = after.toString('utf8');
+  const what = before === null || before.length === 0 ? `created ${plain(path)}, ${count(linesOf(text).length, 'line')}` : '';
   const changed = `changed ${plain(path)}${places.length > 1 ? ` in ${places.length} places` : ''}${note}`;
-  const shown = await regions(context, path, places, size);
-  const text = [what === '' ? changed : what, ...shown, ...(fault === null ? [] : [`[syntax] ${fault}`])].join('\n');
-  return { text, ok: true, changed: true };
+  const shown = await regions(
+    context,
+    path,
+    places.map(({ at, lines }) => ({ from: lineAt(text, at), lines })),
+  );
+  const said = [what === '' ? changed : what, ...shown, ...(fault === null ? [] : [`[syntax] ${fault}`])].join('\n');
+  return { text: said, ok: true, changed: true };
 }
 
 /** Writes the file. Returns its new syntax errors; null without any, or where no parser knows. */
@@ -144,17 +194,28 @@ async function write({ scope }: ToolContext, path: string, after: Buffer): Promi
   }
 }
 
+interface Lines {
+  /** From 1. */
+  readonly from: number;
+  readonly lines: number;
+}
+
 /** Returns the lines around the changes, as the file has them now, without secrets. */
-async function regions({ scope }: ToolContext, path: string, places: readonly number[], size: number): Promise<readonly string[]> {
+async function regions({ scope }: ToolContext, path: string, places: readonly Lines[]): Promise<readonly string[]> {
   const shown: string[] = [];
+  let next = 1;
   for (const place of places.slice(0, maxPlaces)) {
-    const from = Math.max(1, place - around);
-    const { text } = await linesAt(scope.session, path, from, place + Math.max(0, size - 1) + around);
+    const from = Math.max(next, place.from - around);
+    const to = place.from + Math.max(0, place.lines - 1) + around;
+    if (to < from) continue;
+    const { text } = await linesAt(scope.session, path, from, to);
     const lines = numbered(linesOf(plain(text)), from).split('\n');
     const left = lines.length - 2 * ends;
     // Where little would be left out, the line that says so is no shorter.
     shown.push(...(left > 3 ? [...lines.slice(0, ends), `… ${left} lines, as you wrote them`, ...lines.slice(-ends)] : lines));
+    next = to + 1;
   }
-  if (places.length > maxPlaces) shown.push(`… and on lines ${places.slice(maxPlaces, 23).join(', ')}${places.length > 23 ? ', …' : ''}`);
+  const rest = places.slice(maxPlaces, 23).map(({ from }) => from);
+  if (rest.length > 0) shown.push(`… and on lines ${rest.join(', ')}${places.length > 23 ? ', …' : ''}`);
   return shown;
 }

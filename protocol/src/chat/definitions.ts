@@ -71,20 +71,27 @@ export function bashDefinition(shell: CommandShell, max: number = commandSeconds
   };
 }
 
+const replaced = { old_text: text(''), new_text: text(''), all: { type: 'boolean', description: 'every occurrence' } };
+
 const editFile: ToolDefinition = {
   name: 'edit_file',
   risk: 'Edit',
   description:
     'Replaces old_text, copied from the file without line numbers, by new_text; old_text must occur once, or set all. ' +
     'Without old_text it creates a file; one that exists is refused.',
+  // Grammars of servers have required fields first: a model that had to write new_text before old_text would write it blindly.
   parameters: object(
     {
       path: path(),
-      old_text: text(''),
-      new_text: text(''),
-      all: { type: 'boolean', description: 'every occurrence' },
+      ...replaced,
+      edits: {
+        type: 'array',
+        maxItems: 64,
+        items: object(replaced, ['old_text', 'new_text']),
+        description: 'several replacements in turn, instead of one; all are made or none',
+      },
     },
-    ['path', 'new_text'],
+    ['path'],
   ),
 };
 

@@ -137,7 +137,8 @@ test('what changed between snapshots: edits that were made, commands that ran; n
     observation: { type: 'Observation', ok: true, text: '', ...seen },
   });
   const reply = (seq: number, ...done: readonly object[]): Turn => ({ type: 'Assistant', seq, at, step: seq, done }) as unknown as Turn;
-  const edit = (path: string): object => ({ path, old_text: 'a', new_text: 'b' });
+  const replaced = { old_text: 'a', new_text: 'b' };
+  const edit = (path: string): object => ({ path, ...replaced });
   const accepted: Turn = {
     type: 'Note',
     seq: 8,
@@ -161,7 +162,12 @@ test('what changed between snapshots: edits that were made, commands that ran; n
     snapshot(6, 's2'),
     snapshot(7, 's3'),
     accepted,
-    reply(9, call('edit_file', edit('one.py'), {}), call('bash', { command: 'make' }, {}), call('edit_file', edit('two.py'), {})),
+    reply(
+      9,
+      call('edit_file', edit('one.py'), {}),
+      call('bash', { command: 'make' }, {}),
+      call('edit_file', { path: 'two.py', edits: [replaced, replaced] }, {}),
+    ),
     { type: 'Snapshot', seq: 10, at, id: 's4', label: 'step 9' },
     { type: 'Snapshot', seq: 11, at, id: 's5', label: 'step 9' },
     reply(12, call('bash', { command: 'ls' }, {})),
@@ -174,10 +180,10 @@ test('what changed between snapshots: edits that were made, commands that ran; n
     { from: 's0', edits: [], commands: [] },
     { from: 's2', edits: edits(['found.py']), commands: [] },
     { from: 's3', edits: edits(['one.py']), commands: [] },
-    { from: 's4', edits: edits(['two.py']), commands: ['make'] },
+    { from: 's4', edits: edits(['two.py', 'two.py']), commands: ['make'] },
   ]);
-  expect(doneSince(turns, 's4')).toEqual({ edits: edits(['two.py']), commands: ['make', 'ls'] });
-  expect(doneSince(turns, 's0')).toEqual({ edits: edits(['found.py', 'one.py', 'two.py']), commands: ['make', 'ls'] });
+  expect(doneSince(turns, 's4')).toEqual({ edits: edits(['two.py', 'two.py']), commands: ['make', 'ls'] });
+  expect(doneSince(turns, 's0')).toEqual({ edits: edits(['found.py', 'one.py', 'two.py', 'two.py']), commands: ['make', 'ls'] });
   expect(doneSince(turns, 's1')).toBeUndefined(); // s0 was gone back to after it
 });
 

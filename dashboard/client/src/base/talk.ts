@@ -175,8 +175,11 @@ export interface Since {
 
 function editOf(given: string): readonly Edit[] {
   try {
-    const { path, old_text: before, new_text: after } = fieldsOf(JSON.parse(given));
-    return textOf(path) === '' ? [] : [{ path: textOf(path), before: textOf(before), after: textOf(after) }];
+    const { path, edits, ...first } = fieldsOf(JSON.parse(given));
+    const more = Array.isArray(edits) ? edits.map(fieldsOf) : [];
+    const all = 'new_text' in first || more.length === 0 ? [first, ...more] : more;
+    if (textOf(path) === '') return [];
+    return all.map(({ old_text: before, new_text: after }) => ({ path: textOf(path), before: textOf(before), after: textOf(after) }));
   } catch {
     return [];
   }

@@ -90,19 +90,19 @@ const instructions =
 
 const acting = ' "commands" are command lines for /bin/sh that are run in the project after the edits; leave them out where edits suffice.';
 
-/** Returns the schema of an answer. */
+/** Returns the schema of an answer. Long texts have no bound, which grammars count at each token: `max_tokens` ends them. */
 export function proposalSchema({ grammar, maxEdits, files }: Pick<GenerateRequest, 'grammar' | 'maxEdits' | 'files'>): object {
   const edit = {
     type: 'object',
     properties: {
       path: { type: 'string', ...(files.length > 0 && { enum: files.map(({ path }) => path) }) },
-      find: { type: 'string', minLength: 1, maxLength: 4000 },
-      replace: { type: 'string', maxLength: 8000 },
+      find: { type: 'string' },
+      replace: { type: 'string' },
     },
     required: ['path', 'find', 'replace'],
     additionalProperties: false,
   };
-  const commands = { type: 'array', maxItems: 4, items: { type: 'string', minLength: 1, maxLength: 1000 } };
+  const commands = { type: 'array', maxItems: 4, items: { type: 'string' } };
   return {
     type: 'object',
     properties: {
