@@ -169,6 +169,27 @@ describe('asking a chat model', () => {
     }
   });
 
+  it.for<[string, number, number]>([
+    ['speaks the JSON protocol where the prompt is as long without tools, from the second reply without a call on', 5, 4],
+    ['goes on where tools are in the prompt', 4, 4],
+  ])('%s', async ([, without, requests]) => {
+    const billed: TokenUsage[] = [];
+    const onBilled = (usage: TokenUsage): void => void billed.push(usage);
+    await using stage = await gateway((response, { body }) => {
+      const asked = body.tools === undefined ? without : 5;
+      const content = body.response_format === undefined ? 'I look.' : '{"tool":"bash","arguments":{}}';
+      const message = { role: 'assistant', content };
+      send(response, 200, { ...completion, usage: { prompt_tokens: asked, completion_tokens: 1 }, choices: [{ index: 0, message }] });
+    });
+    expect((await stage.ask({ onBilled })).proposals[0]?.calls).toEqual([]);
+    expect(stage.seen).toHaveLength(1);
+    const json = without === 5;
+    expect((await stage.ask({ onBilled })).proposals[0]?.calls).toHaveLength(json ? 1 : 0);
+    expect(billed.map(({ input }) => input)).toEqual(json ? [5, 5] : [4]);
+    if (!json) await stage.ask();
+    expect(stage.seen).toHaveLength(requests);
+  });
+
   it.each(['reasoning', 'reasoning_content'])('reads a call that a server left at the end of %s', async (member) => {
     const message = { role: 'assistant', content: null, [member]: 'I look.\n<tool_call>{"name": "bash", "arguments": {}}</tool_call>' };
     await using stage = await gateway((response) =>

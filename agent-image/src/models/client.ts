@@ -116,6 +116,10 @@ export function tryMs({ chat }: Pick<ExpertEndpoint, 'chat'>): number {
 }
 const maxAnswerBytes = 16 * 1024 * 1024;
 
+/** Replies without a call after which tools are looked for in the prompt, and the tokens of the answer to that request, the least of some servers. */
+const callless = 2;
+const countingTokens = 16;
+
 /** Optional parameters of a request: some servers refuse them. A model without tools is asked by the Json protocol. */
 type Extra = 'logprobs' | 'tools' | 'response_format';
 const extraWords: Readonly<Record<Extra, RegExp>> = {
@@ -135,6 +139,8 @@ export class ChatModelsClient implements ChatModels {
   readonly #options: ChatModelsOptions;
   readonly #dispatcher: Dispatcher;
   readonly #refused = new Map<string, ReadonlySet<Extra>>();
+  /** Replies without a call, one after the other, of each expert that is sent tools. */
+  readonly #callless = new Map<string, number>();
 
   constructor(options: ChatModelsOptions) {
     this.#options = options;
@@ -164,10 +170,37 @@ export class ChatModelsClient implements ChatModels {
     for (;;) {
       signal.throwIfAborted();
       const tried = await this.#try(expert, request, signal);
-      if ('value' in tried || signal.aborted) return tried;
+      if (signal.aborted) return tried;
+      if ('value' in tried) {
+        if (!(await this.#leavesToolsOut(expert, request, tried.value, signal))) return tried;
+        request.onBilled?.(tried.value.usage);
+        this.#omit(expert, 'tools');
+        continue;
+      }
       if (tried.billed !== null) request.onBilled?.(tried.billed);
       if (!this.#doesWithout(expert, tried)) return tried;
     }
+  }
+
+  /**
+   * Returns whether a server leaves tools out of its prompts without a word, as llama.cpp and vLLM do where the model's template has none: at
+   * the second reply without a call, the prompt is counted once without them.
+   */
+  async #leavesToolsOut(expert: ExpertEndpoint, request: ModelRequest, reply: ModelReply, signal: AbortSignal): Promise<boolean> {
+    const { name } = expert;
+    if (request.tools.length === 0 || this.#byJson(expert) || reply.usage.estimated) return false;
+    const before = this.#callless.get(name) ?? 0;
+    this.#callless.set(name, reply.proposals.some(({ calls }) => calls.length > 0) ? 0 : before + 1);
+    if (this.#callless.get(name) !== callless) return false;
+    const counting = { ...request, tools: [], n: 1, maxOutputTokens: countingTokens, requestId: `${request.requestId}-count` };
+    const counted = await this.#try(expert, counting, signal);
+    if (!('value' in counted)) return false;
+    const { usage } = counted.value;
+    request.onBilled?.(usage);
+    const isSame = !usage.estimated && usage.input >= reply.usage.input;
+    if (isSame)
+      this.#options.log.warn('the server of a chat model leaves tools out of its prompts: it is asked for JSON', { expert: name });
+    return isSame;
   }
 
   async forward(expert: ExpertEndpoint, request: ForwardedRequest, signal: AbortSignal): Promise<ForwardedAnswer> {
@@ -274,8 +307,12 @@ export class ChatModelsClient implements ChatModels {
     const sent = (['logprobs', this.#byJson(expert) ? 'response_format' : 'tools'] as const).filter((one) => !before.has(one));
     const extra = sent.find((one) => extraWords[one].test(failure.message));
     if (extra === undefined) return false;
-    this.#refused.set(expert.name, new Set([...before, extra]));
+    this.#omit(expert, extra);
     return true;
+  }
+
+  #omit({ name }: ExpertEndpoint, extra: Extra): void {
+    this.#refused.set(name, new Set([...(this.#refused.get(name) ?? []), extra]));
   }
 
   #reply(expert: ExpertEndpoint, request: ModelRequest, answer: unknown): ModelReply {
