@@ -1,7 +1,5 @@
-/** Conditions for reporting a number or using a model. */
+/** Conditions for reporting a number. */
 import { createHash } from 'node:crypto';
-import { ece, type Interval, type Scored } from '@agentfleet/protocol/stats';
-import { scoredInterval, type Random } from './statistics.ts';
 
 /** An item of a data set, for finding leaks. */
 export interface Example {
@@ -41,40 +39,4 @@ export function assertNoLeak(train: readonly Example[], test: readonly Example[]
   throw new GateError(
     `the test half leaks into training, ${leaks.length} of ${test.length} items: ${shown}; split by problem, then train again`,
   );
-}
-
-/** Fewer items prove nothing. */
-const minItems = 100;
-
-interface CalibrationRules {
-  readonly maxEce: number;
-  readonly random: Random;
-}
-
-/** Figures of the gate. `passed` decides whether the probabilities may veto. */
-interface CalibrationReport {
-  readonly passed: boolean;
-  readonly ece: Interval;
-  readonly items: number;
-  /** Reason for which it did not pass; empty when it passed. */
-  readonly why: string;
-}
-
-/**
- * Checks whether probabilities are accurate enough to act upon: enough items of both classes, and a calibration error
- * not above the bound. An energy that does not pass this gate does not veto.
- */
-export function calibrationGate(items: readonly Scored[], { maxEce, random }: CalibrationRules): CalibrationReport {
-  const right = items.filter((item) => item.right).length;
-  const found =
-    items.length === 0 ? { value: Number.NaN, low: Number.NaN, high: Number.NaN } : scoredInterval(items, ece, { random, resamples: 500 });
-  const why =
-    items.length < minItems
-      ? `${items.length} items are too few, ${minItems} are needed; collect more`
-      : right === 0 || right === items.length
-        ? 'all items are of one class; nothing can be said about the other'
-        : found.value > maxEce
-          ? `the calibration error is ${found.value.toFixed(3)}, above ${maxEce}; fit the calibration again on items that were not trained on`
-          : '';
-  return { passed: why === '', ece: found, items: items.length, why };
 }
