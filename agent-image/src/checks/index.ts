@@ -18,7 +18,7 @@ export { failureOfBuild } from './parse/summed.ts';
 export { homeCache } from './protect/conventions.ts';
 export { reportFiles } from './protect/entries.ts';
 export { judgeChanges } from './protect/judge.ts';
-export { resultTampering, type Writing } from './protect/signs.ts';
+export { isJudged, resultTampering, type Writing } from './protect/signs.ts';
 export { packagesOf } from './protect/conventions.ts';
 export { protectedPaths } from './protect/protected.ts';
 export { guardedPart } from './protect/sections.ts';

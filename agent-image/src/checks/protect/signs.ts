@@ -41,7 +41,7 @@ const python: readonly Sign[] = [
   { pattern: /\bsys\s*\.\s*(?:modules|meta_path|path_hooks|settrace|setprofile|monitoring|_getframe|__std\w+)|\b(?:settrace|setprofile|_getframe|currentframe)\b/, what: 'reaches into the interpreter' },
   { pattern: /\bsys\s*\.\s*(?:stdout|stderr)\s*(?:=[^=]|,)|\bos\s*\.\s*(?:write|fdopen)\b|\bopen\s*\(\s*[0-3]\s*[,)]/, what: 'takes over the output' },
   { pattern: /\bbuiltins\b|__builtins__|\b__(?:subclasses|globals|code|closure|dict|bases?|mro|defaults|kwdefaults)__|\bmro\s*\(|\bf_(?:back|globals|locals|builtins)\b|\b(?:globals|vars)\s*\(\s*\)/, what: 'reaches into other modules' },
-  { pattern: /__import__|\b(?:import|from)\b(?:(?!\b(?:import|from)\b)[^\n])*\b(?:importlib|runpy|ctypes|marshal|gc|inspect|pkgutil)\b|(?<![\w.])(?:exec|eval|compile)\s*\(/, what: 'loads or makes code while it runs' },
+  { pattern: /__import__|^[ \t\f]*#[^\n]{0,200}coding[:=][ \t]*(?:utf[-_]?7|(?:raw[-_])?unicode|punycode|idna)|\b(?:import|from)\b(?:(?!\b(?:import|from)\b)[^\n])*\b(?:importlib|runpy|ctypes|marshal|gc|inspect|pkgutil)\b|(?<![\w.])(?:exec|eval|compile)\s*\(/m, what: 'loads or makes code while it runs' },
   { pattern: /\bsetattr\s*\(|\bgetattr\s*\(\s*[^,()]+,(?!\s*['"])|\b(?:attrgetter|methodcaller)\b|\.\s*__(?:get|set|del)\w*__/, what: 'names what it uses only while it runs' },
   { pattern: /\bsys\s*\.\s*stderr\b|\bimport\b(?:(?!\bimport\b)[^\n])*\bstderr\b|\/dev\/(?:std|fd|tty)|\/proc\/self/, what: 'writes where a test runner reports', ofPrograms: /\/dev\/(?:std|fd|tty)|\/proc\/self/ },
   { pattern: /\b(?:subprocess|multiprocessing|pty|concurrent\.futures)\b|\bos\s*\.\s*(?:system|popen|spawn\w*)|\bthreading\b|\b_thread\b/, what: 'starts processes or threads', ofPrograms: null },
@@ -167,9 +167,10 @@ const freeInMain: ReadonlySet<string> = new Set(['ends its process with a status
  */
 export function resultTampering(path: string, before: string, after: string, writing: Writing = 'Edits'): string | null {
   const extension = extname(path).toLowerCase();
+  const [was, is] = [plain(before, extension), plain(after, extension)];
   for (const { pattern, ofPrograms, what, instead, free, unless } of signs[extension] ?? []) {
     const counted = writing === 'Edits' || ofPrograms === undefined ? pattern : ofPrograms;
-    if (counted === null || (writing === 'Programs' && unless?.test(before === '' ? after : before) === true)) continue;
+    if (counted === null || (writing === 'Programs' && unless?.test(was === '' ? is : was) === true)) continue;
     const main = freeInMain.has(what) ? mainPrograms[extension] : undefined;
     const left = writing === 'Edits' ? [] : [main, free].filter((one) => one !== undefined);
     const count = (text: string): string[] =>
@@ -177,12 +178,26 @@ export function resultTampering(path: string, before: string, after: string, wri
         left.reduce((rest, one) => rest.replace(one, ''), text),
         counted,
       );
-    const found = count(after);
-    if (found.length <= count(before).length) continue;
+    const found = count(is);
+    if (found.length <= count(was).length) continue;
     const cure = writing === 'Programs' && instead !== undefined ? `. ${instead}` : '';
     return `${path}: it ${what} (${(found.at(-1) ?? '').trim().slice(0, 40)})${cure}`;
   }
   return null;
+}
+
+/** Reports whether files of this name are searched for signs: code, whatever bytes it holds. */
+export const isJudged = (path: string): boolean => extname(path).toLowerCase() in signs;
+
+/** Code as its compiler reads it: letters have other spellings in some languages. */
+function plain(text: string, extension: string): string {
+  if (signs[extension] === python) return text.normalize('NFKC');
+  if (signs[extension] === c) return text.replaceAll(/\\[ \t]*\r?\n/g, '').replaceAll('%:', '#');
+  if (signs[extension] !== script && signs[extension] !== java) return text;
+  return text.replaceAll(/\\u+(?:\{([0-9a-f]{1,6})\}|([0-9a-f]{4}))/gi, (all, long: string | undefined, short = long) => {
+    const point = Number.parseInt(short as string, 16);
+    return point >= 0x20 && point < 0x7f ? String.fromCodePoint(point) : all;
+  });
 }
 
 const findAll = (text: string, pattern: RegExp): string[] => text.match(new RegExp(pattern, `${pattern.flags}g`)) ?? [];
