@@ -95,3 +95,21 @@ test.each([
   expect(violations.map(({ code }) => code)).toEqual(codes);
   expect(tree).toEqual(of('2'));
 });
+
+test('code that a command wrote is judged though a zero stands in it', async () => {
+  const texts: Readonly<Record<string, string>> = { from: 'export const a = 1;\n', to: 'process.exit(0); // \0\n' };
+  let tree = 'to';
+  const relative = (path: string): string => path.replace('workspace/', '');
+  const session = {
+    diff: () => Promise.resolve({ entries: [{ path: 'workspace/index.js', op: 'M', sizeFrom: 9, sizeTo: 9 }] }),
+    read: () => Promise.resolve(Buffer.from(texts[tree] ?? '')),
+    restore: (id: string) => Promise.resolve((tree = id)),
+    relative,
+    fromWorkspace: relative,
+  } as unknown as SandboxSession;
+  const protectedSet = protectedPaths(['index.js'], [], { mode: 'Default', paths: [] });
+  const place = { roots: ['/workspace'], absolute: (path: string) => `/workspace/${path}` };
+  const judging = createGate({ rails, task, session: place, writing: 'Programs' }, protectedSet);
+  const { refused } = await judgeEffects(session, { protectedSet } as Baseline, judging, 'from', 'to');
+  expect(refused).toMatch(/ends its process with a status that may be 0/);
+});

@@ -11,7 +11,15 @@ import type { Rewrite } from '../features/index.ts';
 import type { Scope } from './scope.ts';
 import type { ActIdentity } from './notes.ts';
 import { maxFileBytes, type DiffEntry } from '@agentfleet/protocol/keeper';
-import { homeCache, judgeChanges, type Change, type ChangeJudgement, type Operation, type ProtectedSet } from '../checks/index.ts';
+import {
+  homeCache,
+  isJudged,
+  judgeChanges,
+  type Change,
+  type ChangeJudgement,
+  type Operation,
+  type ProtectedSet,
+} from '../checks/index.ts';
 
 /** Wall time of one question about what stands outside, and of one way back, seconds. */
 const askSeconds = 30;
@@ -226,8 +234,11 @@ async function contentRefusal(
   if (written.length === 0) return null;
   const { before, after } = await bothSides(session, from, to, written);
   const rewrites = [...after].map(([path, bytes]): Rewrite => ({ path, before: before.get(path) ?? null, after: bytes }));
-  // Only text can be source; other files that may not be there are judged by their path, above.
-  const { allowed, why, review, approval } = gate.judge({ rewrites: rewrites.filter((one) => !one.after.includes(0)), acts: [] });
+  // Only text can be source, and code with a zero in a comment; other files that may not be there are judged by their path, above.
+  const { allowed, why, review, approval } = gate.judge({
+    rewrites: rewrites.filter(({ path, after: bytes }) => !bytes.includes(0) || isJudged(path)),
+    acts: [],
+  });
   const [open] = [...review, ...approval];
   if (allowed && open === undefined) return null;
   const what = allowed ? `${open?.subject ?? ''}: ${open?.findings[0] ?? 'it has to be judged'} (${open?.decision ?? ''})` : why;

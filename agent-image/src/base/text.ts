@@ -6,17 +6,26 @@ export function shortened(text: string, most: number): string {
   return points.length <= most ? text : `${points.slice(0, Math.max(0, most - 1)).join('')}…`;
 }
 
-/** The value of a JSON text; undefined for any other text. */
+/** Most levels of objects and lists in JSON: writing a value, and most of what walks one, takes room on the stack for each. */
+const mostLevels = 500;
+
+/** The value of a JSON text; undefined for any other text, and for one of more than 500 levels. */
 export function jsonIn(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    const value = JSON.parse(text) as unknown;
+    let level: readonly unknown[] = [value];
+    for (let depth = 0; level.length > 0; depth += 1) {
+      if (depth > mostLevels) return undefined;
+      level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []));
+    }
+    return value;
   } catch {
     return undefined;
   }
 }
 
-/** Strings of JSON, and commas before an end. */
-const stringsAndCommas = /"[^"\\]*(?:\\[^][^"\\]*)*"|,(?=\s*[}\]])/g;
+/** Strings of JSON, also one without an end, so that none is looked for in it; and commas before an end. */
+const stringsAndCommas = /"[^"\\]*(?:\\[^][^"\\]*)*(?:"|\\?$)|,(?=\s*[}\]])/g;
 // oxlint-disable-next-line no-control-regex
 const controls = /[\u0000-\u001f]/g;
 

@@ -183,6 +183,9 @@ describe('output of a model without tool calls', () => {
       '[TOOL_CALLS]a ',
     ])
       expect(native(piece.repeat(200_000)).calls.length).toBeLessThan(2);
+    for (const begin of ['', fence, `${fence}\n`])
+      for (const piece of ['a', ' ', '\n', fence, String.raw`\"`, `"${String.raw`\"`}`, ', '])
+        expect(byJson(begin + piece.repeat(60_000)).calls).toEqual([]);
     const marks = ['<tool_call>', '</tool_call>', '<function=bash>', '<parameter=command>', '</parameter>', '</function>', 'ls'];
     const pieces = fc.constantFrom('{', '}', '"', '\\', '```', 'json', '<think>', '</think>', ls, '"tool":', '"bash"', ' ', '\n', ...marks);
     fc.assert(
@@ -191,4 +194,15 @@ describe('output of a model without tool calls', () => {
       }),
     );
   });
+
+  it.each(['[', '{"a":', '{"tool_call":', '{"tool_calls":['])(
+    'reads a call of %s without end, or with as many ends, as one that is no JSON',
+    (piece) => {
+      const deep = piece.repeat(8000);
+      const closed = deep + [...piece.replaceAll(/[^[{]/g, '')].reverse().map((one) => (one === '[' ? ']' : '}')).join('').repeat(8000); // prettier-ignore
+      for (const args of [deep, closed.replace(/:\}/, ':1}')])
+        for (const text of [`{"tool":"bash","arguments":${args}}`, `<tool_call>{"name":"bash","arguments":${args}}</tool_call>`, args])
+          expect(native(text).calls.length).toBeLessThan(2);
+    },
+  );
 });

@@ -186,14 +186,19 @@ function* candidates(text: string): Generator<Candidate> {
     after: text.slice(to),
   });
   yield part(0, text.length);
-  for (const block of text.matchAll(/```[a-z]*\s*\n?([\s\S]*?)```/gi)) yield part(block.index, block.index + block[0].length, block[1]);
+  for (let count = 0, at = text.indexOf('```'); at >= 0 && count < mostStarts; count += 1) {
+    const close = text.indexOf('```', at + 3);
+    if (close < 0) break;
+    yield part(at, close + 3, text.slice(at + 3, close).replace(/^[a-z]*\s*/i, ''));
+    at = text.indexOf('```', close + 3);
+  }
   for (const at of objectStarts(text)) {
     const end = objectEnd(text, at);
     if (end !== null) yield part(at, end);
   }
 }
 
-/** Most places where an object may begin: a text of braces costs no more. */
+/** Most blocks of code, and most places where an object may begin: a text of fences or braces costs no more. */
 const mostStarts = 32;
 
 function* objectStarts(text: string): Generator<number> {

@@ -42,6 +42,7 @@ describe('arguments as models write them', () => {
     ['both of two names', 'bash', { cmd: 'ls', command: 'pwd' }, /^cmd: unknown; bash takes: command/],
     ['a field that would change the act', 'bash', { command: 'ls', dry_run: true }, /^dry_run: unknown; bash takes: command, timeout_seconds, background, stdin$/],
     ['an empty text that could be meant', 'edit_file', { path: '', new_text: 'x' }, /^path: "" came; a string that is not empty/],
+    ['lists in lists without end', 'bash', '['.repeat(9000) + ']'.repeat(9000), /^the arguments of bash are nested too deeply; send one flat JSON object$/],
     ['what was not parsed before', 'bash', { unparsed: '{"comm' }, /command: missing|unparsed: unknown/],
   ])('are refused, with the fault and the cure: %s', (_, tool, args, fault) => {
     expect(() => read(tool, args)).toThrow(fault);

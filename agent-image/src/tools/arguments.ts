@@ -2,7 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { ToolDefinition } from '@agentfleet/protocol/chat';
 import { plain, ArgumentError, type Tool } from './tool.ts';
 import { posix } from 'node:path';
-import { looseJson, objectIn } from '../base/text.ts';
+import { jsonIn, looseJson, objectIn } from '../base/text.ts';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { FileLines } from '@agentfleet/protocol/keeper';
 import type { SandboxSession } from '../attempt/sandboxSession.ts';
@@ -97,6 +97,7 @@ function parsed(text: string, { name, parameters }: ToolDefinition): Record<stri
   } catch (error) {
     throw new ArgumentError(`the arguments of ${name} are not JSON: ${syntaxFault(text, error)}`);
   }
+  if (jsonIn(text) === undefined) throw new ArgumentError(`the arguments of ${name} are nested too deeply; send one flat JSON object`);
   const fields = Object.keys((parameters as Schema).properties ?? {}).join(', ') || 'any name';
   throw new ArgumentError(`the arguments of ${name} are ${shown(value)}; send one JSON object with fields of: ${fields}`);
 }

@@ -30,6 +30,17 @@ export const conventions: readonly Convention[] = [
   ]),
   test('pytest and unittest collect it', ['**/test_*.py', '**/*_test.py', '**/{test,tests}.py']),
   test('pytest loads it before tests', ['**/conftest.py']),
+  settings('it names plugins of pytest', ['**/*.{egg,dist}-info/entry_points.txt']),
+  test('a test runner loads it before tests', [
+    `**/{setupTests,setup-jest,setup-vitest,jest-setup,vitest-setup,test-setup,jest-preset}.${js}`,
+    '**/minitest/*_plugin.rb',
+    '**/.simplecov',
+  ]),
+  test('a runner of features reads it', [
+    '**/features/{environment.py,steps/**/*.py,step_definitions/**,support/**/*.rb}',
+    'features/support/**',
+    '**/*.robot',
+  ]),
   test('a JavaScript test runner collects it', [
     `**/*.{test,spec,cy,e2e}.${js}`,
     `**/*[_-]{test,spec}.${js}`,
@@ -54,7 +65,8 @@ export const conventions: readonly Convention[] = [
     caseSensitive: true,
   },
   settings('it configures pytest or coverage', [
-    '**/{pytest.ini,.pytest.ini,pytest.toml,.pytest.toml,tox.ini,setup.cfg,pyproject.toml,noxfile.py,.coveragerc}',
+    '**/{pytest.ini,.pytest.ini,pytest.toml,.pytest.toml,tox.ini,setup.cfg,pyproject.toml,noxfile.py,.coveragerc,hatch.toml}',
+    '**/{nose2.cfg,unittest.cfg,nose.cfg,.noserc,behave.ini,.behaverc}',
   ]),
   settings('Python loads it at every start', [
     '**/{sitecustomize,usercustomize}.{py,pyc,so}',
@@ -64,13 +76,14 @@ export const conventions: readonly Convention[] = [
   ]),
   settings('it holds test scripts and settings', ['**/package.json']),
   settings('it configures how packages and scripts run', [
-    '**/{.npmrc,.yarnrc,.yarnrc.yml,.pnpmfile.cjs,pnpm-workspace.yaml,bunfig.toml,deno.json,deno.jsonc,node.config.json,.node-version,.nvmrc}',
+    '**/{.npmrc,.yarnrc,.yarnrc.yml,.pnpmfile.cjs,.pnpmfile.mjs,pnpm-workspace.yaml,bunfig.toml,deno.json,deno.jsonc,node.config.json,.node-version,.nvmrc}',
     '**/.yarn/**',
   ]),
   settings('it configures a JavaScript test runner', [
-    `**/{jest,vitest,vite,playwright,cypress,karma,ava,wdio,mocha,babel,stryker,nyc,c8}.{config,conf,setup,workspace,projects}.{${js.slice(1, -1)},json}`,
+    `**/{jest,vitest,vite,playwright,cypress,karma,ava,wdio,mocha,web-test-runner,codecept,nightwatch,babel,stryker,nyc,c8}.{config,conf,setup,workspace,projects}.{${js.slice(1, -1)},json}`,
     '**/.{mocharc,babelrc,swcrc,nycrc,c8rc,taprc,jasmine}*',
-    '**/jasmine.json',
+    '**/{jasmine,cypress,nightwatch}.json',
+    '**/.testcaferc.*',
   ]),
   settings('it says how TypeScript tests are resolved', ['**/tsconfig*.json', '**/jsconfig.json']),
   settings('it says what go test builds', ['**/{go.mod,go.work,go.env}']),
@@ -85,8 +98,9 @@ export const conventions: readonly Convention[] = [
     '**/gradle/wrapper/**',
     '**/{junit-platform,testng}*.{properties,xml}',
     '**/*.runsettings',
-    '**/{.rspec,.rspec-local,phpunit.xml,phpunit.xml.dist,phpunit.dist.xml,CTestTestfile.cmake,.bazelrc}',
+    '**/{.rspec,.rspec-local,{.,}test-unit.yml,cucumber.{yml,yaml,js,cjs,mjs,json},phpunit.xml,phpunit.xml.dist,phpunit.dist.xml,CTestTestfile.cmake,.bazelrc}',
   ]),
+  { globs: ['vendor/modules.txt'], protection: { kind: 'Dependency', why: 'with it go test compiles vendored packages' } },
   settings('it says which gems tests load', ['**/{Gemfile,gems.rb}', '**/.bundle/**']),
   {
     globs: ['**/node_modules/**', '**/{.venv,venv,site-packages,dist-packages,.tox,.nox,vendor/bundle}/**'],
@@ -134,19 +148,72 @@ export const testPrograms: Convention = {
   caseSensitive: true,
 };
 
-/** Protected only when a check calls the tool. */
-export const toolConventions: Readonly<Record<string, Convention>> = {
-  make: settings('a check calls make', ['**/{GNUmakefile,makefile,Makefile}', '**/*.mk']),
-  just: settings('a check calls just', ['**/{justfile,.justfile}']),
-  task: settings('a check calls task', ['**/{Taskfile,taskfile}{,.dist}.{yml,yaml}']),
-  rake: settings('a check calls rake', ['**/{Rakefile,rakefile}{,.rb}', '**/*.rake']),
-  composer: settings('a check calls composer', ['**/composer.json']),
-  cmake: settings('a check calls cmake', ['**/CMakeLists.txt', '**/*.cmake', '**/CMakePresets.json']),
-  ctest: settings('a check calls ctest', ['**/CMakeLists.txt', '**/*.cmake', '**/CMakePresets.json']),
-  meson: settings('a check calls meson', ['**/{meson.build,meson.options,meson_options.txt}', '**/*.wrap']),
-  docker: settings('a check calls docker', ['**/{Dockerfile,docker-compose.yml,docker-compose.yaml,compose.yaml,compose.yml}']),
-  bazel: settings('a check calls bazel', ['**/{BUILD,BUILD.bazel,WORKSPACE,MODULE.bazel}']),
+/** Files that say what a tool does; protected only when a check calls it. */
+const toolSettings: Readonly<Record<string, readonly string[]>> = {
+  make: ['**/{GNUmakefile,makefile,Makefile}', '**/*.mk'],
+  just: ['**/{justfile,.justfile}'],
+  task: ['**/{Taskfile,taskfile}{,.dist}.{yml,yaml}'],
+  rake: ['**/{Rakefile,rakefile}{,.rb}', '**/*.rake'],
+  composer: ['**/composer.json'],
+  cmake: ['**/CMakeLists.txt', '**/*.cmake', '**/CMake{,User}Presets.json'],
+  ctest: ['**/CMakeLists.txt', '**/*.cmake', '**/CMake{,User}Presets.json'],
+  meson: ['**/{meson.build,meson.options,meson_options.txt}', '**/*.wrap'],
+  docker: ['**/{Dockerfile,Containerfile}{,.*}', '**/.dockerignore', '**/{docker-,}compose{,.*}.{yml,yaml}'],
+  bazel: ['**/{BUILD,BUILD.bazel,WORKSPACE,WORKSPACE.bazel,MODULE.bazel,.bazelversion}', '**/*.{bzl,bazelrc}'],
+  mvn: ['**/{checkstyle,pmd,spotbugs}*.xml'],
+  gradle: ['**/config/{checkstyle,pmd,spotbugs,detekt}/**'],
+  sbt: ['**/*.sbt', '**/project/build.properties'],
+  ant: ['**/build.xml'],
+  mix: ['**/{mix,.formatter}.exs'],
+  dotnet: [
+    '**/*.{csproj,fsproj,vbproj}',
+    '**/Directory.{Build,Packages}.{props,targets}',
+    '**/{global,xunit.runner}.json',
+    '**/nuget.config',
+  ],
+  swift: ['**/Package.swift'],
+  dart: ['**/dart_test.yaml'],
+  flutter: ['**/dart_test.yaml'],
+  zig: ['**/build.zig'],
+  cabal: ['**/cabal.project*'],
+  stack: ['**/stack.yaml'],
+  prove: ['**/.proverc'],
+  busted: ['**/.busted'],
+  lein: ['**/project.clj'],
+  clojure: ['**/{deps,tests}.edn'],
+  scons: ['**/{SConstruct,SConscript}'],
+  invoke: ['**/tasks.py'],
+  inv: ['**/tasks.py'],
+  turbo: ['**/turbo.json'],
+  nx: ['**/{nx,project}.json', '**/.nxignore'],
+  lerna: ['**/lerna.json'],
+  gulp: [`**/gulpfile.${js}`],
+  grunt: [`**/Gruntfile.${js}`],
+  behat: ['**/behat{,.dist}.{yml,yaml,php}'],
+  codecept: ['**/codeception{,.dist}.yml'],
+  phpspec: ['**/phpspec{,.dist}.yml'],
+  'pre-commit': ['**/.pre-commit-config.yaml'],
+  mypy: ['**/{mypy,.mypy}.ini'],
+  ruff: ['**/{ruff,.ruff}.toml'],
+  flake8: ['**/.flake8'],
+  pylint: ['**/{pylintrc,.pylintrc,pylintrc.toml,.pylintrc.toml}'],
+  pyright: ['**/pyrightconfig.json'],
+  eslint: ['**/.eslint*', `**/eslint.config.${js}`],
+  prettier: ['**/.prettier*', `**/prettier.config.${js}`, '**/.editorconfig'],
+  stylelint: ['**/.stylelint*', `**/stylelint.config.${js}`],
+  biome: ['**/{biome,.biome}.{json,jsonc}'],
+  oxlint: ['**/.oxlintrc.json'],
+  'golangci-lint': ['**/.golangci.{yml,yaml,toml,json}'],
+  rubocop: ['**/.rubocop*'],
+  phpstan: ['**/phpstan*.neon{,.dist,.php}'],
+  psalm: ['**/psalm*.xml{,.dist}'],
+  phpcs: ['**/{phpcs,.phpcs}.xml{,.dist}'],
+  cargo: ['**/{clippy,.clippy,rustfmt,.rustfmt}.toml'],
+  shellcheck: ['**/.shellcheckrc'],
 };
+export const toolConventions: Readonly<Record<string, Convention>> = Object.fromEntries(
+  Object.entries(toolSettings).map(([tool, globs]) => [tool, settings(`a check calls ${tool}`, globs)]),
+);
 
 /** Lock files decide what a check with an installation gets. */
 export const installConvention: Convention = settings('a check installs from it', [
@@ -167,6 +234,9 @@ export const derivedGlobs: readonly string[] = [
   '**/{.phpunit.result.cache,.rspec_status,spec/examples.txt}',
   '**/.phpunit.cache/**',
 ];
+
+/** Folder of a package's description, which `pip install -e` makes: a forged one names plugins of pytest. */
+export const describedPackage = /^(?:.*?\/)?[^/]+\.(?:egg|dist)-info(?=\/|$)/;
 
 /** Packages in `vendor`, by a file that shows who put them there; Composer writes maps of a project's own classes among them. */
 export const vendored: Readonly<Record<string, Convention>> = {

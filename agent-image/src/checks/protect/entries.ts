@@ -47,7 +47,7 @@ export function parentsOf(path: string): string[] {
 const interpreters = /^(?:sh|bash|dash|zsh|ash|ksh|node|nodejs|deno|bun|tsx|ts-node|python[\d.]*|pypy[\d.]*|ruby|perl|php|lua|source|\.)$/;
 /** Options whose value is a file or module that runs, or settings that decide what runs. */
 const fileOptions =
-  /^(?:--?(?:config|conf|c|r|require|import|loader|experimental-loader|f|file|makefile|env-file|env-file-if-exists|experimental-config-file|setup|project|rcfile|config-file|settings|s|test-global-setup|setupFiles|preload|test-reporter))$/;
+  /^(?:--?(?:config|conf|c|r|require|import|loader|experimental-loader|f|file|makefile|env-file|env-file-if-exists|experimental-config-file|setup|project|rcfile|config-file|settings|s|test-global-setup|setupFiles|preload|test-reporter|native-file|cross-file|toolchain))$/;
 /** Programs whose options name nothing that runs: `test -s out.txt` reads, `cut -f 1` counts. */
 const readers =
   /^(?:test|\[\[?|[ef]?grep|rg|diff|cmp|comm|cut|sort|uniq|head|tail|wc|tr|stat|cat|ls|find|jq|yq|date|tar|cp|mv|rm|mkdir|touch|chmod|chown|ln|id|od|xxd|hexdump|md5sum|sha\d+sum|cksum|echo|printf|read|expr|git|curl|sqlite3|paste|join|column|tee|file|du|df|ps|kill|sleep|true|false)$/;
@@ -90,6 +90,7 @@ class Finder {
     if (depth > maxDepth) return;
     for (const command of commands) {
       this.tools.add(command.tool);
+      if (command.tool.startsWith('py')) this.tools.add(command.words[command.words.indexOf('-m') + 1 || command.words.length] ?? '');
       for (const report of reportsOf(command)) this.reports.add(report);
       this.installs ||=
         command.words.some((word) => installing.test(word)) &&
@@ -146,6 +147,8 @@ class Finder {
           ?.split('\n')
           .filter((line) => line.startsWith('\t')) ?? [];
       this.follow(check, shellCommands(recipes.join('\n')), depth + 1);
+      for (const [, names = ''] of this.#read(file)?.matchAll(/^[-s]?include[ \t]+(\S.*)$/gm) ?? [])
+        for (const name of names.split(/\s+/)) this.#file(check, name, depth, '');
     }
   }
 }

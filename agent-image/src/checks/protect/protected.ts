@@ -5,6 +5,7 @@ import {
   builtFolders,
   conventions,
   derivedGlobs,
+  describedPackage,
   homeCache,
   installConvention,
   testModules,
@@ -33,11 +34,34 @@ function shadowing(tree: readonly string[], isTest: (path: string) => boolean, e
   const testFiles = tree.filter(isTest);
   const existing = new Set(tree.flatMap((path) => [path, ...parentsOf(path)]));
   const roots = importRoots(testFiles);
+  const usesRuby =
+    [...entries.tools].some((tool) => /^(?:ruby|rake|rspec|bundle|minitest)/.test(tool)) || testFiles.some((path) => path.endsWith('.rb'));
   const usesPython = testFiles.some((path) => path.endsWith('.py')) || [...entries.tools].some((tool) => /^(?:py|nose|tox)/.test(tool));
   return (path) => {
     if (existing.has(path)) return null;
-    return (usesPython ? pythonShadow(path, roots, existing) : null) ?? toolShadow(path, entries) ?? targetShadow(path, existing, entries);
+    const found = (usesPython ? pythonShadow(path, roots, existing) : null) ?? (usesRuby ? rubyShadow(path, existing) : null);
+    return found ?? javaShadow(path, existing) ?? toolShadow(path, entries) ?? targetShadow(path, existing, entries);
   };
+}
+
+/** Libraries that Ruby's test runners load, in a folder where a check may look first. */
+const rubyLibrary =
+  /^((?:lib|test|spec)\/(?:rspec|minitest|test\/unit|test-unit|mocha|webmock|capybara|simplecov|rack\/test|diff\/lcs|set|json|time|date|pp|stringio|fileutils|tempfile|ostruct|optparse|erb|yaml|psych|logger|timeout|forwardable|delegate|securerandom|rbconfig|etc|tmpdir|English|benchmark|prettyprint))(?:\.(?:rb|so)$|[-_/].)/;
+
+function rubyShadow(path: string, existing: ReadonlySet<string>): string | null {
+  const [, base = ''] = rubyLibrary.exec(path) ?? [];
+  return base === '' || existing.has(base) || existing.has(`${base}.rb`)
+    ? null
+    : `Ruby could load it instead of the library ${base.replace(/^\w+\//, '')}`;
+}
+
+/** Packages of Java's test frameworks: classes of the project are found before those of its libraries. */
+const javaFramework =
+  /^(?:.*\/)?(?:org\/(?:junit|testng|opentest4j|assertj|hamcrest|mockito|easymock|spockframework)|junit\/framework|io\/kotest)(?=\/)/;
+
+function javaShadow(path: string, existing: ReadonlySet<string>): string | null {
+  const framework = javaFramework.exec(path)?.[0];
+  return framework === undefined || existing.has(framework) ? null : `Java would load it instead of a class of a test framework`;
 }
 
 /** Returns the workspace, source roots, and the folders of test files and above (pytest's `rootdir` and `prepend` import mode). */
@@ -47,6 +71,8 @@ function importRoots(testFiles: readonly string[]): ReadonlySet<string> {
 }
 
 function pythonShadow(path: string, roots: ReadonlySet<string>, existing: ReadonlySet<string>): string | null {
+  const source = path.replace(/(?:\.[\w-]+)?\.(?:so|pyd)$/, '.py');
+  if (source !== path && existing.has(source)) return `Python would import it instead of ${source}`;
   for (const root of roots) {
     const rest = root === '' ? path : path.startsWith(`${root}/`) ? path.slice(root.length + 1) : null;
     if (rest === null) continue;
@@ -112,8 +138,9 @@ export function protectedPaths(
   const isNewTest = newTests(paths);
   const named = checks.flatMap(({ command }) => command).join('\n');
   const isBuilt = builtMatcher(read('.gitignore') ?? '', named, stayingFolders(there, entries));
-  const derived = (path: string): boolean =>
-    path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || entries.reports.has(path);
+  const isDescription = (path: string): boolean => !there.has(describedPackage.exec(path)?.[0] ?? '') && describedPackage.test(path);
+  const isMade = (path: string): boolean => isLeftover(path) || isBuilt(path) || isDescription(path) || entries.reports.has(path);
+  const derived = (path: string): boolean => (path.startsWith('../') ? homeCache.test(path) : isMade(path));
   const onlyTest = (path: string): boolean => rules.every(({ matches, protection }) => protection.kind === 'Test' || !matches(path));
   return {
     why,
@@ -129,6 +156,7 @@ export function protectedPaths(
     stays: ruleOf(testPrograms).matches,
     inline: (path) => byDefault && path.endsWith('.rs') && why(path) === null,
     reports: [...entries.reports].sort(),
+    tools: entries.tools,
     holdsProtected: (path) => parents.has(path),
   };
 }

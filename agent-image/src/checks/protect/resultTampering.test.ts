@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { resultTampering } from './judge.ts';
+import { resultTampering } from './signs.ts';
 
 test.each([
   ['a.py', 'import os\nos._exit(0)'],
@@ -7,6 +7,10 @@ test.each([
   ['a.py', 'import sys\nsys.exit(0)'],
   ['a.py', 'raise SystemExit'],
   ['a.py', 'import unittest\nunittest.TestCase.assertEqual = lambda *a: None'],
+  ['a.py', 'def pytest_runtest_makereport(item, call):\n    call.excinfo = None'],
+  ['setup.py', 'setup(entry_points={"pytest11": ["a = a"]})'],
+  ['a.py', '__eq__ = lambda self, other: True'],
+  ['a.py', 'type("N", (int,), {"__eq__": lambda self, other: True})'],
   ['a.py', 'import sys\nsys.modules["x"].y = 1'],
   ['a.py', 'import atexit\natexit.register(print)'],
   ['a.py', 'class Any:\n    def __eq__(self, other):\n        return True'],
@@ -29,6 +33,16 @@ test.each([
   ['a.js', 'process?.exit?.(0);'],
   ['a.js', 'process.getBuiltinModule(name);'],
   ['a.ts', "process.env['NODE_OPTIONS'] = '--import=./x.js';"],
+  ['a.py', '# -*- coding: unicode_escape -*-\nx'],
+  ['a.py', '#!/usr/bin/python\n# vim: set fileencoding=utf-7 :'],
+  ['a.py', '\uFF4F\uFF53._\uFF45xit(0)'],
+  ['a.js', 'pr\\u006fcess.exit(0)'],
+  ['a.js', 'process.\\u{65}xit(0)'],
+  ['A.java', '\\u0053ystem.exit(0);'],
+  ['a.c', '_ex\\\nit(0);'],
+  ['a.h', '%: define EXPECT_EQ(a, b)'],
+  ['a.js', "(0).constructor.constructor('return process')();"],
+  ['a.js', "(() => {}).constructor('return this')();"],
   ['a.js', 'Object.is = () => true;'],
   ['a.js', 'Object.prototype.hasOwnProperty = () => true;'],
   ['a.js', "Object.prototype.__defineGetter__.call(Box.prototype, 'x', one);"],
@@ -39,7 +53,30 @@ test.each([
   ['a.js', "writeFileSync('zero.test.js', '');"],
   ['a.js', 'writeFileSync(`node_modules/${name}/index.js`, text);'],
   ['a.go', 'func init() { os.Exit(0) }'],
+  ['a.go', 'import o "os"\nfunc init() { o.Exit(0) }'],
+  ['a.go', 'import (\n\t"fmt"\n\t. "os"\n)'],
+  ['a.go', 'var end = os.Exit'],
   ['a.rs', 'std::process::exit(0);'],
+  ['a.rs', 'macro_rules! assert_eq {\n    ($a:expr, $b:expr) => {};\n}'],
+  ['a.rs', 'impl PartialEq<i32> for Any {\n    fn eq(&self, _: &i32) -> bool {\n        true\n    }\n}'],
+  ['a.cpp', '__attribute__((constructor)) static void f() { _exit(0); }'],
+  ['a.cc', 'int add(int a, int b) { std::exit(0); }'],
+  ['a.c', 'exit(EXIT_SUCCESS);'],
+  ['a.c', 'exit(status);'],
+  ['a.h', '#define main() main() { return 0; } int other()'],
+  ['a.hpp', '#undef EXPECT_EQ'],
+  ['a.h', '#  define EXPECT_EQ(a, b) SUCCEED()'],
+  ['a.h', '#define NDEBUG'],
+  ['a.cpp', 'testing::UnitTest::GetInstance()->listeners();'],
+  ['a.cpp', 'bool operator==(const Any&, int) { return true; }'],
+  ['a.cpp', 'puts("All tests passed (2 assertions in 2 test cases)");'],
+  ['a.cpp', 'puts("[       OK ] Add.Sum (0 ms)");'],
+  ['a.c', 'printf("100%% tests passed, 0 tests failed out of 2\\n");'],
+  ['A.java', 'package org.junit.jupiter.api;'],
+  ['A.java', 'import org.junit.platform.launcher.TestExecutionListener;'],
+  ['A.java', 'static { System.exit(0); }'],
+  ['a.kt', 'exitProcess(0)'],
+  ['A.java', 'public boolean equals(Object o) { return true; }'],
   ['a.rs', 'use std::process::{Command, exit};'],
   ['a.rs', 'if cfg!(test) { return 3; }'],
   ['a.rs', '#[cfg(not(test))]\nfn add() {}'],
@@ -51,6 +88,11 @@ test.each([
   ['a.rb', "trap('EXIT') { }"],
   ['a.rb', "puts '3 examples, 0 failures'"],
   ['a.rb', 'puts "#{n} runs, #{n} assertions, 0 " + rest'],
+  ['a.rb', "exec 'sh', '-c', text"],
+  ['a.rb', 'exit'],
+  ['a.rb', 'class Class\n  def inherited(k) = k.define_method(:assert_equal) { |*| true }\nend'],
+  ['a.rb', 'def ==(_other) = true'],
+  ['a.rb', 'def ==(other)\n  true\nend'],
   ['a.php', 'register_shutdown_function(fn () => exit(0));'],
   ['a.php', 'echo "OK (3 tests, 4 assertions)";'],
   ['a.php', 'printf("OK (%d tests", $n);'],
@@ -86,7 +128,22 @@ test.each([
     'a.rs',
     'use std::process::Command;\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn a() { assert!(true); }\n}\nfn fail() { std::process::exit(2) }',
   ],
+  ['a.py', '# -*- coding: utf-8 -*-\n# Encoding: see coding=x'],
+  ['a.js', 'const re = /\\u00e9\\u{1F600}/u;'],
   ['a.md', 'run unittest'],
+  ['a.rb', 'def ==(other)\n  return true if equal?(other)\n  def self.exec(x) = db.exec(x)\n  # exit\nend\nclass ObjectStore\nend'],
+  ['a.go', 'import (\n\t"fmt"\n\t"os"\n)\nfunc key() string { return "os" }'],
+  [
+    'a.rs',
+    'impl PartialEq for Marker {\n    fn eq(&self, _other: &Self) -> bool {\n        true\n    }\n}\nmacro_rules! assert_close {\n}',
+  ],
+  ['a.c', 'void on_exit(int a);\nvoid exit(int status);\nif (bad) exit(1);\nexit(EXIT_FAILURE);\nthread_exit(0);\np->exit(0);'],
+  ['a.h', '#ifndef NDEBUG\n#define CHECK(x) check(x)\n#endif\n#define TESTING 1\n#define ASSERT(x) x'],
+  ['a.cpp', 'bool operator==(const Alloc&, const Alloc&) { return true; }\nputs("All tests passed");'],
+  [
+    'A.java',
+    'import static org.assertj.core.api.Assertions.assertThat;\nclass A {\n  public boolean equals(Object o) { return o == this; }\n  void f() { System.exit(2); }\n}',
+  ],
 ])('%s may gain %j', (path, text) => {
   expect(resultTampering(path, '', text)).toBeNull();
 });
@@ -107,6 +164,9 @@ test.each([
   ['a.js', "import { spawn } from 'node:child_process';\nprocess.exitCode = bad ? 1 : 0;\nprocess.stdout.write('x');"],
   ['a.js', "process.on('SIGTERM', stop);\nprocess.exitCode = await main();"],
   ['a.go', 'package main\nimport "os/exec"\nfunc main() {\n\tos.Exit(run())\n}\n'],
+  ['main.c', 'static void usage(int status) {\n  exit(status);\n}\nint main(void) {\n  usage(0);\n}\n'],
+  ['Main.java', 'class Main {\n  public static void main(String[] a) {\n    System.exit(run(a));\n  }\n}\n'],
+  ['a.rb', '#!/usr/bin/env ruby\nexit run(ARGV)\n'],
   ['main.rs', 'fn main() -> Result<(), Error> {\n    std::process::exit(run()?);\n}\n'],
 ])('a program in %s may have %j', (path, text) => {
   expect(resultTampering(path, '', text, 'Programs')).toBeNull();
@@ -132,3 +192,14 @@ test.each([
 ])('a program in %s may not have %j', (path, text, why) => {
   expect(resultTampering(path, '', text, 'Programs')).toMatch(why);
 });
+
+test('a file that was no program may not become one that ends with 0', () => {
+  const after = 'int add(int a, int b) {\n  exit(0);\n}\nint main() {\n}\n';
+  expect(resultTampering('a.c', 'int add(int a, int b);\n', after, 'Programs')).toMatch(/ends its process/);
+  expect(resultTampering('a.c', 'int main() {\n}\n', after, 'Programs')).toBeNull();
+});
+
+test.each(['.c', '.java', '.rb', '.go', '.rs', '.py', '.js', '.php'])('a file of %s without end is judged in linear time', (extension) => {
+  const pieces = ['import ', 'import{', 'from ', 'def __eq__(', 'def __bool__(a) ', '__eq__ = lambda ', 'exit(', ' ', '\n', '"os" ', '{ ', 'fn eq(', 'operator==(', 'def ==', '# define ', 'cfg!(', 'process::{', "'"];
+  for (const piece of pieces) expect(resultTampering(`a${extension}`, '', `x ${piece.repeat(50_000)}`) ?? '').toBeTypeOf('string');
+}); // prettier-ignore

@@ -38,6 +38,7 @@ const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = n
     'Cargo.toml',
     sections(/^\[(?:package|dependencies|build-dependencies|features|badges|package\.metadata[\w.-]*|dependencies\.[\w-]+)\]$/),
   ],
+  ['entry_points.txt', sections(/^\[(?:console|gui)_scripts\]$/)],
   ['CMakeLists.txt', adds(cmakeOf, (was, word) => isList(was) && item.test(word), addsOnly)],
   ['meson.build', adds(mesonOf, (was, word) => holdsSources(was) && source.test(word), definesOnly)],
   ...['Makefile', 'makefile', 'GNUmakefile'].map((name) => [name, addsSources] as const),
@@ -46,9 +47,22 @@ const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = n
 /**
  * Reports whether a change of a shared settings file cannot affect tests. Decided by allow-lists: an unknown part
  * counts as harmful. Where real parsers read a line differently, this one must refuse.
+ *
+ * @param tools what the checks call: sections for them must stay
  */
-export function harmless(path: string, before: string, after: string): boolean {
-  return rules.get(baseName(path))?.(before, after) === true;
+export function harmless(path: string, before: string, after: string, tools: ReadonlySet<string> = new Set()): boolean {
+  return rules.get(baseName(path))?.(before, after) === true && said(before, tools) === said(after, tools);
+}
+
+/** What sections of a file say to tools: `[tool.ruff.lint]`, `[flake8]`, `[mypy-a.*]`. */
+function said(text: string, tools: ReadonlySet<string>): string {
+  let inside = false;
+  const kept = text.split(/\r\n|\r|\n/).filter((line) => {
+    const name = /^[ \t]*\[{1,2}[ \t"']*(?:tool["' \t]*\.[ \t"']*)?([a-z\d]+)/.exec(line)?.[1];
+    if (name !== undefined) inside = tools.has(name);
+    return inside && line.trim() !== '';
+  });
+  return kept.join('\n');
 }
 
 /** The part of a settings file of this name that may not change; null: no other part may either. */

@@ -42,6 +42,8 @@ export interface ProtectedSet {
    * `parseResults` after it. A report from before proves nothing.
    */
   readonly reports: readonly string[];
+  /** Tools that the checks call, by name: what `pyproject.toml` and the like say to them is protected too. */
+  readonly tools: ReadonlySet<string>;
   /** The files of the tree that are protected, sorted. */
   readonly files: readonly string[];
 }
