@@ -1,7 +1,8 @@
 // agent-image, checks/parse: parser for reports in JUnit XML. Imports no other folder of the worker.
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import type { CommandOutput, Outcome, ParsedResults } from './results.ts';
-import { Collector, type Found } from './collector.ts';
+import { Collector, linesOf, type Found } from './collector.ts';
+import { failureOfBuild } from './summed.ts';
 
 interface XmlElement {
   readonly name: string;
@@ -103,7 +104,10 @@ export function parseJUnit(output: CommandOutput): ParsedResults {
   const printed = output.stdout.trim();
   if (files.length > 0) collector.source = 'Files';
   else if (looksLikeJUnit(printed)) readDocument(collector, 'standard output', printed);
-  else collector.incomplete('there is no JUnit report', 'name the report file in the command, for example --junitxml=report.xml');
+  else {
+    const why = failureOfBuild(linesOf(output.stdout).lines) ?? 'there is no JUnit report';
+    collector.incomplete(why, 'read the output of the check, or name the report file in the command, for example --junitxml=report.xml');
+  }
   return collector.finish('JUnit');
 }
 
@@ -140,7 +144,8 @@ function readSuite(collector: Collector, path: string, suite: XmlElement, above:
     own += 1;
     // A failing `todo` of node:test is listed as a failure too.
     if (child.children.some(({ name }) => name === 'failure' || name === 'error')) failures += 1;
-    collector.add(caseOf(child, names));
+    const found = caseOf(child, names);
+    collector.add({ ...found, id: [...taskOf(path), found.id].join(' > ') });
   }
   if (!isRoot) checkCounts(collector, `${path}: suite ${names.at(-1) ?? ''}`, suite, [own, own + nested, failures]);
   return own + nested;
@@ -195,6 +200,12 @@ function caseId(attributes: XmlElement['attributes'], suites: readonly string[])
       : [...suites.slice(1).filter((name) => !within(classname, name)), classname];
   const name = attributes['name'] ?? '';
   return [...path.filter((part, at) => part !== '' && !(at === path.length - 1 && part === name)), name].join(' > ');
+}
+
+/** Module and task of a report of Gradle, but not the root and `test`: two of them may have tests of one name. */
+function taskOf(path: string): readonly string[] {
+  const [, module = '', task = 'test'] = /^(?:(.+)\/)?build\/test-results\/([^/]+)\/[^/]+$/.exec(path) ?? [];
+  return [module, task === 'test' ? '' : task].filter((part) => part !== '');
 }
 
 const within = (classname: string, suite: string): boolean =>

@@ -218,6 +218,17 @@ const php: readonly Sign[] = [
   { pattern: /\b(?:OK \(|Tests: )(?:\d|['"{$%])|(?:\d|\}|%[ds]) assertions?\b/, what: 'prints what a test runner prints' },
 ]; // prettier-ignore
 
+/** Gradle and Surefire take a status of 0 for the end of all tests, and the files of results can be written by anybody. */
+const jvm: readonly Sign[] = [
+  {
+    pattern: /\b(?:System\s*\.\s*exit|exitProcess|sys\s*\.\s*exit)\s*\((?!\s*[1-9])|\.\s*halt\s*\((?!\s*[1-9])/,
+    what: 'ends its process with a status that may be 0',
+    instead: 'Call it in `main` only.',
+  },
+  { pattern: /\btest-results\b|\b(?:surefire|failsafe)-reports\b|["']TEST-/, what: 'names files of test results' },
+  { pattern: /\bTests run: |<testcase\b/, what: 'prints what a test runner prints' },
+];
+
 const signs: Readonly<Record<string, readonly Sign[]>> = {
   ...Object.fromEntries(['.py', '.pyi', '.pyw'].map((name) => [name, python])),
   ...Object.fromEntries(['.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx'].map((name) => [name, script])),
@@ -225,6 +236,7 @@ const signs: Readonly<Record<string, readonly Sign[]>> = {
   '.rs': rust,
   '.rb': ruby,
   '.php': php,
+  ...Object.fromEntries(['.java', '.kt', '.groovy', '.scala'].map((name) => [name, jvm])),
 };
 
 /** Start of the main program of a file; no test runs it by loading the file. */
@@ -232,6 +244,8 @@ const mainPrograms: Readonly<Record<string, RegExp>> = {
   '.py': /^if\s+__name__\s*==\s*(['"])__main__\1\s*:[^\n]*(?:\n(?:[ \t][^\n]*)?)*/gm,
   '.rs': /^fn main\(\)[^\n]*\{\n(?:(?:[ \t][^\n]*)?\n)*\}/gm,
   '.go': /^func main\(\) \{\n(?:(?:[ \t][^\n]*)?\n)*\}/gm,
+  '.kt': /^fun main\([^\n]*\{\n(?:(?:[ \t][^\n]*)?\n)*\}/gm,
+  '.java': /^([ \t]+)public static (?:final )?void main\([^\n]*\{\n(?:(?:\1[ \t][^\n]*)?\n)*\1\}/gm,
 };
 
 /** Allowed in the main program of a file, because no test runs it. */

@@ -355,6 +355,13 @@ test('what set-up built is made again by a check with the tool that builds it, a
   expect(of('sh -c target/debug/a&&cargo')).toEqual([]);
 });
 
+test('reports of Gradle lie in a folder of each module, and belong to no other tool', () => {
+  const tree = ['settings.gradle', 'app/build.gradle.kts', 'libs/core/core.gradle', 'plain/src/test/java/A.java', 'docs/a.md'];
+  const of = (...command: string[]): readonly string[] => protectedPaths(tree, [{ name: 'c', command }], byDefault).reportFolders;
+  expect(of('./gradlew', 'test')).toEqual(['', 'app', 'libs/core', 'plain'].map((one) => `${one}${one && '/'}build/test-results`));
+  expect(of('npm', 'test')).toEqual([]);
+});
+
 test('a new test of minitest may be added', () => {
   expect(protectedPaths(['test/test_a.rb'], [], byDefault).addable('test/test_b.rb')).toBe(true);
 });

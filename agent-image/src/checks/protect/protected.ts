@@ -1,5 +1,6 @@
 import { type Entries, entriesOf, parentsOf, normal } from './entries.ts';
 import picomatch from 'picomatch';
+import { posix } from 'node:path';
 import type { Protect } from '@agentfleet/protocol/api';
 import {
   builtFolders,
@@ -111,20 +112,18 @@ export function protectedPaths(
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
   const isNewTest = newTests(paths);
   const named = checks.flatMap(({ command }) => command).join('\n');
-  const isBuilt = builtMatcher(read('.gitignore') ?? '', named, stayingFolders(there, entries));
-  const derived = (path: string): boolean =>
-    path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || entries.reports.has(path);
+  const builds = buildsOf(there, entries, read('.gitignore') ?? '', named);
   const onlyTest = (path: string): boolean => rules.every(({ matches, protection }) => protection.kind === 'Test' || !matches(path));
   return {
     why,
     files,
     shadows,
-    derived,
+    ...builds,
     addable: (given) => {
       const path = normal(given);
       if (!byDefault || path === null || there.has(path) || !isNewTest(path) || !onlyTest(path)) return false;
       // A check that names a file is there to run it.
-      return shadows(path) === null && !derived(path) && !parents.has(path) && !named.includes(path);
+      return shadows(path) === null && !builds.derived(path) && !parents.has(path) && !named.includes(path);
     },
     stays: ruleOf(testPrograms).matches,
     inline: (path) => byDefault && path.endsWith('.rs') && why(path) === null,
@@ -193,14 +192,24 @@ function builtMatcher(ignored: string, commands: string, stays: (folder: string)
   return (path) => parentsOf(path).some((folder) => folders.has(folder.slice(folder.lastIndexOf('/') + 1)) && !stays(folder));
 }
 
-/** Folders that are there, but not those that a tool of the checks builds into, where set-up built: it makes again what is missing. */
-function stayingFolders(there: ReadonlySet<string>, { tools }: Entries): (folder: string) => boolean {
-  const builds = Object.entries(builtFolders).flatMap(([tool, built]) => (tools.has(tool) ? [built] : []));
-  const rebuilt = new Set(
+/** Files that checks and builds make. A folder that is there stays, but for one that set-up built with a tool of the checks: it makes it again. */
+function buildsOf(
+  there: ReadonlySet<string>,
+  { tools, reports }: Entries,
+  ignored: string,
+  commands: string,
+): Pick<ProtectedSet, 'derived' | 'reportFolders'> {
+  const builds = new Set(Object.entries(builtFolders).flatMap(([tool, built]) => (tools.has(tool) ? [built] : [])));
+  const found = [...builds].flatMap((build) =>
     [...there].flatMap((path) => {
-      const name = path.slice(path.lastIndexOf('/') + 1);
-      return builds.flatMap(({ folder, beside }) => (beside.test(name) ? [path.slice(0, -name.length) + folder] : []));
+      const at = build.beside.exec(path)?.index;
+      return at === undefined ? [] : [{ ...build, folder: posix.join(path.slice(0, at), build.folder) }];
     }),
   );
-  return (folder) => there.has(folder) && !rebuilt.has(folder);
+  const rebuilt = new Set(found.map(({ folder }) => folder));
+  const isBuilt = builtMatcher(ignored, commands, (folder) => there.has(folder) && !rebuilt.has(folder));
+  return {
+    derived: (path) => (path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || reports.has(path)),
+    reportFolders: [...new Set(found.flatMap((one) => (one.reports === undefined ? [] : [`${one.folder}/${one.reports}`])))],
+  };
 }

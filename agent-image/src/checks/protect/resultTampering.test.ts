@@ -57,6 +57,12 @@ test.each([
   ['a.php', 'echo "Tests: $n, Assertions: " . $m;'],
   ['a.php', 'PHPUnit\\Framework\\Assert::$count = 1;'],
   ['a.php', 'eval($code);'],
+  ['A.java', 'System.exit( code );'],
+  ['A.java', 'Runtime.getRuntime().halt(0);'],
+  ['A.java', 'Files.writeString(Path.of("build/test-results/test/a.xml"), text);'],
+  ['A.java', 'System.out.println("[INFO] Tests run: 3, Failures: 0");'],
+  ['a.kt', 'exitProcess(0)'],
+  ['a.scala', 'sys.exit(0)'],
 ])('%s must not gain %j', (path, text) => {
   expect(resultTampering(path, 'x\n', `x\n${text}\n`)).toMatch(new RegExp(`^${path}: it `));
 });
@@ -86,6 +92,7 @@ test.each([
     'a.rs',
     'use std::process::Command;\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn a() { assert!(true); }\n}\nfn fail() { std::process::exit(2) }',
   ],
+  ['A.java', 'System.exit( 2);\nif (latest) halt(401, "no");\nString test = "TEST";'],
   ['a.md', 'run unittest'],
 ])('%s may gain %j', (path, text) => {
   expect(resultTampering(path, '', text)).toBeNull();
@@ -108,6 +115,8 @@ test.each([
   ['a.js', "process.on('SIGTERM', stop);\nprocess.exitCode = await main();"],
   ['a.go', 'package main\nimport "os/exec"\nfunc main() {\n\tos.Exit(run())\n}\n'],
   ['main.rs', 'fn main() -> Result<(), Error> {\n    std::process::exit(run()?);\n}\n'],
+  ['A.java', 'class A {\n    public static void main(String[] args) {\n\n        System.exit(run(args));\n    }\n}\n'],
+  ['a.kt', 'fun main(args: Array<String>) {\n    exitProcess(run(args))\n}\n'],
 ])('a program in %s may have %j', (path, text) => {
   expect(resultTampering(path, '', text, 'Programs')).toBeNull();
   expect(resultTampering(path, '', text)).not.toBeNull();
@@ -129,6 +138,7 @@ test.each([
   ['a.js', "process.on('exit', () => {})", /acts on its process/],
   ['a.js', 'process.stdout.write = () => true', /acts on its process/],
   ['a.go', 'package main\nfunc init() {\n\tos.Exit(0)\n}\n', /in `func main` only/],
+  ['A.java', 'class A {\n    static int half() {\n        System.exit(0);\n    }\n}\n', /in `main` only/],
 ])('a program in %s may not have %j', (path, text, why) => {
   expect(resultTampering(path, '', text, 'Programs')).toMatch(why);
 });

@@ -42,6 +42,8 @@ export interface ProtectedSet {
    * `parseResults` after it. A report from before proves nothing.
    */
   readonly reports: readonly string[];
+  /** Folders in which a build writes a folder of report files for each of its tasks; the same holds for these. */
+  readonly reportFolders: readonly string[];
   /** The files of the tree that are protected, sorted. */
   readonly files: readonly string[];
 }
