@@ -41,6 +41,38 @@ const spec = (files: Workspace, command: readonly string[]): ReturnType<typeof t
   checks: [{ name: 'unit', command: [...command], timeoutSeconds: 120 }] as unknown as AgentTaskSpec['checks'],
 });
 
+const sources = {
+  'calc.cpp': 'int half(int n) { return n; }\n',
+  'tests/half.cpp': 'int half(int);\nint main() { return half(4) == 2 ? 0 : 1; }\n',
+  'tests/zero.cpp': 'int half(int);\nint main() { return half(0) == 0 ? 0 : 1; }\n',
+};
+const builders = {
+  CMake: {
+    files: {
+      'CMakeLists.txt':
+        'cmake_minimum_required(VERSION 3.13)\nproject(calc CXX)\nadd_library(calc calc.cpp)\nif(WITH_TESTS)\n  enable_testing()\n  add_subdirectory(tests)\nendif()\n',
+      'tests/CMakeLists.txt':
+        'foreach(name half zero)\n  add_executable(${name} ${name}.cpp)\n  target_link_libraries(${name} calc)\n  add_test(NAME ${name} COMMAND ${name})\nendforeach()\n',
+    },
+    setUp: 'cmake -S . -B build -DWITH_TESTS=ON && cmake --build build',
+    build: 'cmake --build build',
+    check: 'cmake --build build && ctest --test-dir build',
+    more: { old_text: 'calc.cpp)', new_text: 'calc.cpp src/two.cpp)' },
+    forge: "printf 'add_test(half /bin/true)\\nadd_test(zero /bin/true)\\n' > build/tests/CTestTestfile.cmake",
+  },
+  Meson: {
+    files: {
+      'meson.build':
+        "project('calc', 'cpp')\nlib = static_library('calc', 'calc.cpp')\nforeach name : ['half', 'zero']\n  test(name, executable(name, 'tests' / name + '.cpp', link_with: lib))\nendforeach\n",
+    },
+    setUp: 'meson setup build && ninja -C build',
+    build: 'ninja -C build',
+    check: 'meson test -C build',
+    more: { old_text: "'calc.cpp')", new_text: "'calc.cpp', 'src/two.cpp')" },
+    forge: "printf '#!/bin/sh\\n' > build/half; touch -d 2100-01-01 build/half",
+  },
+};
+
 describe('checks that build', () => {
   test.skipIf(!hasGradle)(
     'Gradle: tests have names by module; neither an old result nor an early end of their process is a proof',
@@ -54,6 +86,35 @@ describe('checks that build', () => {
       expect(seen(models, 3)).toMatch(/a > p\.CalcTest > \w+ does not run any more/);
       const baseline = (await bed.notes()).find(({ kind }) => kind === 'Baseline')?.data['checks'];
       expect(baseline).toMatchObject([{ format: 'JUnit', failing: ['a > p.CalcTest > halves'], flaky: [] }]);
+    },
+  );
+
+  test.each(['CMake', 'Meson'] as const)(
+    '%s: a build folder of set-up may be built in, and what lies there proves nothing',
+    async (tool) => {
+      if (!(await available(...(tool === 'CMake' ? ['cmake', 'ctest', 'c++'] : ['meson', 'ninja', 'c++'])))) return;
+      await using bed = await AgentBed.open(binary);
+      const { files, setUp, build, check, forge, more } = builders[tool];
+      const edit = {
+        calls: [
+          [
+            'edit_file',
+            { path: 'calc.cpp', old_text: 'int half(int n) { return n; }', new_text: 'int two();\nint half(int n) { return n / two(); }' },
+          ],
+          ['edit_file', { path: 'src/two.cpp', old_text: '', new_text: 'int two() { return 2; }\n' }],
+          ['edit_file', { path: tool === 'CMake' ? 'CMakeLists.txt' : 'meson.build', ...more }],
+        ],
+      } as const;
+      // Older than what set-up built.
+      const models = new ScriptedModels(steps(run('sh try.sh'), submit, edit, run(`${build} && touch -d 2001-01-01 calc.cpp`), submit));
+      const task = {
+        ...spec({ '.gitignore': 'build/\n', 'try.sh': forge, ...sources, ...files }, ['sh', '-c', check]),
+        setup: [{ name: 'build', command: ['sh', '-c', setUp], network: 'None' as const }],
+      };
+      expect(await bed.engine.run(bed.begin(task, models).context)).toMatchObject({ result: 'Succeeded' });
+      expect(seen(models, 1)).toMatch(/^\[exit status 0, /);
+      expect(seen(models, 2)).toContain('in a fresh container, check unit: no test that failed at the baseline passes now');
+      expect(seen(models, 4)).toContain('[exit status 0, ');
     },
   );
 });

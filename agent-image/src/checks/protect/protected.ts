@@ -106,17 +106,17 @@ export function protectedPaths(
     const path = normal(given);
     return path === null ? null : (rules.find(({ matches }) => matches(path))?.protection ?? null);
   };
-  const files = paths.filter((path) => why(path) !== null).sort();
-  const parents = new Set(files.flatMap(parentsOf));
   const shadows = byDefault ? shadowing(paths, (path) => why(path)?.kind === 'Test', entries) : (): null => null;
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
   const isNewTest = newTests(paths);
   const named = checks.flatMap(({ command }) => command).join('\n');
   const builds = buildsOf(there, entries, read('.gitignore') ?? '', named);
+  const guarded = paths.filter((path) => why(path) !== null).sort();
+  const parents = new Set([...guarded, ...builds.configured].flatMap(parentsOf));
   const onlyTest = (path: string): boolean => rules.every(({ matches, protection }) => protection.kind === 'Test' || !matches(path));
   return {
     why,
-    files,
+    files: guarded.filter((path) => !builds.derived(path)),
     shadows,
     ...builds,
     addable: (given) => {
@@ -198,7 +198,7 @@ function buildsOf(
   { tools, reports }: Entries,
   ignored: string,
   commands: string,
-): Pick<ProtectedSet, 'derived' | 'reportFolders'> {
+): Pick<ProtectedSet, 'derived' | 'reportFolders' | 'configured'> {
   const builds = new Set(Object.entries(builtFolders).flatMap(([tool, built]) => (tools.has(tool) ? [built] : [])));
   const found = [...builds].flatMap((build) =>
     [...there].flatMap((path) => {
@@ -206,10 +206,18 @@ function buildsOf(
       return at === undefined ? [] : [{ ...build, folder: posix.join(path.slice(0, at), build.folder) }];
     }),
   );
+  // In the source tree nothing can be told from sources.
+  const configured = [...there].flatMap((path) => {
+    const folder = /^(.+)\/(?:CMakeCache\.txt|meson-private)$/.exec(path)?.[1];
+    return folder === undefined || there.has(`${folder}/CMakeLists.txt`) || there.has(`${folder}/meson.build`) ? [] : [folder];
+  });
+  const isConfigured = (path: string): boolean => configured.some((folder) => path === folder || path.startsWith(`${folder}/`));
   const rebuilt = new Set(found.map(({ folder }) => folder));
   const isBuilt = builtMatcher(ignored, commands, (folder) => there.has(folder) && !rebuilt.has(folder));
   return {
-    derived: (path) => (path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || reports.has(path)),
+    derived: (path) =>
+      path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || isConfigured(path) || reports.has(path),
+    configured,
     reportFolders: [...new Set(found.flatMap((one) => (one.reports === undefined ? [] : [`${one.folder}/${one.reports}`])))],
   };
 }
