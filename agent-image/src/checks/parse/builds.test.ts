@@ -149,6 +149,17 @@ test('Gradle: tests of one name in two modules, or two tasks, are two', () => {
   );
 });
 
+test('JUnit: a parameter without words of its own has one name in all runs', () => {
+  const idOf = (name: string): readonly string[] => {
+    const xml = `<testsuite name="p.A" tests="1"><testcase name="${name}" classname="p.A"/></testsuite>`;
+    return parseResults('JUnit', output(0, '', { files: [file('r.xml', xml)] })).tests.map(({ id }) => id);
+  };
+  expect(idOf('[1] p.Point@1b28cdfa, 3')).toEqual(idOf('[1] p.Point@7a5d012, 3'));
+  expect(idOf('f(Fn)[p.A$$Lambda$14/0x00000008000b5840@3fb6a447]')).toEqual(idOf('f(Fn)[p.A$$Lambda$15/0x0000000800c03c18@2ff4acd0]'));
+  expect(idOf('[1] p.Point@1b28cdfa, 3')).not.toEqual(idOf('[2] p.Point@1b28cdfa, 3'));
+  expect(idOf('writes to a@example.org')).toEqual(['p.A > writes to a@example.org']);
+});
+
 const reported = [report('build/test-results/test', '<failure message="no"/>')];
 test.each([
   ['that name what it counts', '3 tests completed, 1 failed\n', reported, []],

@@ -191,6 +191,9 @@ function outcomeOf(marks: ReadonlyMap<string, XmlElement>, status: string | unde
   return 'Passed';
 }
 
+/** Addresses in the words that Java has for an object without any: another one in each run. */
+const addresses = /\$\$Lambda[$\d]*\/(?:0x)?[\da-f]{1,16}|@[\da-f]{4,8}\b/g;
+
 /** Class and name; suites below the first level; the file instead of node:test's constant class. */
 function caseId(attributes: XmlElement['attributes'], suites: readonly string[]): string {
   const classname = attributes['classname'] === 'test' ? (attributes['file'] ?? 'test') : (attributes['classname'] ?? '');
@@ -198,7 +201,7 @@ function caseId(attributes: XmlElement['attributes'], suites: readonly string[])
     classname === ''
       ? suites.filter((name) => name !== 'pytest')
       : [...suites.slice(1).filter((name) => !within(classname, name)), classname];
-  const name = attributes['name'] ?? '';
+  const name = (attributes['name'] ?? '').replaceAll(addresses, (found) => (found.startsWith('@') ? '@…' : '$$Lambda'));
   return [...path.filter((part, at) => part !== '' && !(at === path.length - 1 && part === name)), name].join(' > ');
 }
 
