@@ -124,7 +124,7 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   const found = await protection(tree, commands, protect, (path) => session.read(path));
   const protectedSet = exceptArtifacts(found, artifacts);
   const reach = reachOf(context, task.spec.policy.network.mode === 'Allowed' ? 'Allowed' : 'None');
-  const runner: CheckRunner = { session, task, reports: protectedSet.reports, reach };
+  const runner: CheckRunner = { session, task, reports: protectedSet.reports, reportFolders: protectedSet.reportFolders, reach };
   await admitChecks(scope, commands, protectedSet);
   const checks: JudgedCheck[] = [];
   // Files are looked at before a command can write one.

@@ -14,7 +14,7 @@ function bed(...ends: readonly object[]) {
   const check = { name: 'unit', type: 'Command', command: ['make', 'test'], expect: 'Auto' };
   const before = { check: 'unit', end: { ...end, exitCode: 1 }, results: parseResults('Exit', { exitCode: 1, stdout: '', stderr: '' }) };
   const task = { spec: { deadlineSeconds: 60 } };
-  const baseline = { runner: { session, task, reach: null, reports: [] } } as unknown as Baseline;
+  const baseline = { runner: { session, task, reach: null, reports: [], reportFolders: [] } } as unknown as Baseline;
   return { baseline, judged: { check, format: 'Exit', baseline: [before, before] } as never, runs: () => runs };
 }
 

@@ -23,6 +23,7 @@ import {
   wholeRun,
 } from '../checks/index.ts';
 import { AttemptFailure } from '../base/failure.ts';
+import type { FileList } from '@agentfleet/protocol/keeper';
 import type { SandboxSession, Reach } from './sandboxSession.ts';
 import { Redaction } from '@agentfleet/protocol/redact';
 import { domainOf, isForeign } from '../features/languages.ts';
@@ -76,8 +77,9 @@ export interface CheckRunner {
   readonly task: AgentTask;
   /** Reach of checks outside of the sandbox; null: nothing. */
   readonly reach: Reach | null;
-  /** Report files that scripts of the checks write, from the protected set. */
+  /** Report files that scripts of the checks write, and folders in which builds do, from the protected set. */
   readonly reports: readonly string[];
+  readonly reportFolders: readonly string[];
 }
 
 const maxOutput = 32_768;
@@ -97,13 +99,14 @@ export function timeoutOf(step: { readonly timeoutSeconds?: number }, task: Agen
 export async function runCheck(
   check: Check,
   format: ResultFormat | 'Auto',
-  { session, task, reports, reach }: CheckRunner,
+  { session, task, reports, reportFolders, reach }: CheckRunner,
   withinSeconds = Number.POSITIVE_INFINITY,
 ): Promise<Ran> {
   if (isArtifactCheck(check)) return runArtifact(check, session);
   if (!isCommandCheck(check)) throw new TypeError(`check ${check.name} is of type ${check.type}, which nothing runs; report this fault`);
   const own = [...new Set([...reportFiles(check.command), ...reports])].filter((path) => !path.startsWith('/'));
-  await session.remove(own);
+  await session.remove([...own, ...reportFolders]);
+  const left = new Set(await reportsIn(session, reportFolders));
   const timeoutSeconds = Math.min(timeoutOf(check, task), withinSeconds);
   const { stdout, stderr, end } = await session.exec({
     argv: check.command,
@@ -113,7 +116,8 @@ export async function runCheck(
     redaction: 'Raw',
   });
   const files: { readonly path: string; readonly bytes: Uint8Array }[] = [];
-  for (const path of own) {
+  const written = (await reportsIn(session, reportFolders)).filter((path) => !left.has(path));
+  for (const path of [...own, ...written]) {
     const bytes = await session.read(path);
     if (bytes !== null) files.push({ path, bytes });
   }
@@ -122,6 +126,30 @@ export async function runCheck(
   // Results are read from the exact bytes; what people and models see of them has no secrets.
   const output = new Redaction(() => undefined).open().text(tail(`${stdout}\n${stderr}`, maxOutput));
   return { check: check.name, end, results, output, millis: end.durationMs };
+}
+
+/** Bytes of the reports of a build that are read: more is left out. */
+const maxReports = 128 * 1024 * 1024;
+
+/** The JUnit files of the tasks of a build. One that cannot be deleted is there before the check and after it. */
+async function reportsIn(session: SandboxSession, folders: readonly string[]): Promise<readonly string[]> {
+  let sum = 0;
+  const found: string[] = [];
+  for (const folder of folders) {
+    for (const { path, kind, bytes } of await entriesBelow(session, folder))
+      if (kind === 'file' && /\/TEST-[^/]*\.xml$/.test(path) && (sum += bytes) <= maxReports) found.push(`${folder}/${path}`);
+  }
+  return found;
+}
+
+/** Entries of a folder and of those in it; none where there is no folder. */
+async function entriesBelow(session: SandboxSession, folder: string): Promise<FileList['entries']> {
+  try {
+    return (await session.call((keeper) => keeper.listFiles(session.absolute(folder), 2, 10_000))).entries;
+  } catch (error) {
+    if (error instanceof KeeperRefusal && /^AF_(?:FILE_NOT_|PATH_OUTSIDE_)/.test(error.code)) return [];
+    throw error;
+  }
 }
 
 export function tail(text: string, characters: number): string {

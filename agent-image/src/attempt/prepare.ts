@@ -8,7 +8,7 @@ import { createGate } from './gate.ts';
 import { poolRules, reachOf } from './sandboxSession.ts';
 
 /** Labels of the snapshots that an attempt finds again. */
-export const labels = { empty: 'empty', initial: 'initial', result: 'result' } as const;
+export const labels = { empty: 'empty', initial: 'initial', result: 'result', proof: 'proof' } as const;
 
 /** The newest snapshot of a label. */
 export function labelled(snapshots: readonly SnapshotRecord[], label: string): SnapshotRecord | undefined {

@@ -1,7 +1,8 @@
 import { changesBetween, othersOf } from './acts.ts';
+import { newExecId } from '@agentfleet/keeper/client';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { isArtifactCheck } from '@agentfleet/protocol/api';
-import { type Baseline, broken, contradiction, flakyCheck, holds, proveAgain, runAgain, type Proof } from './checkRun.ts';
+import { type Baseline, broken, contradiction, flakyCheck, holds, proveAgain, runAgain, tail, type Proof } from './checkRun.ts';
 import { type Ledger, review } from './closing.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { leavesOf } from '../base/paths.ts';
@@ -43,22 +44,15 @@ export async function verify(
   await session.freshTools();
   const restored = await session.restore(result.id);
   if (restored.manifestDigest !== result.manifestDigest) throw differs(result.id);
-  const { discard, aside, paths } = await judgeResult(scope, prepared, baseline, result);
-  // Tests of the agent's own prove nothing, and could act on those that do.
-  const setAside = (): Promise<void> => session.remove([...discard, ...aside].map((path) => session.located(path)));
-  const putBack = (): Promise<void> => session.restore(result.id).then(setAside);
-  let clean = true;
-  for (const judged of baseline.checks) {
-    progress.say(`verifying: check ${judged.check.name}`);
-    // Code under test can write: no check sees what ran in the one before it left behind.
-    if (!clean) await session.restore(result.id);
-    clean = isArtifactCheck(judged.check);
-    if (!clean) await setAside();
-    const proof = await proveAgain(judged, baseline);
-    proofs.push(proof);
-    const fell = await contradiction(proof, baseline, putBack);
-    if (fell !== null) throw await flaky(scope, { fell, winner }, prepared, baseline, result);
-  }
+  const judgement = await judgeResult(scope, prepared, baseline, result);
+  const { discard, aside, paths } = judgement;
+  const fell = await proveAll(
+    scope,
+    baseline,
+    { result: result.id, ...(await startOfChecks(scope, prepared, baseline, judgement, result)) },
+    proofs,
+  );
+  if (fell !== null) throw await flaky(scope, { fell, winner }, prepared, baseline, result);
   await session.restore(result.id);
   const failed = proofs.find((proof) => !holds(proof));
   if (failed !== undefined) throw await notProved(scope, winner, failed, aside);
@@ -70,6 +64,72 @@ export async function verify(
   progress.establish('Verified');
   progress.finish('verify');
   return { result, changed: paths.length > 0, discard, reviewed: asked.length > 0 };
+}
+
+/** Snapshot that checks begin with, and the paths that have to go from it first. */
+interface Start {
+  readonly base: string;
+  readonly gone: readonly string[];
+}
+
+/** Runs every check; returns the first proof that does not agree with another of the same check, null where all do. */
+async function proveAll(
+  { session, progress }: Scope,
+  baseline: Baseline,
+  { result, base, gone }: Start & { readonly result: string },
+  proofs: Proof[],
+): Promise<Proof | null> {
+  const putBack = (): Promise<void> => session.restore(base).then(() => session.remove(gone));
+  let at: string | null = base;
+  for (const judged of baseline.checks) {
+    progress.say(`verifying: check ${judged.check.name}`);
+    // Code under test can write: no check sees what ran in the one before it left behind.
+    const looks = isArtifactCheck(judged.check);
+    if (!looks) await (at === base ? session.remove(gone) : putBack());
+    else if (at !== result) await session.restore(result);
+    at = looks ? result : null;
+    const proof = await proveAgain(judged, baseline);
+    proofs.push(proof);
+    const fell = await contradiction(proof, baseline, putBack);
+    if (fell !== null) return fell;
+  }
+  return null;
+}
+
+/**
+ * Returns the start of checks: snapshot 0 with the changes where set-up made build folders. These folders are then as set-up made them, whatever was
+ * written there, and the changed files are newer than what was built from others.
+ */
+async function startOfChecks(
+  { session }: Scope,
+  { initial }: Prepared,
+  { protectedSet }: Baseline,
+  { discard, aside, own }: Awaited<ReturnType<typeof judgeResult>>,
+  result: SnapshotRecord,
+): Promise<Start> {
+  // Tests of the agent's own prove nothing, and could act on those that do.
+  if (protectedSet.configured.length === 0) return { base: result.id, gone: [...discard, ...aside].map((path) => session.located(path)) };
+  const archive = `/tmp/${newExecId()}.tar`;
+  const kept = own.filter(({ op, path }) => op !== 'D' && !aside.includes(path)).map(({ path }) => `./${path}\n`);
+  try {
+    if (kept.length > 0) await tar(session, ['-c', '--no-recursion', '-T', '-', '-f', archive], kept.join(''));
+    await session.restore(initial.id);
+    await session.remove(own.filter(({ op }) => op === 'D' || op === 'T').map(({ path }) => path));
+    if (kept.length > 0) await tar(session, ['-x', '-m', '-p', '-f', archive]);
+    await session.remove([archive]);
+    return { base: (await session.snapshot(labels.proof)).id, gone: [] };
+  } catch (error) {
+    if (error instanceof AttemptFailure && error.reason === 'NotRunnable') await session.restore(result.id);
+    throw error;
+  }
+}
+
+async function tar(session: Scope['session'], options: readonly string[], stdin?: string): Promise<void> {
+  const { end, stderr } = await session.ask({ argv: ['tar', ...options], timeoutSeconds: 300, ...(stdin !== undefined && { stdin }) });
+  if (end.exitCode === 0) return;
+  const why = tail(end.error?.message ?? (stderr.trim() || `exit status ${end.exitCode ?? 'unknown'}`), 300);
+  const message = `the change cannot be put beside the build folder of set-up (tar: ${why}); install tar in the image, or leave the build to the checks`;
+  throw new AttemptFailure('InvalidInput', 'NotRunnable', message);
 }
 
 /** Finds out whether the check or the change gives two results; the tree is that of the result again. */
@@ -99,18 +159,15 @@ function differs(id: string): AttemptFailure {
 }
 
 /** Judges what the attempt changed: which paths, and what checks made and has to go before they run. */
-async function judgeResult(
-  { session }: Scope,
-  { initial }: Prepared,
-  { protectedSet }: Baseline,
-  result: SnapshotRecord,
-): Promise<{ readonly discard: readonly string[]; readonly aside: readonly string[]; readonly paths: readonly string[] }> {
+async function judgeResult({ session }: Scope, { initial }: Prepared, { protectedSet }: Baseline, result: SnapshotRecord) {
   const { violations, discard, aside, entries } = await changesBetween(session, protectedSet, initial.id, result.id, true);
   const [first] = violations;
   if (first === undefined) {
-    const made = new Set(discard);
-    const changed = entries.flatMap(({ path }) => session.relative(path) ?? []).filter((path) => !made.has(path));
-    return { discard, aside, paths: leavesOf(changed) };
+    const own = entries.flatMap(({ op, path: full }) => {
+      const path = session.relative(full);
+      return path === null || protectedSet.derived(path) ? [] : [{ op, path }];
+    });
+    return { discard, aside, own, paths: leavesOf(own.map(({ path }) => path)) };
   }
   throw new AttemptFailure('PolicyViolation', first.code, `${first.message}; ${first.cure}${othersOf(violations)}`);
 }

@@ -39,10 +39,20 @@ function runnerMissing({ exitCode, stderr }: CommandOutput): Problem[] {
       ];
 }
 
-function disagreements(results: ParsedResults, { exitCode }: CommandOutput): Problem[] {
+/** Tests that fail by the line which Gradle prints for each task of tests that does; code under test does not print there. */
+const failuresOfGradle = (lines: readonly string[]): number =>
+  lines.reduce((sum, line) => sum + Number(/^\d{1,9} tests? completed, (\d{1,9}) failed(?:, \d{1,9} skipped)?$/.exec(line)?.[1] ?? 0), 0);
+
+function disagreements(results: ParsedResults, { exitCode, stdout, stderr }: CommandOutput): Problem[] {
+  const { source } = results;
   const counts = countTests(results);
   const bad = counts.failed + counts.errored > 0 || results.tests.some(({ outcome }) => failing(outcome));
   const problems: Problem[] = [];
+  const told = source === 'Files' && exitCode !== 0 ? failuresOfGradle([...linesOf(stdout).lines, ...linesOf(stderr).lines]) : 0;
+  if (told > counts.failed + counts.errored) {
+    const why = `Gradle says that ${told} tests fail, and the report files name ${counts.failed + counts.errored}`;
+    problems.push(distrust('NamesMissing', why, 'let only the runner write the report files'));
+  }
   if (exitCode === 0 && bad) {
     const why = 'the command ends with exit code 0 although tests fail';
     problems.push(distrust('ExitHidesFailure', why, 'let the command end with the exit code of its test runner (no `|| true`, no pipe)'));

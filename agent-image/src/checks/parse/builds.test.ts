@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { ParsedResults } from './results.ts';
-import { output } from '../testdata/render.ts';
+import { file, output } from '../testdata/render.ts';
 import { parseResults } from './index.ts';
 
 const fixture = (name: string): string => readFileSync(new URL(`../testdata/${name}`, import.meta.url), 'utf8');
@@ -129,4 +129,45 @@ test.each([
   ],
 ] as const)('a run of ctest %s', (_, text, exitCode, problems) => {
   expect(codes(parseResults('CTest', output(exitCode, text)))).toEqual(problems);
+});
+
+const report = (folder: string, failed = ''): ReturnType<typeof file> =>
+  file(
+    `${folder}/TEST-p.ATest.xml`,
+    `<testsuite name="p.ATest" tests="3" skipped="0" failures="${failed === '' ? 0 : 1}" errors="0"><testcase name="one() in words" classname="p.ATest$Inner">${failed}</testcase><testcase name="two(int)[1]" classname="p.ATest"/><testcase name="two(int)[2]" classname="p.ATest"/></testsuite>`,
+  );
+
+test('Gradle: tests of one name in two modules, or two tasks, are two', () => {
+  const folders = ['build/test-results/test', 'libs/core/build/test-results/test', 'libs/core/build/test-results/slowTest'];
+  const files = folders.map((folder) => report(folder, folder.startsWith('build') ? '<failure message="no"/>' : ''));
+  const results = parseResults('Auto', output(1, '3 tests completed, 1 failed\n', { files }));
+  expect(codes(results)).toEqual([]);
+  expect(results.tests.map(({ id }) => id)).toEqual(
+    ['', 'libs/core > ', 'libs/core > slowTest > '].flatMap((place) =>
+      ['p.ATest$Inner > one() in words', 'p.ATest > two(int)[1]', 'p.ATest > two(int)[2]'].map((name) => place + name),
+    ),
+  );
+});
+
+test('JUnit: a parameter without words of its own has one name in all runs', () => {
+  const idOf = (name: string): readonly string[] => {
+    const xml = `<testsuite name="p.A" tests="1"><testcase name="${name}" classname="p.A"/></testsuite>`;
+    return parseResults('JUnit', output(0, '', { files: [file('r.xml', xml)] })).tests.map(({ id }) => id);
+  };
+  expect(idOf('[1] p.Point@1b28cdfa, 3')).toEqual(idOf('[1] p.Point@7a5d012, 3'));
+  expect(idOf('f(Fn)[p.A$$Lambda$14/0x00000008000b5840@3fb6a447]')).toEqual(idOf('f(Fn)[p.A$$Lambda$15/0x0000000800c03c18@2ff4acd0]'));
+  expect(idOf('[1] p.Point@1b28cdfa, 3')).not.toEqual(idOf('[2] p.Point@1b28cdfa, 3'));
+  expect(idOf('writes to a@example.org')).toEqual(['p.A > writes to a@example.org']);
+});
+
+const reported = [report('build/test-results/test', '<failure message="no"/>')];
+test.each([
+  ['that name what it counts', '3 tests completed, 1 failed\n', reported, []],
+  ['of one of two tasks that fail', '3 tests completed, 1 failed\n\n4 tests completed, 2 failed, 1 skipped\n', reported, ['NamesMissing']],
+  ['that name no failure', '3 tests completed, 1 failed\n', [report('build/test-results/test')], ['NamesMissing', 'ExitDisagrees']],
+  ['that are not there', '/workspace/A.java:3: error: no\nBUILD FAILED in 2s\n', [], ['Incomplete']],
+] as const)('a build of Gradle that fails, with reports %s', (_, text, files, problems) => {
+  const results = parseResults('JUnit', output(1, '', { stderr: text, stdout: text.includes('error') ? text : '', files }));
+  expect(codes(results)).toEqual(problems);
+  if (files.length === 0) expect(results.problems[0]?.message).toBe('/workspace/A.java:3: error: no');
 });

@@ -1,7 +1,8 @@
 // agent-image, checks/parse: parser for reports in JUnit XML. Imports no other folder of the worker.
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import type { CommandOutput, Outcome, ParsedResults } from './results.ts';
-import { Collector, type Found } from './collector.ts';
+import { Collector, linesOf, type Found } from './collector.ts';
+import { failureOfBuild } from './summed.ts';
 
 interface XmlElement {
   readonly name: string;
@@ -103,7 +104,10 @@ export function parseJUnit(output: CommandOutput): ParsedResults {
   const printed = output.stdout.trim();
   if (files.length > 0) collector.source = 'Files';
   else if (looksLikeJUnit(printed)) readDocument(collector, 'standard output', printed);
-  else collector.incomplete('there is no JUnit report', 'name the report file in the command, for example --junitxml=report.xml');
+  else {
+    const why = failureOfBuild(linesOf(output.stdout).lines) ?? 'there is no JUnit report';
+    collector.incomplete(why, 'read the output of the check, or name the report file in the command, for example --junitxml=report.xml');
+  }
   return collector.finish('JUnit');
 }
 
@@ -140,7 +144,8 @@ function readSuite(collector: Collector, path: string, suite: XmlElement, above:
     own += 1;
     // A failing `todo` of node:test is listed as a failure too.
     if (child.children.some(({ name }) => name === 'failure' || name === 'error')) failures += 1;
-    collector.add(caseOf(child, names));
+    const found = caseOf(child, names);
+    collector.add({ ...found, id: [...taskOf(path), found.id].join(' > ') });
   }
   if (!isRoot) checkCounts(collector, `${path}: suite ${names.at(-1) ?? ''}`, suite, [own, own + nested, failures]);
   return own + nested;
@@ -186,6 +191,9 @@ function outcomeOf(marks: ReadonlyMap<string, XmlElement>, status: string | unde
   return 'Passed';
 }
 
+/** Addresses in the words that Java has for an object without any: another one in each run. */
+const addresses = /\$\$Lambda[$\d]*\/(?:0x)?[\da-f]{1,16}|@[\da-f]{4,8}\b/g;
+
 /** Class and name; suites below the first level; the file instead of node:test's constant class. */
 function caseId(attributes: XmlElement['attributes'], suites: readonly string[]): string {
   const classname = attributes['classname'] === 'test' ? (attributes['file'] ?? 'test') : (attributes['classname'] ?? '');
@@ -193,8 +201,14 @@ function caseId(attributes: XmlElement['attributes'], suites: readonly string[])
     classname === ''
       ? suites.filter((name) => name !== 'pytest')
       : [...suites.slice(1).filter((name) => !within(classname, name)), classname];
-  const name = attributes['name'] ?? '';
+  const name = (attributes['name'] ?? '').replaceAll(addresses, (found) => (found.startsWith('@') ? '@…' : '$$Lambda'));
   return [...path.filter((part, at) => part !== '' && !(at === path.length - 1 && part === name)), name].join(' > ');
+}
+
+/** Module and task of a report of Gradle, but not the root and `test`: two of them may have tests of one name. */
+function taskOf(path: string): readonly string[] {
+  const [, module = '', task = 'test'] = /^(?:(.+)\/)?build\/test-results\/([^/]+)\/[^/]+$/.exec(path) ?? [];
+  return [module, task === 'test' ? '' : task].filter((part) => part !== '');
 }
 
 const within = (classname: string, suite: string): boolean =>

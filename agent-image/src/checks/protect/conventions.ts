@@ -117,13 +117,24 @@ const installed = /^(?:.*?\/)??(?:node_modules|\.venv|venv|site-packages|dist-pa
  */
 export const packagesOf = (path: string): string | null => installed.exec(path)?.[0] ?? null;
 
+interface BuiltFolder {
+  readonly folder: string;
+  /** End of the path of what lies beside it. */
+  readonly beside: RegExp;
+  /** Folder in it with one of JUnit XML for each task of tests: where it is missing such a task runs, in place of being up to date. */
+  readonly reports?: string;
+}
+
+const maven: BuiltFolder = { folder: 'target', beside: /(?:^|\/)pom\.xml$/ };
+const gradle: BuiltFolder = { folder: 'build', beside: /(?:^|\/)(?:[^/]+\.gradle(?:\.kts)?|src\/test)$/, reports: 'test-results' };
+
 /** Folders that a tool builds into, beside the file that says what it builds: what is missing there it makes again. */
-export const builtFolders: Readonly<Record<string, { readonly folder: string; readonly beside: RegExp }>> = {
-  cargo: { folder: 'target', beside: /^Cargo\.toml$/ },
-  mvn: { folder: 'target', beside: /^pom\.xml$/ },
-  mvnw: { folder: 'target', beside: /^pom\.xml$/ },
-  gradle: { folder: 'build', beside: /^build\.gradle(?:\.kts)?$/ },
-  gradlew: { folder: 'build', beside: /^build\.gradle(?:\.kts)?$/ },
+export const builtFolders: Readonly<Record<string, BuiltFolder>> = {
+  cargo: { folder: 'target', beside: /(?:^|\/)Cargo\.toml$/ },
+  mvn: maven,
+  mvnw: maven,
+  gradle,
+  gradlew: gradle,
 };
 
 /** Modules of tests by their name: what a project adds beside a change. Not modules loaded before tests, nor data of tests. */

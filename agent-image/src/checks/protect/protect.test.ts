@@ -415,6 +415,34 @@ test('what set-up built is made again by a check with the tool that builds it, a
   expect(of('sh -c target/debug/a&&cargo')).toEqual([]);
 });
 
+test('a build folder of CMake or Meson that set-up made is no act, and stays in its place', () => {
+  const tree = ['CMakeLists.txt', 'tests/a.cpp', 'out/build/CMakeCache.txt', 'out/build/tests/a', 'b/meson-private/coredata.dat'];
+  const inSource = ['CMakeCache.txt', 'lib/CMakeCache.txt', 'lib/CMakeLists.txt', 'lib/tests/b.cpp'];
+  const set = protectedPaths([...tree, ...inSource], [{ name: 'c', command: ['ctest', '--test-dir', 'out/build'] }], byDefault);
+  expect(set.configured).toEqual(['out/build', 'b']);
+  const paths = [
+    'out/build',
+    'out/build/tests/a',
+    'out/build/CTestTestfile.cmake',
+    'b/x',
+    'out/x',
+    'tests/a.cpp',
+    'lib/tests/b.cpp',
+    'a.o',
+  ];
+  expect(paths.filter(set.derived)).toEqual(paths.slice(0, 4));
+  expect(set.files).toEqual(['CMakeLists.txt', 'lib/CMakeLists.txt', 'lib/tests/b.cpp', 'tests/a.cpp']);
+  const changes = [...paths.slice(0, 4), 'out'].map((path) => ({ path, op: 'Type' }) as const);
+  expect(judgeChanges(changes, set).violations).toMatchObject([{ path: 'out', code: 'ReplacesParent' }]);
+});
+
+test('reports of Gradle lie in a folder of each module, and belong to no other tool', () => {
+  const tree = ['settings.gradle', 'app/build.gradle.kts', 'libs/core/core.gradle', 'plain/src/test/java/A.java', 'docs/a.md'];
+  const of = (...command: string[]): readonly string[] => protectedPaths(tree, [{ name: 'c', command }], byDefault).reportFolders;
+  expect(of('./gradlew', 'test')).toEqual(['', 'app', 'libs/core', 'plain'].map((one) => `${one}${one && '/'}build/test-results`));
+  expect(of('npm', 'test')).toEqual([]);
+});
+
 test('a new test of minitest may be added', () => {
   expect(protectedPaths(['test/test_a.rb'], [], byDefault).addable('test/test_b.rb')).toBe(true);
 });

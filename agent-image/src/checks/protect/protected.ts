@@ -1,5 +1,6 @@
 import { type Entries, entriesOf, parentsOf, normal } from './entries.ts';
 import picomatch from 'picomatch';
+import { posix } from 'node:path';
 import type { Protect } from '@agentfleet/protocol/api';
 import {
   builtFolders,
@@ -131,21 +132,21 @@ export function protectedPaths(
     const path = normal(given);
     return path === null ? null : (rules.find(({ matches }) => matches(path))?.protection ?? null);
   };
-  const files = paths.filter((path) => why(path) !== null).sort();
-  const parents = new Set(files.flatMap(parentsOf));
   const shadows = byDefault ? shadowing(paths, (path) => why(path)?.kind === 'Test', entries) : (): null => null;
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
   const isNewTest = newTests(paths);
   const named = checks.flatMap(({ command }) => command).join('\n');
-  const isBuilt = builtMatcher(read('.gitignore') ?? '', named, stayingFolders(there, entries));
+  const builds = buildsOf(there, entries, read('.gitignore') ?? '', named);
   const isDescription = (path: string): boolean => !there.has(describedPackage.exec(path)?.[0] ?? '') && describedPackage.test(path);
-  const isMade = (path: string): boolean => isLeftover(path) || isBuilt(path) || isDescription(path) || entries.reports.has(path);
-  const derived = (path: string): boolean => (path.startsWith('../') ? homeCache.test(path) : isMade(path));
+  const derived = (path: string): boolean => builds.derived(path) || (!path.startsWith('../') && isDescription(path));
+  const guarded = paths.filter((path) => why(path) !== null).sort();
+  const parents = new Set([...guarded, ...builds.configured].flatMap(parentsOf));
   const onlyTest = (path: string): boolean => rules.every(({ matches, protection }) => protection.kind === 'Test' || !matches(path));
   return {
     why,
-    files,
+    files: guarded.filter((path) => !derived(path)),
     shadows,
+    ...builds,
     derived,
     addable: (given) => {
       const path = normal(given);
@@ -221,14 +222,32 @@ function builtMatcher(ignored: string, commands: string, stays: (folder: string)
   return (path) => parentsOf(path).some((folder) => folders.has(folder.slice(folder.lastIndexOf('/') + 1)) && !stays(folder));
 }
 
-/** Folders that are there, but not those that a tool of the checks builds into, where set-up built: it makes again what is missing. */
-function stayingFolders(there: ReadonlySet<string>, { tools }: Entries): (folder: string) => boolean {
-  const builds = Object.entries(builtFolders).flatMap(([tool, built]) => (tools.has(tool) ? [built] : []));
-  const rebuilt = new Set(
+/** Files that checks and builds make. A folder that is there stays, but for one that set-up built with a tool of the checks: it makes it again. */
+function buildsOf(
+  there: ReadonlySet<string>,
+  { tools, reports }: Entries,
+  ignored: string,
+  commands: string,
+): Pick<ProtectedSet, 'derived' | 'reportFolders' | 'configured'> {
+  const builds = new Set(Object.entries(builtFolders).flatMap(([tool, built]) => (tools.has(tool) ? [built] : [])));
+  const found = [...builds].flatMap((build) =>
     [...there].flatMap((path) => {
-      const name = path.slice(path.lastIndexOf('/') + 1);
-      return builds.flatMap(({ folder, beside }) => (beside.test(name) ? [path.slice(0, -name.length) + folder] : []));
+      const at = build.beside.exec(path)?.index;
+      return at === undefined ? [] : [{ ...build, folder: posix.join(path.slice(0, at), build.folder) }];
     }),
   );
-  return (folder) => there.has(folder) && !rebuilt.has(folder);
+  // In the source tree nothing can be told from sources.
+  const configured = [...there].flatMap((path) => {
+    const folder = /^(.+)\/(?:CMakeCache\.txt|meson-private)$/.exec(path)?.[1];
+    return folder === undefined || there.has(`${folder}/CMakeLists.txt`) || there.has(`${folder}/meson.build`) ? [] : [folder];
+  });
+  const isConfigured = (path: string): boolean => configured.some((folder) => path === folder || path.startsWith(`${folder}/`));
+  const rebuilt = new Set(found.map(({ folder }) => folder));
+  const isBuilt = builtMatcher(ignored, commands, (folder) => there.has(folder) && !rebuilt.has(folder));
+  return {
+    derived: (path) =>
+      path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || isConfigured(path) || reports.has(path),
+    configured,
+    reportFolders: [...new Set(found.flatMap((one) => (one.reports === undefined ? [] : [`${one.folder}/${one.reports}`])))],
+  };
 }

@@ -99,6 +99,12 @@ test.each([
   ['a.php', 'echo "Tests: $n, Assertions: " . $m;'],
   ['a.php', 'PHPUnit\\Framework\\Assert::$count = 1;'],
   ['a.php', 'eval($code);'],
+  ['A.java', 'System.exit( code );'],
+  ['A.java', 'Runtime.getRuntime().halt(0);'],
+  ['A.java', 'Files.writeString(Path.of("build/test-results/test/a.xml"), text);'],
+  ['A.java', 'System.out.println("[INFO] Tests run: 3, Failures: 0");'],
+  ['a.kt', 'exitProcess(0)'],
+  ['a.scala', 'sys.exit(0)'],
 ])('%s must not gain %j', (path, text) => {
   expect(resultTampering(path, 'x\n', `x\n${text}\n`)).toMatch(new RegExp(`^${path}: it `));
 });
@@ -130,6 +136,7 @@ test.each([
   ],
   ['a.py', '# -*- coding: utf-8 -*-\n# Encoding: see coding=x'],
   ['a.js', 'const re = /\\u00e9\\u{1F600}/u;'],
+  ['A.java', 'System.exit( 2);\nif (latest) halt(401, "no");\nString test = "TEST";'],
   ['a.md', 'run unittest'],
   ['a.rb', 'def ==(other)\n  return true if equal?(other)\n  def self.exec(x) = db.exec(x)\n  # exit\nend\nclass ObjectStore\nend'],
   ['a.go', 'import (\n\t"fmt"\n\t"os"\n)\nfunc key() string { return "os" }'],
@@ -168,6 +175,8 @@ test.each([
   ['Main.java', 'class Main {\n  public static void main(String[] a) {\n    System.exit(run(a));\n  }\n}\n'],
   ['a.rb', '#!/usr/bin/env ruby\nexit run(ARGV)\n'],
   ['main.rs', 'fn main() -> Result<(), Error> {\n    std::process::exit(run()?);\n}\n'],
+  ['A.java', 'class A {\n    public static void main(String[] args) {\n\n        System.exit(run(args));\n    }\n}\n'],
+  ['a.kt', 'fun main(args: Array<String>) {\n    exitProcess(run(args))\n}\n'],
 ])('a program in %s may have %j', (path, text) => {
   expect(resultTampering(path, '', text, 'Programs')).toBeNull();
   expect(resultTampering(path, '', text)).not.toBeNull();
@@ -189,6 +198,7 @@ test.each([
   ['a.js', "process.on('exit', () => {})", /acts on its process/],
   ['a.js', 'process.stdout.write = () => true', /acts on its process/],
   ['a.go', 'package main\nfunc init() {\n\tos.Exit(0)\n}\n', /in `func main` only/],
+  ['A.java', 'class A {\n    static int half() {\n        System.exit(0);\n    }\n}\n', /In the file of the method main/],
 ])('a program in %s may not have %j', (path, text, why) => {
   expect(resultTampering(path, '', text, 'Programs')).toMatch(why);
 });

@@ -130,8 +130,9 @@ const c: readonly Sign[] = [
 
 const java: readonly Sign[] = [
   { pattern: /\borg\.junit\.(?:platform|internal|runner|jupiter\.(?:engine|api\.extension))\b|\borg\.testng\.(?:internal|I\w+Listener)\b|\bpackage\s+(?:org\.(?:junit|testng|opentest4j|assertj|hamcrest|mockito)|junit\.framework)\b/, what: 'names a test runner' },
-  { pattern: /\bSystem\s*\.\s*exit\b(?!\s*\(\s*-?[1-9])|\bexitProcess\s*\((?!\s*-?[1-9])|\bgetRuntime\s*\(\s*\)\s*\.\s*halt\b/, what: 'ends its process with a status that may be 0', unless: /\bstatic void main\s*\(|^(?:suspend )?fun main\s*\(|\bdef main\s*\(/m, instead: 'In the file of the method main it is free.' },
+  { pattern: /\b(?:System|sys)\s*\.\s*exit\b(?!\s*\(\s*-?[1-9])|\bexitProcess\s*\((?!\s*-?[1-9])|\bgetRuntime\s*\(\s*\)\s*\.\s*halt\b/, what: 'ends its process with a status that may be 0', unless: /\bstatic void main\s*\(|^(?:suspend )?fun main\s*\(|\bdef main\s*\(/m, instead: 'In the file of the method main it is free.' },
   { pattern: /\bboolean\s+equals\s*\([^)]*\)\s*\{\s*return\s+true\s*;/, what: 'makes an object equal to everything' },
+  { pattern: /\btest-results\b|\b(?:surefire|failsafe)-reports\b|\bTEST-[^\s"']{0,200}\.xml\b|<testcase\b/, what: 'names files of test results' },
   { pattern: /\bTests run: (?:\d|["{%])/, what: 'prints what a test runner prints' },
 ]; // prettier-ignore
 

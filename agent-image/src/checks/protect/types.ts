@@ -33,6 +33,11 @@ export interface ProtectedSet {
   readonly stays: (path: string) => boolean;
   /** Files made by running the checks or by a build, in folders that git leaves out: deleted before checks run, never a violation. */
   readonly derived: (path: string) => boolean;
+  /**
+   * Build folders of CMake and Meson that set-up made: all that changes in them is derived. Checks that prove a result need them as they
+   * were at snapshot 0, not without what changed: set-up may have configured them as nothing else does.
+   */
+  readonly configured: readonly string[];
   /** Reports whether tests may stand in this file of code: with contents of snapshot 0, they are judged by themselves. */
   readonly inline: (path: string) => boolean;
   /** Reports whether protected paths are below a path. */
@@ -44,6 +49,8 @@ export interface ProtectedSet {
   readonly reports: readonly string[];
   /** Tools that the checks call, by name: what `pyproject.toml` and the like say to them is protected too. */
   readonly tools: ReadonlySet<string>;
+  /** Folders in which a build writes a folder of report files for each of its tasks; the same holds for these. */
+  readonly reportFolders: readonly string[];
   /** The files of the tree that are protected, sorted. */
   readonly files: readonly string[];
 }
