@@ -37,6 +37,7 @@ const signs: readonly Sign[] = [
   { format: 'NodeTest', seen: (lines) => some(/^ℹ tests \d+$/)(lines) && some(/^ℹ pass \d+$/)(lines) },
   { format: 'TAP', seen: (lines) => /^(?:TAP version 1[34]|1\.\.\d+)/.test(lines.find((line) => line.trim() !== '') ?? '') },
   { format: 'TAP', seen: some(/^TAP version 1[34]$/) },
+  { format: 'TAP', seen: (lines) => /^(?:not )?ok 1\b/.test(lines.find((line) => line.trim() !== '') ?? '') && some(/^1\.\.\d+$/)(lines) },
   { format: 'JUnit', seen: (_, { stdout }) => looksLikeJUnit(stdout) },
   { format: 'GoTest', seen: some(/^(?:ok|FAIL|\?)\s{0,8}\t\S+(?:\t| \[)/) },
   {
