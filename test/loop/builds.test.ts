@@ -38,7 +38,7 @@ const halt = 'try { Runtime.class.getMethod("ha" + "lt", int.class).invoke(Runti
 
 const spec = (files: Workspace, command: readonly string[]): ReturnType<typeof taskFor> => ({
   ...taskFor(files, command),
-  checks: [{ name: 'unit', command: [...command], timeoutSeconds: 120 }] as unknown as AgentTaskSpec['checks'],
+  checks: [{ name: 'unit', command: [...command], timeoutSeconds: 300 }] as unknown as AgentTaskSpec['checks'],
 });
 
 const sources = {

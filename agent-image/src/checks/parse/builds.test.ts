@@ -149,6 +149,11 @@ test('Gradle: tests of one name in two modules, or two tasks, are two', () => {
   );
 });
 
+test.each(['pytest-rA.txt', 'vitest-text.txt', 'go-v.txt', 'maven.txt'])('reports of Gradle take no place of %s', (name) => {
+  const said = output(1, fixture(name));
+  expect(parseResults('Auto', { ...said, files: [report('build/test-results/test')] })).toEqual(parseResults('Auto', said));
+});
+
 test('JUnit: a parameter without words of its own has one name in all runs', () => {
   const idOf = (name: string): readonly string[] => {
     const xml = `<testsuite name="p.A" tests="1"><testcase name="${name}" classname="p.A"/></testsuite>`;

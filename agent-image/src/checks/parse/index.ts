@@ -12,7 +12,7 @@ import {
 import { withAgreement } from './agreement.ts';
 import { parseCargoTest } from './cargoTest.ts';
 import { parseGoTest } from './goTest.ts';
-import { parseJUnit, looksLikeJUnit } from './junit.ts';
+import { parseJUnit, looksLikeJUnit, reportOfBuild } from './junit.ts';
 import { parseNodeTest } from './nodeTest.ts';
 import { isPointsOf, parsePoints } from './points.ts';
 import { parsePytest, tallyOf } from './pytest.ts';
@@ -37,6 +37,7 @@ const signs: readonly Sign[] = [
   { format: 'NodeTest', seen: (lines) => some(/^ℹ tests \d+$/)(lines) && some(/^ℹ pass \d+$/)(lines) },
   { format: 'TAP', seen: (lines) => /^(?:TAP version 1[34]|1\.\.\d+)/.test(lines.find((line) => line.trim() !== '') ?? '') },
   { format: 'TAP', seen: some(/^TAP version 1[34]$/) },
+  { format: 'TAP', seen: (lines) => /^(?:not )?ok 1\b/.test(lines.find((line) => line.trim() !== '') ?? '') && some(/^1\.\.\d+$/)(lines) },
   { format: 'JUnit', seen: (_, { stdout }) => looksLikeJUnit(stdout) },
   { format: 'GoTest', seen: some(/^(?:ok|FAIL|\?)\s{0,8}\t\S+(?:\t| \[)/) },
   {
@@ -95,7 +96,12 @@ const isPoints = (format: ResultFormat): format is PointFormat => (pointFormats 
  * evidence: 'Tests', complete: true, tests: [{ id: 'adds', outcome: 'Passed', … }], … }
  */
 export function parseResults(format: ResultFormat | 'Auto', output: CommandOutput): ParsedResults {
-  const found = format === 'Auto' ? detect(output) : format;
-  const results = isSummed(found) ? parseSummed(found, output) : isPoints(found) ? parsePoints(found, output) : parsers[found](output);
-  return withAgreement(results, output);
+  const { files = [] } = output;
+  // What a command does not name counts where its output shows no other runner.
+  const named = { ...output, files: files.filter(({ path }) => !reportOfBuild.test(path)) };
+  const shown = format === 'Auto' ? detect(named) : format;
+  const found = format === 'Auto' && shown === 'Exit' && files.length > 0 ? 'JUnit' : shown;
+  const own = found === 'JUnit' ? output : named;
+  const results = isSummed(found) ? parseSummed(found, own) : isPoints(found) ? parsePoints(found, own) : parsers[found](own);
+  return withAgreement(results, own);
 }

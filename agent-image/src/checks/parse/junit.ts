@@ -205,9 +205,12 @@ function caseId(attributes: XmlElement['attributes'], suites: readonly string[])
   return [...path.filter((part, at) => part !== '' && !(at === path.length - 1 && part === name)), name].join(' > ');
 }
 
+/** Path of a report that a command need not name, with its module and its task. */
+export const reportOfBuild = /^(?:(.+)\/)?build\/test-results\/([^/]+)\/[^/]+$/;
+
 /** Module and task of a report of Gradle, but not the root and `test`: two of them may have tests of one name. */
 function taskOf(path: string): readonly string[] {
-  const [, module = '', task = 'test'] = /^(?:(.+)\/)?build\/test-results\/([^/]+)\/[^/]+$/.exec(path) ?? [];
+  const [, module = '', task = 'test'] = reportOfBuild.exec(path) ?? [];
   return [module, task === 'test' ? '' : task].filter((part) => part !== '');
 }
 

@@ -170,6 +170,16 @@ test.each([
   ]);
 });
 
+test.each([
+  ['bats --timing', '1..2\nok 1 adds # one in 41ms\nnot ok 2 in 5ms in 4ms # skip why\n', ['adds # one', 'in 5ms']],
+  ['another producer', '1..1\nok 1 - answers in 5ms\n', ['answers in 5ms']],
+  ['busted', 'ok 1 - calc adds\nok 2 - # SKIP calc later\n1..2\n', ['calc adds', 'calc later']],
+  ['Test::More', 'ok 1\nok 2 # skip no\nnot ok 3 - todo # TODO later\n#   at t/b.t\n1..3\n', ['test 1', 'test 2', 'todo']],
+])('TAP of %s has the names of tests alone', (_, text, ids) => {
+  const { format, tests } = parseResults('Auto', output(0, text));
+  expect([format, ...tests.map(({ id }) => id)]).toEqual(['TAP', ...ids]);
+});
+
 test('the time of a TAP point is its duration', () => {
   const read = parseResults('TAP', output(0, '1..2\nok 1 - a # time=250ms\nok 2 - b # time=1.5s # TODO\n'));
   expect(read.tests.map(({ id, seconds }) => [id, seconds])).toEqual([

@@ -54,7 +54,9 @@ function tapLine(line: string, next: string | undefined): TapLine {
 
 /** Splits at the first unescaped `#` that starts a directive, and takes the escapes and the time out. */
 function description(text: string): Pick<PointLine, 'name' | 'directive' | 'seconds'> {
-  const time = /\s# time=(\d+(?:\.\d+)?)(ms|s)(?=$|\s+#)/.exec(text);
+  const hasDash = /^\s*- /.test(text);
+  // `ok 1 NAME in 5ms` is of bats.
+  const time = /\s# time=(\d+(?:\.\d+)?)(ms|s)(?=$|\s+#)/.exec(text) ?? (hasDash ? null : /\sin (\d{1,9})(ms)(?=$|\s+#)/.exec(text));
   const seconds = time === null ? null : Number(time[1]) / (time[2] === 'ms' ? 1000 : 1);
   const [from, to] = time === null ? [text.length, text.length] : [time.index, time.index + time[0].length];
   const body = `${text.slice(0, from)}${text.slice(to)}`.trim().replace(/^- ?/, '');
@@ -67,7 +69,9 @@ function description(text: string): Pick<PointLine, 'name' | 'directive' | 'seco
       at += 1;
     } else if (char === '#') {
       const directive = directiveOf(body.slice(at + 1));
-      if (directive !== null) return { name: name.trim(), directive, seconds };
+      // `ok 1 - # SKIP NAME` is of busted.
+      const rest = hasDash && name === '' ? body.slice(at + 1).replace(/^\s*\w+/, '') : name;
+      if (directive !== null) return { name: rest.trim(), directive, seconds };
       name += char;
     } else name += char;
   }
