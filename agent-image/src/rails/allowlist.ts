@@ -25,10 +25,10 @@ export const isMade = (name: string): boolean => made.test(name);
 
 /** Options by which a runner runs other programs, takes results as right, or leaves checks out. */
 const bent =
-  /^(?:-u|-w|--update\w*|--snapshot-update|--force-regen|--passWithNoTests|--deselect|--ignore\S*|--exec|-exec|-toolexec|-ldflags|-p|-o|--out\S*|--rootdir|--config\S*|-c|--require|-r|--import|--loader|--eval|-e|--plugin\S*|--watch|--host|--serve|--global-?setup\S*|--rules\S*|--testPathIgnore\S*|-vettool|-overlay|-modfile|--?load-plugins|--init-hook|--override-ini|--python-executable|--install-types|--script-shell|--node-options|--testEnvironment|--environment|--runner|--resolver|--transform|--setupFiles\S*|--resolve-plugins\S*|--experimental\S*|--post-renderer|--index-url|--extra-index-url|--custom-\S+|-shellcheck|-pyflakes|--build-and-test|-S[P]?|--basetemp|-K|--kill)(?:=|$)/;
+  /^(?:-u|-w|--update\w*|--snapshot-update|--force-regen|--passWithNoTests|--deselect|--ignore\S*|--exec|-exec|-toolexec|-ldflags|-p|-o|--out\S*|--rootdir|--config\S*|-c|--require|-r|--import|--loader|--eval|-e|--plugin\S*|--watch|--host|--serve|--global-?setup\S*|--rules\S*|--testPathIgnore\S*|-vettool|-overlay|-modfile|--?load-plugins|--init-hook|--override-ini|--python-executable|--install-types|--script-shell|--node-options|--testEnvironment|--environment|--runner|--resolver|--transform|--setupFiles\S*|--resolve-plugins\S*|--experimental-(?:loader|(?:default-)?config-file)|--post-renderer|--index-url|--extra-index-url|--custom-\S+|-shellcheck|-pyflakes|--build-and-test|-S[P]?|--basetemp|-K|--kill)(?:=|$)/;
 /** Options that take a name of what is built in, or a file of code. */
 const pluggable = /^(?:-f|-R|--format|--formatter|--reporters?|--test-reporter|--parser|--file)$/;
-const isCode = (text: string): boolean => /^\.{0,2}\/|\.(?:[cm]?[jt]s|py|rb|so|cmake|sh)$/.test(text);
+const isCode = (text: string): boolean => /\w\.(?:[cm]?[jt]s|py|rb|so|cmake|sh)$|^\.{0,2}\/(?!dev\/null$)(?:[\w.-]+\/)*[\w-]+$/.test(text);
 const plugs = (word: string, next = ''): boolean =>
   word.startsWith('-') && (word.includes('=') ? isCode(word.slice(word.indexOf('=') + 1)) : pluggable.test(word) && isCode(next));
 
@@ -118,7 +118,7 @@ export function widened(command: Command): boolean {
   if (name === 'rg' || name === 'fd') return args(command).some((word) => /^(?:-[xX]|--exec|--pre|--hostname-bin)/.test(word));
   if (name === 'less' || name === 'more') return args(command).some((word) => /^(?:\+|-[kK]|--lesskey)/.test(word));
   if (name === 'find') return args(command).some((word) => /^-f(?:print0?|printf|ls)$/.test(word));
-  if (name === 'ps') return args(command).some((word) => /^[a-z]*e/.test(word));
+  if (name === 'ps') return /^[a-z]*e[a-z]*$/.test(args(command)[0] ?? '');
   if (name === 'ss') return hasFlag(command, 'K', '--kill');
   if (name === 'sed') return args(command).some((word) => /[ew](?:\s|$)/.test(word));
   if (name === 'git')

@@ -137,10 +137,7 @@ export function protectedPaths(
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
   const isNewTest = newTests(paths);
   const named = checks.flatMap(({ command }) => command).join('\n');
-  const isBuilt = builtMatcher(read('.gitignore') ?? '', named, stayingFolders(there, entries));
-  const isDescription = (path: string): boolean => !there.has(describedPackage.exec(path)?.[0] ?? '') && describedPackage.test(path);
-  const isMade = (path: string): boolean => isLeftover(path) || isBuilt(path) || isDescription(path) || entries.reports.has(path);
-  const derived = (path: string): boolean => (path.startsWith('../') ? homeCache.test(path) : isMade(path));
+  const derived = derivedMatcher(builtMatcher(read('.gitignore') ?? '', named, stayingFolders(there, entries)), there, entries);
   const onlyTest = (path: string): boolean => rules.every(({ matches, protection }) => protection.kind === 'Test' || !matches(path));
   return {
     why,
@@ -159,6 +156,16 @@ export function protectedPaths(
     tools: entries.tools,
     holdsProtected: (path) => parents.has(path),
   };
+}
+
+/** Matches what runs, builds and tools make: of the home folder by a list, in the workspace by name, folder or what checks report to. */
+function derivedMatcher(isBuilt: (path: string) => boolean, there: ReadonlySet<string>, { reports }: Entries): ProtectedSet['derived'] {
+  const isDescription = (path: string): boolean => {
+    const folder = describedPackage.exec(path)?.[0];
+    return folder !== undefined && !there.has(folder);
+  };
+  return (path) =>
+    path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || isDescription(path) || reports.has(path);
 }
 
 function listed(globs: readonly string[]): Rule[] {
