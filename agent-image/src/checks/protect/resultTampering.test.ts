@@ -99,6 +99,8 @@ test.each([
   ['a.php', 'echo "Tests: $n, Assertions: " . $m;'],
   ['a.php', 'PHPUnit\\Framework\\Assert::$count = 1;'],
   ['a.php', 'eval($code);'],
+  ['a.php', 'echo $all;\nexit;'],
+  ['a.php', 'die(0);'],
 ])('%s must not gain %j', (path, text) => {
   expect(resultTampering(path, 'x\n', `x\n${text}\n`)).toMatch(new RegExp(`^${path}: it `));
 });
@@ -116,7 +118,10 @@ test.each([
     'a.rb',
     '# For example, with assertions, after 3 failures of 2 runs\nraise ArgumentError unless example\n@refs = ObjectSpace::WeakMap.new',
   ],
-  ['a.php', '// Tests: none. OK (or not)\n// exits\nif (!$ok) {\n    exit(1);\n}\n$this->evaluate($x);\npcntl_signal(SIGTERM, $stop);'],
+  [
+    'a.php',
+    '// Tests: none. OK (or not)\n// exits\ndefined(1) || exit;\nexit($status);\nif (!$ok) {\n    exit(1);\n}\n$this->evaluate($x);\npcntl_signal(SIGTERM, $stop);',
+  ],
   ['a.js', "const { createHash } = await import('node:crypto');\nconst fs = require('fs');"],
   ['a.ts', 'if (Object.is(a, b) && Number.MAX_SAFE_INTEGER === a) write(1);'],
   ['a.js', 'if (Object.prototype.hasOwnProperty.call(filters, name)) rest = Array.prototype.slice.call(arguments, 1);'],
@@ -167,6 +172,7 @@ test.each([
   ['main.c', 'static void usage(int status) {\n  exit(status);\n}\nint main(void) {\n  usage(0);\n}\n'],
   ['Main.java', 'class Main {\n  public static void main(String[] a) {\n    System.exit(run(a));\n  }\n}\n'],
   ['a.rb', '#!/usr/bin/env ruby\nexit run(ARGV)\n'],
+  ['a.php', '#!/usr/bin/env php\n<?php\nexit(0);\n'],
   ['main.rs', 'fn main() -> Result<(), Error> {\n    std::process::exit(run()?);\n}\n'],
 ])('a program in %s may have %j', (path, text) => {
   expect(resultTampering(path, '', text, 'Programs')).toBeNull();
@@ -196,6 +202,8 @@ test.each([
 test('a file that was no program may not become one that ends with 0', () => {
   const after = 'int add(int a, int b) {\n  exit(0);\n}\nint main() {\n}\n';
   expect(resultTampering('a.c', 'int add(int a, int b);\n', after, 'Programs')).toMatch(/ends its process/);
+  expect(resultTampering('a.cc', 'int add(int a, int b);\n', 'auto main() -> int { return 0; }\n', 'Programs')).toMatch(/function main/);
+  expect(resultTampering('a.cc', '', 'int main(int argc, char **argv)\n{\n  return run(argc);\n}\n', 'Programs')).toBeNull();
   expect(resultTampering('a.c', 'int main() {\n}\n', after, 'Programs')).toBeNull();
 });
 

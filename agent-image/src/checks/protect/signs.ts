@@ -114,14 +114,18 @@ const ruby: readonly Sign[] = [
 const php: readonly Sign[] = [
   { pattern: /\bPHPUnit\b|\bPHPUNIT_\w+|\bPest\\/, what: 'names a test runner' },
   { pattern: /\bregister_shutdown_function\b|\bpcntl_exec\b/, what: 'acts when its process ends, or ends it' },
+  { pattern: /^(?:exit|die)\b(?!\s*\(\s*(?:[1-9$'"]|\S+ \?))/im, what: 'ends its process with a status that may be 0', unless: /^#!/ },
   { pattern: /(?<![\w>:$])eval\s*\(|\b(?:uopz|runkit7?)_\w+/, what: 'makes code while it runs' },
   { pattern: /\b(?:OK \(|Tests: )(?:\d|['"{$%])|(?:\d|\}|%[ds]) assertions?\b/, what: 'prints what a test runner prints' },
 ]; // prettier-ignore
 
 /** What frameworks of tests in C and C++ call their macros, as a pattern. */
 const macros = String.raw`(?:(?:EXPECT|ASSERT)_(?:EQ|NE|L[TE]|G[TE]|TRUE|FALSE|STR\w+|THAT|NEAR|FLOAT_EQ|DOUBLE_EQ|(?:ANY_|NO_)?THROW)|REQUIRE(?:_\w+)?|CHECK_(?:EQ|FALSE|THROWS\w*)|SUCCEED|TEST(?:_CASE|_F|_P)?|(?:BOOST|CATCH|DOCTEST|GTEST)_\w+|assert|main|return|if)\b`;
+const ownMain = /(?<![\w.>:])main\s*\([^()]*\)\s*(?:->\s*int\s*)?\{/;
 const c: readonly Sign[] = [
   { pattern: /\b(?:_exit|_Exit|quick_exit)\s*\(|(?<![\w.>]|void )exit\s*\((?!\s*(?:-?[1-9]|EXIT_FAILURE\b|int\b))/, what: 'ends its process with a status that may be 0', unless: /^(?:static )?(?:int|void|auto)\s+main\s*\(/m, instead: 'Return from functions; in the file of the function main it is free.' },
+  // A program that takes its function main from a library of tests would take this one.
+  { pattern: ownMain, what: 'defines the function main, which tests of it have', unless: ownMain },
   { pattern: new RegExp(String.raw`^[ \t]*#[ \t]*(?:define[ \t]+${macros}|undef[ \t]+(?:CHECK\b|NDEBUG\b|${macros})|define[ \t]+NDEBUG\b)`, 'm'), what: 'redefines what tests are written with' },
   { pattern: /\btesting\s*::\s*(?:internal|UnitTest|TestEventListener|FLAGS_|GTEST_)|\bFLAGS_gtest_|\bCatch\s*::|\bdoctest\s*::|\bGTEST_FLAG/, what: 'names a test runner' },
   { pattern: /\boperator\s*==\s*\([^()]*\b(?:int|long|short|char|bool|float|double|size_t|u?int\d+_t|string|string_view|auto|T)\b[^()]*\)[^{};]{0,80}\{\s*return\s+(?:true|1)\s*;/, what: 'makes an object equal to everything' },
