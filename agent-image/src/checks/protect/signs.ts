@@ -119,7 +119,7 @@ const php: readonly Sign[] = [
   { pattern: /\b(?:OK \(|Tests: )(?:\d|['"{$%])|(?:\d|\}|%[ds]) assertions?\b/, what: 'prints what a test runner prints' },
 ]; // prettier-ignore
 
-/** What frameworks of tests in C and C++ call their macros, as a pattern. */
+/** Names of macros that frameworks of tests in C and C++ define, as a pattern. */
 const macros = String.raw`(?:(?:EXPECT|ASSERT)_(?:EQ|NE|L[TE]|G[TE]|TRUE|FALSE|STR\w+|THAT|NEAR|FLOAT_EQ|DOUBLE_EQ|(?:ANY_|NO_)?THROW)|REQUIRE(?:_\w+)?|CHECK_(?:EQ|FALSE|THROWS\w*)|SUCCEED|TEST(?:_CASE|_F|_P)?|(?:BOOST|CATCH|DOCTEST|GTEST)_\w+|assert|main|return|if)\b`;
 const ownMain = /(?<![\w.>:])main\s*\([^()]*\)\s*(?:->\s*int\s*)?\{/;
 const c: readonly Sign[] = [
