@@ -281,7 +281,7 @@ export const runners: Readonly<Record<string, Unwrapper>> = {
   'nix-shell': stringOption(/^--(?:run|command)(?:=|$)/),
   less: inArguments(/^\+!([^]+)$/),
   more: inArguments(/^\+!([^]+)$/),
-  sqlite3: inLines(/^\s*\.(?:shell|system)[ \t]+(.+)$/gm),
+  sqlite3: inLines(/^[ \t]*\.(?:shell|system)[ \t]+(.+)$/gm),
   psql: inLines(/\\![ \t]*(.+)$/gm),
   mysql: inLines(/(?:\\!|^system\b)[ \t]*(.+)$/gm),
   mariadb: inLines(/(?:\\!|^system\b)[ \t]*(.+)$/gm),
