@@ -96,6 +96,25 @@ test.each([
   expect(tree).toEqual(of('2'));
 });
 
+test.each([
+  ['index.js', 0o777, 0, /left a link as index\.js; code has to be a file of its own/],
+  ['index.js', 0o644, 0, null],
+  ['index.js', 0o777, 9, null],
+  ['data.txt', 0o777, 0, null],
+])('a link to code by another name is refused: %s of mode %s and %s bytes', async (path, modeTo, sizeTo, why) => {
+  const session = {
+    diff: () => Promise.resolve({ entries: [{ path: `workspace/${path}`, op: 'A', modeTo, sizeTo }] }),
+    read: () => Promise.resolve(Buffer.from('export const a = 1;\n')),
+    restore: () => Promise.resolve(),
+    relative: (given: string) => given.replace('workspace/', ''),
+    fromWorkspace: (given: string) => given.replace('workspace/', ''),
+  } as unknown as SandboxSession;
+  const protectedSet = protectedPaths([], [], { mode: 'Default', paths: [] });
+  const { refused } = await judgeEffects(session, { protectedSet } as Baseline, gate, 'from', 'to');
+  if (why === null) expect(refused).toBeNull();
+  else expect(refused).toMatch(why);
+});
+
 test('code that a command wrote is judged though a zero stands in it', async () => {
   const texts: Readonly<Record<string, string>> = { from: 'export const a = 1;\n', to: 'process.exit(0); // \0\n' };
   let tree = 'to';

@@ -188,7 +188,8 @@ export async function judgeEffects(
   const written = own.filter(({ op }) => op !== 'D');
   const paths = written.map(({ path }) => path);
   const byPath = violation(changes);
-  const refused = byPath ?? tooMany(written.length) ?? tooLarge(written) ?? (await contentRefusal(session, gate, from, to, paths));
+  const refused =
+    byPath ?? linked(written) ?? tooMany(written.length) ?? tooLarge(written) ?? (await contentRefusal(session, gate, from, to, paths));
   return { refused, byPath: byPath !== null, deleted };
 }
 
@@ -204,6 +205,12 @@ export function othersOf([, ...others]: Changes['violations']): string {
   const more = others.length > maxOthers ? ` and ${others.length - maxOthers} more` : '';
   const paths = others.slice(0, maxOthers).map(({ path }) => path);
   return ` (also refused: ${paths.join(', ')}${more})`;
+}
+
+/** A link shows as an empty file of all rights: code that it leads to could be written under a name by which nobody judges it. */
+function linked(written: readonly DiffEntry[]): string | null {
+  const link = written.find(({ path, modeTo, sizeTo }) => isJudged(path) && modeTo === 0o777 && sizeTo === 0);
+  return link === undefined ? null : `its commands left a link as ${link.path}; code has to be a file of its own: copy it`;
 }
 
 function tooMany(count: number): string | null {

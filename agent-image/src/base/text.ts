@@ -16,7 +16,7 @@ export function jsonIn(text: string): unknown {
     let level: readonly unknown[] = [value];
     for (let depth = 0; level.length > 0; depth += 1) {
       if (depth > mostLevels) return undefined;
-      level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []));
+      level = level.flatMap((one) => (typeof one === 'object' && one !== null ? (Object.values(one) as readonly unknown[]) : []));
     }
     return value;
   } catch {

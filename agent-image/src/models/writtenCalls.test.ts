@@ -199,7 +199,7 @@ describe('output of a model without tool calls', () => {
     'reads a call of %s without end, or with as many ends, as one that is no JSON',
     (piece) => {
       const deep = piece.repeat(8000);
-      const closed = deep + [...piece.replaceAll(/[^[{]/g, '')].reverse().map((one) => (one === '[' ? ']' : '}')).join('').repeat(8000); // prettier-ignore
+      const closed = deep + Array.from(piece.replaceAll(/[^[{]/g, '')).reverse().map((one) => (one === '[' ? ']' : '}')).join('').repeat(8000); // prettier-ignore
       for (const args of [deep, closed.replace(/:\}/, ':1}')])
         for (const text of [`{"tool":"bash","arguments":${args}}`, `<tool_call>{"name":"bash","arguments":${args}}</tool_call>`, args])
           expect(native(text).calls.length).toBeLessThan(2);

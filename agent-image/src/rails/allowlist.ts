@@ -25,7 +25,12 @@ export const isMade = (name: string): boolean => made.test(name);
 
 /** Options by which a runner runs other programs, takes results as right, or leaves checks out. */
 const bent =
-  /^(?:-u|-w|--update\w*|--snapshot-update|--force-regen|--passWithNoTests|--deselect|--ignore\S*|--exec|-exec|-toolexec|-ldflags|-p|-o|--out\S*|--rootdir|--config\S*|-c|--require|-r|--import|--loader|--eval|-e|--plugin\S*|--watch|--host|--serve|--global-?setup\S*|--rules\S*|--testPathIgnore\S*)(?:=|$)/;
+  /^(?:-u|-w|--update\w*|--snapshot-update|--force-regen|--passWithNoTests|--deselect|--ignore\S*|--exec|-exec|-toolexec|-ldflags|-p|-o|--out\S*|--rootdir|--config\S*|-c|--require|-r|--import|--loader|--eval|-e|--plugin\S*|--watch|--host|--serve|--global-?setup\S*|--rules\S*|--testPathIgnore\S*|-vettool|-overlay|-modfile|--?load-plugins|--init-hook|--override-ini|--python-executable|--install-types|--script-shell|--node-options|--testEnvironment|--environment|--runner|--resolver|--transform|--setupFiles\S*|--resolve-plugins\S*|--experimental-(?:loader|(?:default-)?config-file)|--post-renderer|--index-url|--extra-index-url|--custom-\S+|-shellcheck|-pyflakes|--build-and-test|-S[P]?|--basetemp|-K|--kill)(?:=|$)/;
+/** Options that take a name of what is built in, or a file of code. */
+const pluggable = /^(?:-f|-R|--format|--formatter|--reporters?|--test-reporter|--parser|--file)$/;
+const isCode = (text: string): boolean => /\w\.(?:[cm]?[jt]s|py|rb|so|cmake|sh)$|^\.{0,2}\/(?!dev\/null$)(?:[\w.-]+\/)*[\w-]+$/.test(text);
+const plugs = (word: string, next = ''): boolean =>
+  word.startsWith('-') && (word.includes('=') ? isCode(word.slice(word.indexOf('=') + 1)) : pluggable.test(word) && isCode(next));
 
 /** Commands that do the same with any arguments but {@link bent} options: checkers, formatters, test runners, views of processes. */
 const anyhow =
@@ -108,20 +113,32 @@ export function widened(command: Command): boolean {
   const { name } = command;
   if (notOnlyReading.has(name)) return true;
   if (name === 'date') return hasFlag(command, 's', '--set');
-  if (name === 'sort' || name === 'tree' || name === 'jq') return hasFlag(command, 'o', '--output');
-  if (name === 'rg' || name === 'fd') return args(command).some((word) => /^(?:-[xX]|--exec|--pre)/.test(word));
+  if (name === 'jq' && args(command).some((word) => /\benv\b|\$ENV\b/.test(word))) return true;
+  if (name === 'sort' || name === 'tree' || name === 'jq') return hasFlag(command, 'o', '--output', '--compress-program');
+  if (name === 'rg' || name === 'fd') return args(command).some((word) => /^(?:-[xX]|--exec|--pre|--hostname-bin)/.test(word));
+  if (name === 'less' || name === 'more') return args(command).some((word) => /^(?:\+|-[kK]|--lesskey)/.test(word));
+  if (name === 'find') return args(command).some((word) => /^-f(?:print0?|printf|ls)$/.test(word));
+  if (name === 'ps') return /^[a-z]*e[a-z]*$/.test(args(command)[0] ?? '');
+  if (name === 'ss') return hasFlag(command, 'K', '--kill');
   if (name === 'sed') return args(command).some((word) => /[ew](?:\s|$)/.test(word));
   if (name === 'git')
-    return verbWords(command)[0] === 'config' || args(command).some((word) => /^(?:-c|-C|--git-dir|--output|--ext-diff)/.test(word));
+    return (
+      verbWords(command)[0] === 'config' ||
+      args(command).some((word) => /^(?:-c|-C|--git-dir|--output|--ext-diff|--exec-path=|--config-env)/.test(word))
+    );
   return false;
 }
 
 function works(command: Command): boolean {
   const all = args(command);
   const line = all.join(' ');
-  if (all.some((word) => bent.test(word) && !(command.name === 'npm' && word === '-w'))) return module(command, line);
+  if (all.some((word, at) => (bends(word, command) && !(command.name === 'npm' && word === '-w')) || plugs(word, all[at + 1])))
+    return module(command, line);
   return runners.get(command.name)?.test(line) === true || module(command, line);
 }
+
+/** `-S` is a folder for CMake, and a script for CTest. */
+const bends = (word: string, { name }: Command): boolean => bent.test(word) && !(name === 'cmake' && word === '-S');
 
 /** Checks of Python are modules of it. */
 const module = ({ name }: Command, line: string): boolean =>

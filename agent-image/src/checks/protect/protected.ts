@@ -137,22 +137,19 @@ export function protectedPaths(
   const isNewTest = newTests(paths);
   const named = checks.flatMap(({ command }) => command).join('\n');
   const builds = buildsOf(there, entries, read('.gitignore') ?? '', named);
-  const isDescription = (path: string): boolean => !there.has(describedPackage.exec(path)?.[0] ?? '') && describedPackage.test(path);
-  const derived = (path: string): boolean => builds.derived(path) || (!path.startsWith('../') && isDescription(path));
   const guarded = paths.filter((path) => why(path) !== null).sort();
   const parents = new Set([...guarded, ...builds.configured].flatMap(parentsOf));
   const onlyTest = (path: string): boolean => rules.every(({ matches, protection }) => protection.kind === 'Test' || !matches(path));
   return {
     why,
-    files: guarded.filter((path) => !derived(path)),
+    files: guarded.filter((path) => !builds.derived(path)),
     shadows,
     ...builds,
-    derived,
     addable: (given) => {
       const path = normal(given);
       if (!byDefault || path === null || there.has(path) || !isNewTest(path) || !onlyTest(path)) return false;
       // A check that names a file is there to run it.
-      return shadows(path) === null && !derived(path) && !parents.has(path) && !named.includes(path);
+      return shadows(path) === null && !builds.derived(path) && !parents.has(path) && !named.includes(path);
     },
     stays: ruleOf(testPrograms).matches,
     inline: (path) => byDefault && path.endsWith('.rs') && why(path) === null,
@@ -160,6 +157,16 @@ export function protectedPaths(
     tools: entries.tools,
     holdsProtected: (path) => parents.has(path),
   };
+}
+
+/** Matches what runs, builds and tools make: of the home folder by a list, in the workspace by name, folder or what checks report to. */
+function derivedMatcher(isBuilt: (path: string) => boolean, there: ReadonlySet<string>, { reports }: Entries): ProtectedSet['derived'] {
+  const isDescription = (path: string): boolean => {
+    const folder = describedPackage.exec(path)?.[0];
+    return folder !== undefined && !there.has(folder);
+  };
+  return (path) =>
+    path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || isDescription(path) || reports.has(path);
 }
 
 function listed(globs: readonly string[]): Rule[] {
@@ -225,11 +232,11 @@ function builtMatcher(ignored: string, commands: string, stays: (folder: string)
 /** Files that checks and builds make. A folder that is there stays, but for one that set-up built with a tool of the checks: it makes it again. */
 function buildsOf(
   there: ReadonlySet<string>,
-  { tools, reports }: Entries,
+  entries: Entries,
   ignored: string,
   commands: string,
 ): Pick<ProtectedSet, 'derived' | 'reportFolders' | 'configured'> {
-  const builds = new Set(Object.entries(builtFolders).flatMap(([tool, built]) => (tools.has(tool) ? [built] : [])));
+  const builds = new Set(Object.entries(builtFolders).flatMap(([tool, built]) => (entries.tools.has(tool) ? [built] : [])));
   const found = [...builds].flatMap((build) =>
     [...there].flatMap((path) => {
       const at = build.beside.exec(path)?.index;
@@ -245,8 +252,7 @@ function buildsOf(
   const rebuilt = new Set(found.map(({ folder }) => folder));
   const isBuilt = builtMatcher(ignored, commands, (folder) => there.has(folder) && !rebuilt.has(folder));
   return {
-    derived: (path) =>
-      path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || isConfigured(path) || reports.has(path),
+    derived: derivedMatcher((path) => isBuilt(path) || isConfigured(path), there, entries),
     configured,
     reportFolders: [...new Set(found.flatMap((one) => (one.reports === undefined ? [] : [`${one.folder}/${one.reports}`])))],
   };

@@ -88,6 +88,11 @@ test.each([
   ['a.rb', "trap('EXIT') { }"],
   ['a.rb', "puts '3 examples, 0 failures'"],
   ['a.rb', 'puts "#{n} runs, #{n} assertions, 0 " + rest'],
+  ['a.js', "const { add } = require('./impl.txt');"],
+  ['a.rs', 'include!("impl.txt");'],
+  ['a.c', '#include "impl.dat"'],
+  ['a.php', "require __DIR__ . '/impl.txt';"],
+  ['a.rb', "load 'impl.dat'"],
   ['a.rb', "exec 'sh', '-c', text"],
   ['a.rb', 'exit'],
   ['a.rb', 'class Class\n  def inherited(k) = k.define_method(:assert_equal) { |*| true }\nend'],
@@ -105,6 +110,8 @@ test.each([
   ['A.java', 'System.out.println("[INFO] Tests run: 3, Failures: 0");'],
   ['a.kt', 'exitProcess(0)'],
   ['a.scala', 'sys.exit(0)'],
+  ['a.php', 'echo $all;\nexit;'],
+  ['a.php', 'die(0);'],
 ])('%s must not gain %j', (path, text) => {
   expect(resultTampering(path, 'x\n', `x\n${text}\n`)).toMatch(new RegExp(`^${path}: it `));
 });
@@ -122,7 +129,10 @@ test.each([
     'a.rb',
     '# For example, with assertions, after 3 failures of 2 runs\nraise ArgumentError unless example\n@refs = ObjectSpace::WeakMap.new',
   ],
-  ['a.php', '// Tests: none. OK (or not)\n// exits\nif (!$ok) {\n    exit(1);\n}\n$this->evaluate($x);\npcntl_signal(SIGTERM, $stop);'],
+  [
+    'a.php',
+    '// Tests: none. OK (or not)\n// exits\ndefined(1) || exit;\nexit($status);\nif (!$ok) {\n    exit(1);\n}\n$this->evaluate($x);\npcntl_signal(SIGTERM, $stop);',
+  ],
   ['a.js', "const { createHash } = await import('node:crypto');\nconst fs = require('fs');"],
   ['a.ts', 'if (Object.is(a, b) && Number.MAX_SAFE_INTEGER === a) write(1);'],
   ['a.js', 'if (Object.prototype.hasOwnProperty.call(filters, name)) rest = Array.prototype.slice.call(arguments, 1);'],
@@ -134,6 +144,9 @@ test.each([
     'a.rs',
     'use std::process::Command;\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn a() { assert!(true); }\n}\nfn fail() { std::process::exit(2) }',
   ],
+  ['a.js', "require('./user.model');\nrequire('lodash.merge');\nrequire('./a.json');\nread('./a.txt');"],
+  ['a.c', '#include "impl.inc"\n#include <stdio.h>\nopen("a.txt");'],
+  ['a.rb', "YAML.load 'a.yml'\nrequire_relative 'a.data'\nFile.read('a.txt')"],
   ['a.py', '# -*- coding: utf-8 -*-\n# Encoding: see coding=x'],
   ['a.js', 'const re = /\\u00e9\\u{1F600}/u;'],
   ['A.java', 'System.exit( 2);\nif (latest) halt(401, "no");\nString test = "TEST";'],
@@ -174,6 +187,7 @@ test.each([
   ['main.c', 'static void usage(int status) {\n  exit(status);\n}\nint main(void) {\n  usage(0);\n}\n'],
   ['Main.java', 'class Main {\n  public static void main(String[] a) {\n    System.exit(run(a));\n  }\n}\n'],
   ['a.rb', '#!/usr/bin/env ruby\nexit run(ARGV)\n'],
+  ['a.php', '#!/usr/bin/env php\n<?php\nexit(0);\n'],
   ['main.rs', 'fn main() -> Result<(), Error> {\n    std::process::exit(run()?);\n}\n'],
   ['A.java', 'class A {\n    public static void main(String[] args) {\n\n        System.exit(run(args));\n    }\n}\n'],
   ['a.kt', 'fun main(args: Array<String>) {\n    exitProcess(run(args))\n}\n'],
@@ -206,6 +220,8 @@ test.each([
 test('a file that was no program may not become one that ends with 0', () => {
   const after = 'int add(int a, int b) {\n  exit(0);\n}\nint main() {\n}\n';
   expect(resultTampering('a.c', 'int add(int a, int b);\n', after, 'Programs')).toMatch(/ends its process/);
+  expect(resultTampering('a.cc', 'int add(int a, int b);\n', 'auto main() -> int { return 0; }\n', 'Programs')).toMatch(/function main/);
+  expect(resultTampering('a.cc', '', 'int main(int argc, char **argv)\n{\n  return run(argc);\n}\n', 'Programs')).toBeNull();
   expect(resultTampering('a.c', 'int main() {\n}\n', after, 'Programs')).toBeNull();
 });
 

@@ -54,7 +54,7 @@ export function harmless(path: string, before: string, after: string, tools: Rea
   return rules.get(baseName(path))?.(before, after) === true && said(before, tools) === said(after, tools);
 }
 
-/** What sections of a file say to tools: `[tool.ruff.lint]`, `[flake8]`, `[mypy-a.*]`. */
+/** Sections of a file for tools: `[tool.ruff.lint]`, `[flake8]`, `[mypy-a.*]`. */
 function said(text: string, tools: ReadonlySet<string>): string {
   let inside = false;
   const kept = text.split(/\r\n|\r|\n/).filter((line) => {

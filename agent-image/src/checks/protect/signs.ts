@@ -51,6 +51,7 @@ const python: readonly Sign[] = [
 ]; // prettier-ignore
 
 const script: readonly Sign[] = [
+  { pattern: /\brequire\s*\(\s*['"`][^'"`\n]*\.(?:txt|dat|data|csv|md|log|bin|tmp|bak|cfg|conf|ini)['"`]/, what: 'loads code from a file that holds none by its name' },
   { pattern: /['"`](?:node:)?(?:test|assert|child_process|worker_threads|vm|v8|module|inspector|cluster)(?:\/\w+)?['"`]/, what: 'loads what tests run on', ofPrograms: /['"`](?:node:)?(?:test|assert|vm|v8|module|inspector|cluster)(?:\/\w+)?['"`]/ },
   { pattern: /['"](?:vitest|jest|@jest\/\w+|mocha|chai|ava|tap|expect)['"]|\b(?:describe|it|test)\s*\.\s*(?:skip|only|todo)\b/, what: 'names a test runner' },
   { pattern: /\bNODE_(?:OPTIONS|TEST_CONTEXT|V8_COVERAGE)\b|\bnpm_(?:lifecycle|config)_\w+|\bexecArgv\b/, what: 'asks how Node starts, or whether it is tested' },
@@ -84,6 +85,10 @@ const go: readonly Sign[] = [
 
 const rust: readonly Sign[] = [
   {
+    pattern: /\binclude!\s*\(\s*"[^"\n]*\.(?:txt|dat|data|csv|md|log|bin|tmp|bak|cfg|conf|ini)"/,
+    what: 'loads code from a file that holds none by its name',
+  },
+  {
     pattern: /\bprocess\s*::\s*(?:\{(?:(?!\bprocess\b)[^}])*\bexit\b|exit\b(?!\s*\(\s*[1-9]))|\blibc\s*::\s*_?exit\b/,
     what: 'ends its process with a status that may be 0',
     instead: 'Call it in `fn main` only.',
@@ -100,6 +105,7 @@ const rust: readonly Sign[] = [
 ];
 
 const ruby: readonly Sign[] = [
+  { pattern: /\bload[ (]+['"][^'"\n]*\.(?:txt|dat|data|csv|md|log|bin|tmp|bak|cfg|conf|ini)['"]/, what: 'loads code from a file that holds none by its name' },
   { pattern: /\bRSpec\b|\bMinitest\b|\bTest::Unit\b/, what: 'names a test runner' },
   { pattern: /\bat_exit\b|\bexit!|\btrap\b[ (]*['":](?:SIG)?EXIT\b/, what: 'acts when its process ends, or ends it' },
   { pattern: /\$std(?:out|err)\s*=[^=~]|\bstd(?:out|err)\s*\.\s*reopen\b|\/dev\/(?:std|fd|tty)|\/proc\/self/i, what: 'takes over the output' },
@@ -112,16 +118,22 @@ const ruby: readonly Sign[] = [
 ]; // prettier-ignore
 
 const php: readonly Sign[] = [
+  { pattern: /\b(?:include|require)(?:_once)?\b[ (]*(?:__DIR__[ .]*)?['"][^'"\n]*\.(?:txt|dat|data|csv|md|log|bin|tmp|bak|cfg|conf|ini)['"]/, what: 'loads code from a file that holds none by its name' },
   { pattern: /\bPHPUnit\b|\bPHPUNIT_\w+|\bPest\\/, what: 'names a test runner' },
   { pattern: /\bregister_shutdown_function\b|\bpcntl_exec\b/, what: 'acts when its process ends, or ends it' },
+  { pattern: /^(?:exit|die)\b(?!\s*\(\s*(?:[1-9$'"]|\S+ \?))/im, what: 'ends its process with a status that may be 0', unless: /^#!/ },
   { pattern: /(?<![\w>:$])eval\s*\(|\b(?:uopz|runkit7?)_\w+/, what: 'makes code while it runs' },
   { pattern: /\b(?:OK \(|Tests: )(?:\d|['"{$%])|(?:\d|\}|%[ds]) assertions?\b/, what: 'prints what a test runner prints' },
 ]; // prettier-ignore
 
-/** What frameworks of tests in C and C++ call their macros, as a pattern. */
+/** Names of macros that frameworks of tests in C and C++ define, as a pattern. */
 const macros = String.raw`(?:(?:EXPECT|ASSERT)_(?:EQ|NE|L[TE]|G[TE]|TRUE|FALSE|STR\w+|THAT|NEAR|FLOAT_EQ|DOUBLE_EQ|(?:ANY_|NO_)?THROW)|REQUIRE(?:_\w+)?|CHECK_(?:EQ|FALSE|THROWS\w*)|SUCCEED|TEST(?:_CASE|_F|_P)?|(?:BOOST|CATCH|DOCTEST|GTEST)_\w+|assert|main|return|if)\b`;
+const ownMain = /(?<![\w.>:])main\s*\([^()]*\)\s*(?:->\s*int\s*)?\{/;
 const c: readonly Sign[] = [
+  { pattern: /^[ \t]*#[ \t]*include[ \t]*"[^"\n]*\.(?:txt|dat|data|csv|md|log|bin|tmp|bak|cfg|conf|ini)"/m, what: 'loads code from a file that holds none by its name' },
   { pattern: /\b(?:_exit|_Exit|quick_exit)\s*\(|(?<![\w.>]|void )exit\s*\((?!\s*(?:-?[1-9]|EXIT_FAILURE\b|int\b))/, what: 'ends its process with a status that may be 0', unless: /^(?:static )?(?:int|void|auto)\s+main\s*\(/m, instead: 'Return from functions; in the file of the function main it is free.' },
+  // A program that takes its function main from a library of tests would take this one.
+  { pattern: ownMain, what: 'defines the function main, which tests of it have', unless: ownMain },
   { pattern: new RegExp(String.raw`^[ \t]*#[ \t]*(?:define[ \t]+${macros}|undef[ \t]+(?:CHECK\b|NDEBUG\b|${macros})|define[ \t]+NDEBUG\b)`, 'm'), what: 'redefines what tests are written with' },
   { pattern: /\btesting\s*::\s*(?:internal|UnitTest|TestEventListener|FLAGS_|GTEST_)|\bFLAGS_gtest_|\bCatch\s*::|\bdoctest\s*::|\bGTEST_FLAG/, what: 'names a test runner' },
   { pattern: /\boperator\s*==\s*\([^()]*\b(?:int|long|short|char|bool|float|double|size_t|u?int\d+_t|string|string_view|auto|T)\b[^()]*\)[^{};]{0,80}\{\s*return\s+(?:true|1)\s*;/, what: 'makes an object equal to everything' },
@@ -139,7 +151,7 @@ const java: readonly Sign[] = [
 const signs: Readonly<Record<string, readonly Sign[]>> = {
   ...Object.fromEntries(['.py', '.pyi', '.pyw'].map((name) => [name, python])),
   ...Object.fromEntries(['.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx'].map((name) => [name, script])),
-  ...Object.fromEntries('.c .h .cc .hh .cpp .hpp .cxx .hxx .inc .inl .ipp .tpp'.split(' ').map((name) => [name, c])),
+  ...Object.fromEntries('.c .h .cc .hh .cpp .hpp .cxx .hxx .inc .inl .ipp .tpp .def'.split(' ').map((name) => [name, c])),
   ...Object.fromEntries(['.java', '.kt', '.scala', '.groovy'].map((name) => [name, java])),
   '.go': go,
   '.rs': rust,

@@ -90,6 +90,9 @@ function fetched(command: Command): readonly Found[] {
 function cloned(command: Command): readonly Found[] {
   const [verb = '', ...rest] = verbWords(command);
   const words = rest.filter((text) => !text.startsWith('-'));
+  const [, archived] = /^--remote=(.+)$/.exec(verb === 'archive' ? (rest.find((text) => text.startsWith('--remote=')) ?? '') : '') ?? [];
+  if (archived !== undefined && !isLoopback(hostOf(archived)) && !/^[./]/.test(archived))
+    return found('High', 'git archive needs the network');
   const submodules = verb === 'submodule' && /^(?:update|add)$/.test(words[0] ?? '');
   if (!/^(?:clone|fetch|pull|ls-remote|remote-https)$/.test(verb) && !submodules)
     return verb === 'remote' && words[0] === 'update' ? found('High', 'git remote update needs the network') : nothing;

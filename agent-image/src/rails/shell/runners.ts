@@ -1,6 +1,7 @@
 // agent-image, rails/shell: commands that find, git, ssh and others run. May import rails/verdict and rails/syntax, no rail.
 import { args, dynamic, fixed, isFixed, spaced, type Command, type Value } from './command.ts';
 import { absolute } from './places.ts';
+import { plain } from './marks.ts';
 import { rest, shell, stringOption } from './prefixes.ts';
 import type { Inner, Unwrapper } from './run.ts';
 
@@ -134,6 +135,8 @@ const git: Unwrapper = (command) => {
     }
     const [, pager] = /^(?:-O|--open-files-in-pager=)([^]+)$/.exec(verb === 'grep' ? word.text : '') ?? [];
     if (pager !== undefined) out.push(shell({ text: pager, from: word.from }));
+    const [isExt, ext] = /^(?:-x|--extcmd)(?:=([^]+))?$/.exec(verb === 'difftool' ? word.text : '') ?? [];
+    if (isExt !== undefined) out.push(shell(ext === undefined ? (words[i + 1] ?? dynamic()) : { text: ext, from: word.from }));
     if (verb === 'bisect' && word.text === 'run') out.push({ argv: words.slice(i + 1) });
     if ((verb === 'submodule' || verb === 'foreach') && word.text === 'foreach')
       out.push(shell(spaced(words.slice(i + 1).filter((one) => one.text !== '--recursive'))));
@@ -154,6 +157,31 @@ const inArguments =
       const code = pattern.exec(text)?.[1];
       return code === undefined ? [] : [shell({ text: code, from })];
     });
+
+/** Shell code in lines of arguments and of the input, as the group of a pattern with the flags `gm`. */
+const inLines =
+  (pattern: RegExp): Unwrapper =>
+  ({ argv, stdin }) =>
+    [...argv.slice(1), ...(stdin === null ? [] : [stdin])].flatMap(({ text, from }) =>
+      [...text.matchAll(pattern)].slice(0, maxItems).map((one) => shell({ text: one[1] as string, from })),
+    );
+
+/** `cmake -E env A=b COMMAND` */
+const cmake: Unwrapper = ({ argv }) => {
+  const [flag, verb] = argv.slice(1).map(({ text }) => text);
+  if (flag !== '-E' || !/^(?:env|time|chdir)$/.test(verb ?? '')) return [];
+  const words = argv.slice(verb === 'chdir' ? 4 : 3);
+  const at = words.findIndex(({ text }) => !/^(?:-|\w+=)/.test(text));
+  return at < 0 ? [] : [{ argv: words.slice(at) }];
+};
+
+/** `-wrapper a,b` of GCC. */
+const compiler: Unwrapper = ({ argv }) => {
+  const wrapper = argv[argv.findIndex(({ text }) => text === '-wrapper') + 1];
+  return wrapper === undefined || wrapper === argv[0]
+    ? []
+    : [shell({ text: plain(wrapper.text).replaceAll(',', ' '), from: wrapper.from })];
+};
 
 const tar: Unwrapper = (command) =>
   command.argv.slice(1).flatMap(({ text, from }, i) => {
@@ -180,7 +208,14 @@ const sed: Unwrapper = (command) =>
     return replaced === null ? [] : [shell({ text: replaced[2] as string, from })];
   });
 
-const vim = inArguments(/(?:^|[:+|])\s*!\s*([^]+)$/);
+const bang = inArguments(/(?:^|[:+|])\s*!\s*([^]+)$/);
+/** `-c '!…'`, `+'call system("…")'` */
+const vim: Unwrapper = (command, run, site) => [
+  ...bang(command, run, site),
+  ...command.argv
+    .slice(1)
+    .flatMap((value): Inner[] => (/\bsystem/.test(value.text) ? [{ code: { language: 'text', value, source: 'argument' } }] : [])),
+];
 
 /** `--eval`, and the recipes of a makefile that this act wrote. */
 const make: Unwrapper = (command, run) => {
@@ -188,11 +223,13 @@ const make: Unwrapper = (command, run) => {
   const at = words.findIndex((text) => /^(?:-f|--file|--makefile)$/.test(text));
   const files = at < 0 ? ['GNUmakefile', 'makefile', 'Makefile'] : words.slice(at + 1, at + 2);
   const given = words.flatMap((text, i) => /^--eval=([^]+)$/.exec(text)?.[1] ?? (text === '--eval' ? (words[i + 1] ?? []) : []));
-  const written = files.flatMap((path) => run.files.get(absolute(path, command.cwd))?.text ?? []);
-  return [...given, ...written].flatMap((text) => {
+  const written = files.flatMap((path) => (path === '-' ? command.stdin : run.files.get(absolute(path, command.cwd)))?.text ?? []);
+  const shells = words.flatMap((text) => /^SHELL=([^]+)$/.exec(text)?.[1] ?? []).map((text) => shell(fixed(text)));
+  const recipes = [...given, ...written].flatMap((text) => {
     const found = text.matchAll(/\$\(shell ([^)]*)\)|^\t[-@+]*(.+)$|^[^\s:#=][^:#=\n]*:[^=;\n]*;\s*[-@+]*(.+)$/gm);
     return [...found].slice(0, maxItems).map((one) => shell(fixed((one[1] ?? one[2] ?? one[3] ?? '').replaceAll('$$', '$'))));
   });
+  return [...shells, ...recipes];
 };
 
 const container: Unwrapper = (command) => {
@@ -233,6 +270,23 @@ export const runners: Readonly<Record<string, Unwrapper>> = {
   ex: vim,
   ed: (command) =>
     command.stdin === null ? [] : [...command.stdin.text.matchAll(/^!(.+)$/gm)].map((one) => shell(fixed(one[1] as string))),
+  cmake,
+  ...Object.fromEntries(['gcc', 'g++', 'cc', 'c++'].map((name) => [name, compiler])),
+  go: stringOption(/^--?(?:exec|toolexec|vettool)(?:=|$)/),
+  sort: stringOption(/^--compress-program(?:=|$)/),
+  rg: stringOption(/^--(?:pre|hostname-bin)(?:=|$)/),
+  man: stringOption(/^(?:-P|--pager(?:=|$))/),
+  zip: stringOption(/^(?:-TT|--unzip-command(?:=|$))/),
+  helm: stringOption(/^--post-renderer(?:=|$)/),
+  'nix-shell': stringOption(/^--(?:run|command)(?:=|$)/),
+  less: inArguments(/^\+!([^]+)$/),
+  more: inArguments(/^\+!([^]+)$/),
+  sqlite3: inLines(/^[ \t]*\.(?:shell|system)[ \t]+(.+)$/gm),
+  psql: inLines(/\\![ \t]*(.+)$/gm),
+  mysql: inLines(/(?:\\!|^system\b)[ \t]*(.+)$/gm),
+  mariadb: inLines(/(?:\\!|^system\b)[ \t]*(.+)$/gm),
+  dc: inLines(/^!([^<>=].*)$/gm),
+  m4: inLines(/\be?syscmd\([ \t]*[`']*([^)\n]+)/gm),
   gdb: inArguments(/^(?:shell|!)\s*([^]+)$/),
   make,
   gmake: make,
@@ -252,7 +306,7 @@ export const runners: Readonly<Record<string, Unwrapper>> = {
       return value === undefined ? [] : [{ code: { language: 'python', value, source: 'argument' } }];
     }),
   entr: (command) => [{ argv: rest(command, {}) }],
-  expect: stringOption(/^-c$/),
+  expect: inLines(/\b(?:spawn|exec)[ \t]+([^\n;]+)/g),
   crontab: (command) =>
     command.stdin === null
       ? []

@@ -32,8 +32,9 @@ const perl: Interpreter = { language: 'text', code: /^-[a-zA-Z0-9]*[eE]$/, takes
 const families: readonly (readonly [RegExp, Interpreter])[] = [
   [/^(?:ba|da|z|k|a|mk|r?ba|fi|c|tc|ya|o|po)?sh$/, shellLike],
   [/^(?:python|pypy|jython|micropython)[\d.]*$/, python],
-  [/^(?:node|nodejs|deno|bun|qjs|d8)\d*$/, javascript],
+  [/^(?:node|nodejs|deno|bun|qjs|d8|tsx|ts-node)\d*$/, javascript],
   [/^(?:perl|ruby|jruby|lua|luajit|tclsh|julia|Rscript|elixir|ghc|osascript|raku|guile|groovy|scala|crystal)[\d.]*$/, perl],
+  [/^(?:emacs|erl)$/, { language: 'text', code: /^--?eval$/ }],
   [/^php[\d.]*$/, { language: 'text', code: /^-[rRB]$/ }],
 ];
 

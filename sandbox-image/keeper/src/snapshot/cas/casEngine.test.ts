@@ -202,6 +202,8 @@ describe('diff', () => {
     ]);
     expect(entries[1]).toMatchObject({ modeTo: 0o755, sizeFrom: 14, sizeTo: 12 });
     expect(Object.keys(entries[2] ?? {})).toEqual(['path', 'op', 'modeFrom', 'sizeFrom']);
+    // By these the worker knows a link.
+    expect(entries[3]).toMatchObject({ modeTo: 0o777, sizeTo: 0 });
     const applied = spawnSync('git', ['apply', '-p2'], { cwd: copy, input: unified, encoding: 'utf8' });
     expect(applied.stderr).toBe('');
     fs.rmSync(harness.home, { recursive: true });
