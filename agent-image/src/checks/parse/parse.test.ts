@@ -28,6 +28,7 @@ test.each([
   ['doctest.txt', 'Doctest', { passed: 2, failed: 2, skipped: 0, errored: 0 }],
   ['vitest-text.txt', 'Vitest', { passed: 6, failed: 2, skipped: 3, errored: 1 }],
   ['jest.txt', 'Jest', { passed: 6, failed: 3, skipped: 2, errored: 1 }],
+  ['jest-projects.txt', 'Jest', { passed: 23, failed: 1, skipped: 0, errored: 1 }],
   ['mocha.txt', 'Mocha', { passed: 6, failed: 2, skipped: 2, errored: 0 }],
   ['rspec.txt', 'RSpec', { passed: 1, failed: 3, skipped: 2, errored: 0 }],
   ['rspec-broken.txt', 'RSpec', { passed: 0, failed: 0, skipped: 0, errored: 1 }],
@@ -328,6 +329,7 @@ test('dropped output does not matter where the runner wrote a file', () => {
 test.each([
   ['vitest-text.txt', 'AssertionError: expected 1 to be 2 // Object.is equality', ['test/broken.test.js', 'test/deep/ok2.test.js > bad set-up', 'test/sum.test.js > sum > fails a > b', 'test/sum.test.js > sum > nested > deep fails']],
   ['jest.txt', 'expect(received).toBe(expected) // Object.is equality', ['test/broken.test.js', 'test/deep/ok2.test.js > bad set-up › never', 'test/sum.test.js > sum › fails a > b', 'test/sum.test.js > sum › nested › deep fails']],
+  ['jest-projects.txt', undefined, ['core packages/core/test/sum.test.js > sum › adds', 'web packages/web/test/broken.test.js']],
   ['mocha.txt', 'AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:', ['bad set-up > "before all" hook for "never"', 'sum > fails a > b', 'sum > nested > deep fails']],
   ['rspec.txt', 'expected: 3 got: 2', ['Sum deep raises', 'Sum fails', 'bad never']],
   ['rspec-broken.txt', undefined, ['./spec/broken_spec.rb']],

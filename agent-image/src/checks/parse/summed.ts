@@ -130,11 +130,17 @@ function vitestFailures(lines: readonly string[]): readonly Found[] {
   });
 }
 
-/** `FAIL FILE`, then `● SUITE › TEST` and its message for each. */
+/**
+ * `FAIL FILE`, then `● SUITE › TEST` and its message for each. A run of more than 20 files lists all of them again, without the
+ * names of their projects.
+ */
 function jestFailures(lines: readonly string[]): readonly Found[] {
-  let file: string | undefined;
+  let [file, any, again]: [string | undefined, boolean, boolean] = [undefined, false, false];
   return lines.flatMap((line, at): Found[] => {
-    const [, path, name] = runners.Jest.begin.exec(line) ?? [];
+    if (isSumOf('Jest', line)) [any, again] = [false, false];
+    if (/^(?:\S{1,200} \S{1,80}: )?Summary of all failing tests$/.test(line)) again = any;
+    const [, path, name] = again ? [] : (runners.Jest.begin.exec(line) ?? []);
+    any ||= path !== undefined;
     if (path !== undefined) file = path;
     else if (line.startsWith('PASS ')) file = undefined;
     if (file === undefined || name === undefined || name === 'Console') return [];
