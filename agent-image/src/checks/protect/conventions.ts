@@ -145,6 +145,23 @@ export const toolConventions: Readonly<Record<string, Convention>> = {
   ctest: settings('a check calls ctest', ['**/CMakeLists.txt', '**/*.cmake', '**/CMakePresets.json']),
   meson: settings('a check calls meson', ['**/{meson.build,meson.options,meson_options.txt}', '**/*.wrap']),
   docker: settings('a check calls docker', ['**/{Dockerfile,docker-compose.yml,docker-compose.yaml,compose.yaml,compose.yml}']),
+  ...Object.fromEntries(
+    Object.entries({
+      eslint: '{.eslintrc{,.*},.eslintignore,eslint.config.*}',
+      biome: 'biome.json{,c}',
+      oxlint: '{.oxlintrc.json,oxlint.config.*}',
+      prettier: '{.prettierrc{,.*},.prettierignore,prettier.config.*}',
+      stylelint: '{.stylelintrc{,.*},.stylelintignore,stylelint.config.*}',
+      mypy: '{,.}mypy.ini',
+      pyright: 'pyrightconfig.json',
+      ruff: '{,.}ruff.toml',
+      flake8: '.flake8',
+      pylint: '{,.}pylintrc{,.toml}',
+      'golangci-lint': '.golangci.{yml,yaml,toml,json}',
+      rubocop: '.rubocop*.yml',
+      phpstan: 'phpstan*.neon*',
+    }).map(([tool, glob]) => [tool, settings(`a check calls ${tool}`, [`**/${glob}`])]),
+  ),
   bazel: settings('a check calls bazel', ['**/{BUILD,BUILD.bazel,WORKSPACE,MODULE.bazel}']),
 };
 

@@ -35,7 +35,7 @@ export function judgeChanges(changes: readonly Change[], set: ProtectedSet): Cha
 
 function judge(change: Change, set: ProtectedSet): Violation | null {
   const protection = set.why(change.path);
-  if (protection !== null && !isHarmless(change, protection))
+  if (protection !== null && !isHarmless(change, protection, set))
     return violation(change, 'Protected', `it is protected: ${protection.why}`, ask);
   const test = protection === null ? inlineTest(change, set) : null;
   if (test !== null) return violation(change, 'Protected', `its test ${test} is protected as it was`, ask);
@@ -50,8 +50,8 @@ function inlineTest({ path, op, before, after }: Change, set: ProtectedSet): str
 }
 
 /** Known contents show when a shared settings file changed in other parts only. */
-function isHarmless({ path, op, before, after }: Change, { kind }: Protection): boolean {
-  return kind === 'Settings' && op === 'Modify' && before !== undefined && after !== undefined && harmless(path, before, after);
+function isHarmless({ path, op, before, after }: Change, { kind }: Protection, { tools }: ProtectedSet): boolean {
+  return kind === 'Settings' && op === 'Modify' && before !== undefined && after !== undefined && harmless(path, before, after, tools);
 }
 
 function violation({ path, op }: Change, code: Violation['code'], why: string, cure: string): Violation {

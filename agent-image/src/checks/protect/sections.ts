@@ -14,8 +14,10 @@ const composerKeys = new Set(
 );
 const dependencyKeys = new Set(['dependencies', 'optionalDependencies', 'peerDependencies', 'peerDependenciesMeta']);
 
+type Rule = (before: string, after: string, tools: ReadonlySet<string>) => boolean;
+
 /** Rules for files whose other parts may change, by name: whether a change leaves what affects tests. */
-const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = new Map([
+const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['package.json', keysOf(packageKeys, dependencyKeys)],
   ['composer.json', keysOf(composerKeys)],
   [
@@ -46,9 +48,11 @@ const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = n
 /**
  * Reports whether a change of a shared settings file cannot affect tests. Decided by allow-lists: an unknown part
  * counts as harmful. Where real parsers read a line differently, this one must refuse.
+ *
+ * @param tools programs that checks call: sections with their settings must stay
  */
-export function harmless(path: string, before: string, after: string): boolean {
-  return rules.get(baseName(path))?.(before, after) === true;
+export function harmless(path: string, before: string, after: string, tools: ReadonlySet<string> = new Set()): boolean {
+  return rules.get(baseName(path))?.(before, after, tools) === true;
 }
 
 /** The part of a settings file of this name that may not change; null: no other part may either. */
@@ -64,8 +68,8 @@ function same(part: (text: string) => string): (before: string, after: string) =
 }
 
 /** A rule for files in which any line of some sections may change. */
-function sections(allowed: RegExp): (before: string, after: string) => boolean {
-  return same((text) => guarded(text, allowed));
+function sections(allowed: RegExp): Rule {
+  return (before, after, tools) => guarded(before, allowed, tools) === guarded(after, allowed, tools);
 }
 
 /** A rule for JSON in which values of some keys may change; of others, dependencies, by version only. Scripts and settings of runners must stay. */
@@ -96,13 +100,14 @@ function objectOf(text: string): Readonly<Record<string, unknown>> | null {
 const risky = /^\s*["']?(?:entry-points|entry_points|autotests|autobenches|build|links|path|git|registry|dynamic|py-modules)\b|pytest11/;
 
 /** Returns the text that must not change: lines outside of allowed sections, headers, and risky keys. */
-function guarded(text: string, allowed: RegExp): string {
+function guarded(text: string, allowed: RegExp, tools: ReadonlySet<string>): string {
+  const isFree = (head: string): boolean => allowed.test(head) && !tools.has(/^\[+(?:tool\.)?([a-z]\w*)/.exec(head)?.[1] ?? '');
   const kept: string[] = [];
   let inside = false;
   for (const line of text.split(/\r\n|\r|\n/)) {
     const trimmed = line.trim();
     // Arrays of a value start lines with a bracket too: those are kept, which refuses more.
-    if (trimmed.startsWith('[')) inside = allowed.test(trimmed.replace(/\s*[#;].*$/, ''));
+    if (trimmed.startsWith('[')) inside = isFree(trimmed.replace(/\s*[#;].*$/, ''));
     else if (inside && !risky.test(line) && !line.includes('"""') && !line.includes("'''")) continue;
     if (trimmed !== '' && !(trimmed.startsWith('[') && inside)) kept.push(line);
   }

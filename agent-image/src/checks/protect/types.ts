@@ -42,6 +42,8 @@ export interface ProtectedSet {
    * `parseResults` after it. A report from before proves nothing.
    */
   readonly reports: readonly string[];
+  /** Programs that checks call, by name. */
+  readonly tools: ReadonlySet<string>;
   /** The files of the tree that are protected, sorted. */
   readonly files: readonly string[];
 }
