@@ -101,7 +101,7 @@ function byPackage(format: SummedFormat, lines: readonly string[]): ReadonlyMap<
   const parts = lines.map((line) => ofPackage.exec(line) ?? [line, '', line]);
   const names = new Set(parts.flatMap(([, name = '', rest = '']) => (isSumOf(format, rest) ? [name] : [])));
   const groups = Map.groupBy(parts, ([, name = '']) => (names.has(name) ? name : ''));
-  return new Map([...groups].map(([name, own]) => [name, own.map(([line, , rest = '']) => (name === '' ? line : rest))]));
+  return new Map([...groups].map(([name, own]) => [name, own.map(([line = '', , rest = '']) => (name === '' ? line : rest))]));
 }
 
 const ends = (format: SummedFormat, lines: readonly string[]): boolean => lines.some((line) => runners[format].end?.test(line) ?? true);
