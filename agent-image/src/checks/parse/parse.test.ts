@@ -356,7 +356,7 @@ test.each(['packages/$ test', '@a/$:test', '@a/$', '[@a/$]'])(
     const results = parseResults('Auto', output(1, `> turbo run test\n${printed}\nERROR: run failed\n`));
     expect(results).toMatchObject({ format: 'Jest', complete: true, problems: [] });
     expect(countTests(results)).toEqual({ passed: 6, failed: 2, skipped: 0, errored: 0 });
-    expect(results.tests.map(({ id, message }) => [id, message]).sort()).toEqual([
+    expect(results.tests.map(({ id, message }) => [id, message])).toEqual([
       [`${of('core')} src/sum.test.ts > sum › adds`, 'boom'],
       [`${of('web')} src/page.test.ts > page › opens`, 'bang'],
     ]);

@@ -90,7 +90,7 @@ class Finder {
     if (depth > maxDepth) return;
     for (const command of commands) {
       this.tools.add(command.tool);
-      const module = /^py/.test(command.tool) ? command.words[command.words.indexOf('-m') + 1] : undefined;
+      const module = command.tool.startsWith('py') ? command.words[command.words.indexOf('-m') + 1] : undefined;
       if (command.words.includes('-m') && module !== undefined) this.tools.add(module);
       for (const report of reportsOf(command)) this.reports.add(report);
       this.installs ||=

@@ -128,8 +128,7 @@ export function protectedPaths(
     },
     stays: ruleOf(testPrograms).matches,
     inline: (path) => byDefault && path.endsWith('.rs') && why(path) === null,
-    reports: [...entries.reports].sort(),
-    tools: entries.tools,
+    reports: [...entries.reports].sort(), tools: entries.tools,
     holdsProtected: (path) => parents.has(path),
   };
 }

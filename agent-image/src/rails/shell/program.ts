@@ -121,7 +121,7 @@ class Program {
     if (!isKnown && this.#walked.has(node)) return;
     if (!isKnown) this.#walked.add(node);
     const [names, nodes] = [this.#names, this.#nodes];
-    const unknown = [...(boundTo(fn, null, []) ?? new Map()).keys()].map((name) => [name, nothingKnown] as const);
+    const unknown = [...(boundTo(fn, null, []) ?? new Map<string, Abstract>()).keys()].map((name) => [name, nothingKnown] as const);
     this.#names = new Map([...names, ...(isKnown ? bound : unknown)]);
     this.#depth += 1;
     for (const one of named(fn)) if (one.field === 'body' || !isKnown) this.value(one);
