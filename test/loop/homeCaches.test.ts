@@ -45,6 +45,18 @@ for name in sys.argv[1:]:
     expect(lastOf(models.requests[1]?.messages)).toMatch(/^\/tmp\/\.go-build 0\n.*; files: seen\.txt \(new\)\]$/);
   });
 
+  test('are used by commands where set-up left compiled packages of Go there', async () => {
+    const models = new ScriptedModels(
+      steps({ calls: [['bash', { command: 'echo "GOCACHE=$GOCACHE"' }]] }, { calls: [['submit', { answer: 'no', unreachable: true }]] }),
+    );
+    const task = taskFor(files, wrongSign.command);
+    const setup = [
+      { name: 'build', command: ['python3', 'tool.py', '.cache/go-build/00/a'], timeoutSeconds: 60, network: 'None' as const },
+    ];
+    expect(await bed.engine.run(bed.begin({ ...task, setup }, models).context)).toMatchObject({ reason: 'GoalUnreachable' });
+    expect(lastOf(models.requests[1]?.messages)).toMatch(/^GOCACHE=\n/);
+  });
+
   test('are away when the result is proved: one that a check trusts proves nothing', async () => {
     const check = ['sh', '-c', 'test -e ~/.cache/tool/state || python3 -c "import calc; assert calc.add(2, 3) == 5"'];
     const poison = steps(

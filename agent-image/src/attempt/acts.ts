@@ -1,7 +1,8 @@
 import { newExecId } from '@agentfleet/keeper/client';
 import { EffectJournal, EffectReader, takeBack, type Answer } from '../effects/index.ts';
 import type { CommandAct, Gate } from './gate.ts';
-import { actEnvironment, type SandboxSession, reachOf, type Reach } from './sandboxSession.ts';
+import { actEnvironment } from './actEnvironment.ts';
+import { type SandboxSession, reachOf, type Reach } from './sandboxSession.ts';
 import { throwIfSuperseded } from '../base/failure.ts';
 import { posix } from 'node:path';
 import { foldersAbove } from '../base/paths.ts';
@@ -120,7 +121,8 @@ export async function runActs(
   const journal = effectJournal({ context, session });
   for (const { command } of acts) {
     const { stdout, stderr, end } = await journal.around({ command, approved, ...gate.outward({ command }) }, async () => {
-      const run = await session.exec({ command, env: actEnvironment, timeoutSeconds: actSeconds, reach, act: identity });
+      const env = await actEnvironment(session);
+      const run = await session.exec({ command, env, timeoutSeconds: actSeconds, reach, act: identity });
       return { ...run, ok: run.end.exitCode === 0 && run.end.interrupted === undefined };
     });
     if (end.exitCode === 0 && end.interrupted === undefined) continue;

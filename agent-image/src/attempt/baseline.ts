@@ -321,6 +321,8 @@ export function lastWords(output: string): string {
   return line === '' ? 'and it printed nothing' : JSON.stringify(line.slice(0, 160));
 }
 
+/** Tests of one file differ at the end of their names. */
 export function shownId(id: string): string {
-  return id === wholeRun ? 'the command' : id.slice(0, 120);
+  const cut = id.length > 140 ? `${id.slice(0, 40)}… ${id.slice(-98)}` : id;
+  return id === wholeRun ? 'the command' : cut;
 }

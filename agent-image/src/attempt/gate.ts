@@ -41,8 +41,8 @@ export interface Gate {
   judge(proposal: Proposal): GateVerdict;
   /** Returns the commands of a line, and of what they read, that leave the sandbox; and whether the line changes its folder on the way. */
   outward(act: Pick<CommandAct, 'command' | 'stdin'>): { readonly external: readonly NormalCommand[]; readonly movesAbout: boolean };
-  /** Lets a command of the task's author pass unless the rails deny it; returns their verdict. */
-  admit(step: Pick<SetupStep, 'name' | 'command'> & Partial<Pick<SetupStep, 'network'>>, field: string): Decision;
+  /** Lets a command of the task's author pass unless the rails deny it; returns their verdict. Set-up is there to leave settings behind. */
+  admit(step: Pick<SetupStep, 'name' | 'command'> & Partial<Pick<SetupStep, 'network'>>, field: 'set-up step' | 'check'): Decision;
 }
 
 /** One file or command of a candidate, and what the rails say of it. */
@@ -143,11 +143,13 @@ export function createGate({ rails, task, session, writing }: GateOptions, prote
     admit: (step, field) => {
       const reaches = step.network !== undefined && step.network !== 'None';
       const own = reaches ? { ...policy, network: 'Allowed' as const } : policy;
-      const { decision, findings } = rails.judge({ tool: 'ExecCode', argv: step.command, cwd: workspace }, own);
-      if (decision !== 'Deny') return decision;
-      const worst = findings.find(({ severity }) => decisionTable[severity][profile] === 'Deny');
-      const what = worst === undefined ? 'the policy' : `the rail ${worst.rail}: ${worst.reason}`;
-      throw new AttemptFailure('InvalidInput', 'PolicyRefused', `${field} ${step.name} is refused by ${what}. ${worst?.cure ?? ''}`.trim());
+      const { findings } = rails.judge({ tool: 'ExecCode', argv: step.command, cwd: workspace }, own);
+      const found = findings.filter(({ rail }) => field === 'check' || rail !== 'persistence');
+      const decide = ({ severity }: Finding): Decision => decisionTable[severity][profile];
+      const worst = found.find((one) => decide(one) === 'Deny');
+      if (worst === undefined) return highest(decisions, found.map(decide));
+      const why = `${field} ${step.name} is refused by the rail ${worst.rail}: ${worst.reason}. ${worst.cure}`;
+      throw new AttemptFailure('InvalidInput', 'PolicyRefused', why);
     },
   };
 }

@@ -31,9 +31,6 @@ export interface Reach extends EgressReach {
 /** Folders in which package managers keep what they fetched: outside of what snapshots hold. The platform may set others. */
 const caches: Readonly<Record<string, string>> = { npm_config_cache: '/tmp/.npm', PIP_CACHE_DIR: '/tmp/.pip', UV_CACHE_DIR: '/tmp/.uv' };
 
-/** Environment of the agent's commands: compiled packages lie where no snapshot holds them, and a question does not make git write its index. */
-export const actEnvironment: Readonly<Record<string, string>> = { GOCACHE: '/tmp/.go-build', GIT_OPTIONAL_LOCKS: '0' };
-
 /** Returns rules for the addresses that the pool opens to imports and to hosts that tasks name. */
 export function poolRules({ allowedHosts = [], egress }: Pick<PoolBrief, 'allowedHosts' | 'egress'>): AddressRules {
   return rulesOf(allowedHosts, egress);

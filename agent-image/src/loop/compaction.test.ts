@@ -54,6 +54,11 @@ function compact(rendered: Rendered, summary: string | null): readonly Conversat
 const textOf = (history: readonly ConversationMessage[]): string => history.map(({ text }) => text).join('\n');
 
 describe('a compaction', () => {
+  it.each(['Person', 'Notice'] as const)('keeps the last reply with its results where words of a %s follow it', (origin) => {
+    const history: ConversationMessage[] = [...long, ...step('z', 1800), { role: 'User', origin, text: 'Reminder: nothing new is asked.' }];
+    expect(history.slice(planCompaction(of(history)).messages).map(({ role }) => role)).toEqual(['Assistant', 'Tool', 'User']);
+  });
+
   it('keeps the last steps as they are, and asks for the summary behind the same prefix', () => {
     const rendered = of(long);
     const { messages, request } = planCompaction(rendered);

@@ -305,10 +305,10 @@ function tailLength(history: readonly ConversationMessage[], rawRoom: number): n
   return kept === history.length ? 0 : kept;
 }
 
-/** Index of the message that the step before `end` begins with: a call and its observations are one step. */
+/** Index of the message that the step before `end` begins with: a reply, its observations and what was said after them are one step. */
 function stepStart(history: readonly ConversationMessage[], end: number): number {
   let start = end - 1;
-  while (start > 0 && history[start]?.role === 'Tool') start -= 1;
+  while (start > 0 && history[start]?.role !== 'Assistant') start -= 1;
   return start;
 }
 

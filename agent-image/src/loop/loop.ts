@@ -129,8 +129,9 @@ class Loop {
     const ended = await this.#assess();
     if (ended !== null) return ended;
     await this.#hear();
-    await this.#remind();
+    // A summary has goal and plan beside it.
     if (compactionDue(this.#rendered())) await this.#compact();
+    await this.#remind();
     const proposer = proposers(scope.context.pool).indexOf(this.#expert.name);
     const control = controlSteps(this.transcript.acts, proposer, this.#at.baseline.checks);
     this.#signals = { risk: (await scope.context.decisionModels.control(control)).risk, more: null };

@@ -245,6 +245,42 @@ describe.skipIf(!existsSync('/bin/bash'))('bash agrees', () => {
   });
 });
 
+const helper =
+  "def sub(p, *pairs, end=''):\n    s = open(p).read()\n    for a, b in pairs:\n        s = s.replace(a, b)\n    open(p, 'w').write(s + end)\n";
+const jsHelper =
+  "const fs = require('fs');\nfunction put(at, text) { fs.writeFileSync(at, text); }\nconst both = (one, two) => { put(one, 'a'); put(two, 'b'); };\n";
+
+test.each<[string, readonly string[]]>([
+  [`${helper}sub('a/b.go', ('x', 'y'))\nsub(p='c.go', end='z')\n`, []],
+  [`${helper}def main():\n    sub('a.go')\nif __name__ == '__main__':\n    main()\n`, []],
+  [`${helper}sub('a.go')\nsub('/etc/passwd', ('x', 'y'))\n`, ['/etc/passwd']],
+  [`${helper}sub('a.go')\nsub(input())\n`, ['…']],
+  [`${helper}sub('a.go')\nsub(*sys.argv)\n`, ['…']],
+  [`${helper}sub('a.go')\nlist(map(sub, open('names')))\n`, ['…']],
+  [`${helper}sub('a.go')\nsub = str\nsub('/etc/passwd')\n`, ['…']],
+  [
+    `def f(p):\n    f(p + 'x')\n    open(p, 'w')\nf('/etc/passwd')\n`,
+    ['…', '/etc/passwdxxx', '/etc/passwdxx', '/etc/passwdx', '/etc/passwd'],
+  ],
+  [`${helper}def sub(p):\n    open(p, 'w')\nsub('a.go')\n`, ['…']],
+])('a function of a program writes what it is called with: %s', (program, paths) => {
+  const { findings } = rails.judge(shell(`python3 - <<'E'\n${program}E`), testPolicy);
+  expect(findings.flatMap(({ rail, reason }) => (rail === 'path-policy' ? (/writes (\S+?),? /.exec(reason)?.[1] ?? reason) : []))).toEqual(
+    paths,
+  );
+});
+
+test.each<[string, readonly string[]]>([
+  [`both('a.ts', 'b.ts');\n${jsHelper}`, []],
+  [`${jsHelper}both('a.ts', '/etc/passwd');\n`, ['/etc/passwd']],
+  [`${jsHelper}both('a.ts', process.argv[2]);\n`, ['…']],
+])('and so does one of JavaScript: %s', (program, paths) => {
+  const { findings } = rails.judge(shell(`node - <<'E'\n${program}E`), testPolicy);
+  expect(findings.flatMap(({ rail, reason }) => (rail === 'path-policy' ? (/writes (\S+?),? /.exec(reason)?.[1] ?? reason) : []))).toEqual(
+    paths,
+  );
+});
+
 test.each<[string, Act, string]>([
   [
     'an edit',

@@ -38,6 +38,15 @@ test.each<readonly [string, JudgedCheck, RegExp]>([
     judged(ran('', {}, cargo)),
     /^check unit: 0 passed, 1 failed \(tests::sum\); it stopped there, so that other tests may not have run$/,
   ],
+  [
+    'the ends of long names, which differ',
+    judged(
+      ran(
+        `FAIL packages/server/test/multi-provider-status.spec.ts\n${['waiting', 'dead'].map((what) => `  ● MultiProvider knows the status of each of the providers that it was given › skips a ${what} one\n`).join('\n')}\nTests:       2 failed, 2 total\n`,
+      ),
+    ),
+    /^check unit: 0 passed, 2 failed \(packages\/server\/[^;]*… [^;]* skips a dead one: [^;]*; packages\/server\/[^;]*… [^;]* skips a waiting one\)$/,
+  ],
   ['a syntax error', judged(ran(syntax)), /^check unit: \/workspace\/calc\.py:1: SyntaxError: invalid syntax$/],
   [
     'a time-out',

@@ -5,7 +5,8 @@ import { forModel } from './arguments.ts';
 import { report, count, plain, ArgumentError, type BackgroundProcess, type Observation, type ToolContext, type Tool } from './tool.ts';
 import { type CommandShell, bashDefinition, commandSeconds } from '@agentfleet/protocol/chat';
 import { tail } from '../attempt/checkRun.ts';
-import { actEnvironment, type SandboxSession, type SessionCommand } from '../attempt/sandboxSession.ts';
+import { actEnvironment } from '../attempt/actEnvironment.ts';
+import type { SandboxSession, SessionCommand } from '../attempt/sandboxSession.ts';
 import { effectJournal, reachOfActs } from '../attempt/acts.ts';
 
 /** Processes that may run at one time, and how long a call waits for one by itself, seconds. */
@@ -38,8 +39,9 @@ async function background(call: BackgroundCall, context: ToolContext): Promise<O
   const execId = context.execId(0);
   if (known?.execId !== execId) await assertRoom(call, known, context);
   const argv = call.argv(call.command);
-  await forModel('background', () =>
-    context.scope.session.start({ argv, env: actEnvironment, execId, timeoutSeconds: execBounds.maxTimeoutSeconds }),
+  const { session } = context.scope;
+  await forModel('background', async () =>
+    session.start({ argv, env: await actEnvironment(session), execId, timeoutSeconds: execBounds.maxTimeoutSeconds }),
   );
   const end = `; the command "kill" with background "${call.name}" ends it`;
   return look({ name: call.name, execId, seen: 0 }, call, context, end);
@@ -182,7 +184,7 @@ async function perform(context: ToolContext, command: string, line: SessionComma
   return effectJournal(scope).around(
     { command, approved, ...gate.outward({ command, ...(stdin !== undefined && { stdin }) }) },
     async () => {
-      const result = await scope.session.exec({ ...line, env: actEnvironment, reach, ...act });
+      const result = await scope.session.exec({ ...line, env: await actEnvironment(scope.session), reach, ...act });
       return { ...result, ok: result.end.exitCode === 0 && result.end.interrupted === undefined };
     },
   );

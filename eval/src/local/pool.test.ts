@@ -79,6 +79,10 @@ describe.skipIf(built instanceof Error)('a sandbox of this machine', () => {
     expect(await shell(`python3 -c '${listen}'`)).toBe('joined\n');
   });
 
+  test('has the streams of a process by their names', async () => {
+    expect(await shell('echo a > /dev/stdout; echo b | tee /dev/stderr; cat /dev/stdin < /dev/null')).toBe('a\nb\nb\n');
+  });
+
   test('has no network', async () => {
     expect(await shell('tail -n +3 /proc/net/dev | grep -vc lo:')).toBe('0\n');
   });

@@ -16,7 +16,9 @@ export function problemReasons(check: string, results: ParsedResults): Reason[] 
 
 /** Returns one reason per test, at most ten, and one more with the number left out. */
 export function testReasons(code: ReasonCode, check: string, tests: readonly string[], what: string, cure: string): Reason[] {
-  const reasons = tests.slice(0, maxPerCode).map((test) => reason(code, check, `${test} ${what}`, cure, test));
+  const reasons = tests
+    .slice(0, maxPerCode)
+    .map((test) => reason(code, check, `${test === wholeRun ? 'the command' : test} ${what}`, cure, test));
   if (tests.length > maxPerCode) reasons.push(reason(code, check, `${tests.length - maxPerCode} more tests ${what}`, cure));
   return reasons;
 }

@@ -298,7 +298,9 @@ test('by exit code alone a command has to fail and then pass', () => {
   const fails = [run('Exit', output(1, ''))];
   expect(compare(fails, run('Exit', output(0, '')), 'Auto')).toMatchObject({ proved: true, evidence: 'Exit', newlyPassing: [wholeRun] });
   expect(compare(fails, run('Exit', output(2, '')), 'Auto').proved).toBe(false);
-  expect(compare([run('Exit', output(0, ''))], run('Exit', output(1, '')), 'Auto')).toMatchObject({ proved: false, regressed: [wholeRun] });
+  const broken = compare([run('Exit', output(0, ''))], run('Exit', output(1, '')), 'Auto');
+  expect(broken).toMatchObject({ proved: false, regressed: [wholeRun] });
+  expect(broken.reasons[0]?.message).toBe('check unit: the command passed at the baseline and fails now');
 });
 
 test('a test per name: renaming all of many takes no quadratic time, and reasons stay few', () => {

@@ -28,6 +28,7 @@ test.each([
   ['doctest.txt', 'Doctest', { passed: 2, failed: 2, skipped: 0, errored: 0 }],
   ['vitest-text.txt', 'Vitest', { passed: 6, failed: 2, skipped: 3, errored: 1 }],
   ['jest.txt', 'Jest', { passed: 6, failed: 3, skipped: 2, errored: 1 }],
+  ['jest-projects.txt', 'Jest', { passed: 23, failed: 1, skipped: 0, errored: 1 }],
   ['mocha.txt', 'Mocha', { passed: 6, failed: 2, skipped: 2, errored: 0 }],
   ['rspec.txt', 'RSpec', { passed: 1, failed: 3, skipped: 2, errored: 0 }],
   ['rspec-broken.txt', 'RSpec', { passed: 0, failed: 0, skipped: 0, errored: 1 }],
@@ -338,6 +339,7 @@ test('dropped output does not matter where the runner wrote a file', () => {
 test.each([
   ['vitest-text.txt', 'AssertionError: expected 1 to be 2 // Object.is equality', ['test/broken.test.js', 'test/deep/ok2.test.js > bad set-up', 'test/sum.test.js > sum > fails a > b', 'test/sum.test.js > sum > nested > deep fails']],
   ['jest.txt', 'expect(received).toBe(expected) // Object.is equality', ['test/broken.test.js', 'test/deep/ok2.test.js > bad set-up › never', 'test/sum.test.js > sum › fails a > b', 'test/sum.test.js > sum › nested › deep fails']],
+  ['jest-projects.txt', undefined, ['core packages/core/test/sum.test.js > sum › adds', 'web packages/web/test/broken.test.js']],
   ['mocha.txt', 'AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:', ['bad set-up > "before all" hook for "never"', 'sum > fails a > b', 'sum > nested > deep fails']],
   ['rspec.txt', 'expected: 3 got: 2', ['Sum deep raises', 'Sum fails', 'bad never']],
   ['rspec-broken.txt', undefined, ['./spec/broken_spec.rb']],
@@ -351,6 +353,25 @@ test.each([
   expect(tests.map(({ id }) => id).sort()).toEqual(ids);
   expect(tests.find(({ id }) => /fails(?: a > b)?$/i.test(id))?.message).toBe(message);
 }); // prettier-ignore
+
+test.each(['packages/$ test', '@a/$:test', '@a/$', '[@a/$]'])(
+  'packages that are tested side by side, each line with %s in front, are read apart',
+  (name) => {
+    const lines = [
+    'core FAIL src/sum.test.ts', 'web FAIL src/page.test.ts', 'core   ● sum › adds', 'web   ● page › opens', 'core ', 'core     boom', 'web ', 'web     bang', 'web PASS src/sum.test.ts',
+    'core Tests:       1 failed, 2 passed, 3 total', 'web Tests:       1 failed, 4 passed, 5 total',
+  ]; // prettier-ignore
+    const of = (one: string): string => name.replace('$', one);
+    const printed = lines.map((line) => line.replace(/^\S+/, (one) => `${of(one)}:`)).join('\n');
+    const results = parseResults('Auto', output(1, `> turbo run test\n${printed}\nERROR: run failed\n`));
+    expect(results).toMatchObject({ format: 'Jest', complete: true, problems: [] });
+    expect(countTests(results)).toEqual({ passed: 6, failed: 2, skipped: 0, errored: 0 });
+    expect(results.tests.map(({ id, message }) => [id, message])).toEqual([
+      [`${of('core')} src/sum.test.ts > sum › adds`, 'boom'],
+      [`${of('web')} src/page.test.ts > page › opens`, 'bang'],
+    ]);
+  },
+);
 
 test.each([
   ['of two packages are added', '  4 passing (1ms)\n\n  2 passing (3s)\n  1 pending\n', 0, { passed: 6, skipped: 1 }, []],

@@ -3,7 +3,7 @@ import type { CommandOutput, Counts, ParsedResults, SummedFormat } from './resul
 import { Collector, linesOf, type Found } from './collector.ts';
 
 interface Runner {
-  /** Line that counts tests. The first three may have the package before it, as in what pnpm prints of a workspace. */
+  /** Line that counts tests. */
   readonly sum: RegExp;
   /** Line that begins a failure, with its name. */
   readonly begin: RegExp;
@@ -16,20 +16,20 @@ interface Runner {
 
 const runners: Readonly<Record<SummedFormat, Runner>> = {
   Vitest: {
-    sum: /^(?:\S{1,200} \S{1,80}: )? {5,6}Tests {2}(\d.*) \(\d{1,9}\)$/,
-    begin: /^(?:\S{1,200} \S{1,80}: )? FAIL {2,3}(\S.*)$/,
+    sum: /^ {5,6}Tests {2}(\d.*) \(\d{1,9}\)$/,
+    begin: /^ FAIL {2,3}(\S.*)$/,
     countsAll: false,
     failures: vitestFailures,
   },
   Jest: {
-    sum: /^(?:\S{1,200} \S{1,80}: )?Tests: +(\d.*, \d{1,9} total)$/,
-    begin: /^(?:\S{1,200} \S{1,80}: )?(?:FAIL (\S.*?)(?: \(\d[\d.]* m?s\))?| {2}● (\S.*))$/,
+    sum: /^Tests: +(\d.*, \d{1,9} total)$/,
+    begin: /^(?:FAIL (\S.*?)(?: \(\d[\d.]* m?s\))?| {2}● (\S.*))$/,
     countsAll: false,
     failures: jestFailures,
   },
   Mocha: {
-    sum: /^(?:\S{1,200} \S{1,80}: )? {2}(\d{1,9} (?:passing(?= \(\d+m?[smh]\)$)|pending$|failing$))/,
-    begin: /^(?:\S{1,200} \S{1,80}: )? {2}\d{1,9}\) (\S.*)$/,
+    sum: /^ {2}(\d{1,9} (?:passing(?= \(\d+m?[smh]\)$)|pending$|failing$))/,
+    begin: /^ {2}\d{1,9}\) (\S.*)$/,
     countsAll: true,
     failures: mochaFailures,
   },
@@ -91,7 +91,18 @@ const isSumOf = (format: SummedFormat, line: string): boolean => line.length < 4
 
 /** Reports whether lines are those of a runner that counts tests. */
 export const isSummedBy = (format: SummedFormat, lines: readonly string[]): boolean =>
-  lines.some((line) => isSumOf(format, line)) && ends(format, lines);
+  lines.some((line) => isSumOf(format, line) || isSumOf(format, ofPackage.exec(line)?.[2] ?? '')) && ends(format, lines);
+
+/** A line of a package that is tested beside others: `packages/a test: `, `@a/b:test: `, `@a/b: `, `[@a/b]: ` of pnpm, turbo, lerna and yarn. */
+const ofPackage = /^(\S{1,200}(?<!:)(?: \S{1,80}(?<!:))?): (.*)$/;
+
+/** The lines of each package that counts its tests, by what stands in front of them; the others have nothing in front. */
+function byPackage(format: SummedFormat, lines: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const parts = lines.map((line) => ofPackage.exec(line) ?? [line, '', line]);
+  const names = new Set(parts.flatMap(([, name = '', rest = '']) => (isSumOf(format, rest) ? [name] : [])));
+  const groups = Map.groupBy(parts, ([, name = '']) => (names.has(name) ? name : ''));
+  return new Map([...groups].map(([name, own]) => [name, own.map(([line = '', , rest = '']) => (name === '' ? line : rest))]));
+}
 
 const ends = (format: SummedFormat, lines: readonly string[]): boolean => lines.some((line) => runners[format].end?.test(line) ?? true);
 
@@ -130,11 +141,17 @@ function vitestFailures(lines: readonly string[]): readonly Found[] {
   });
 }
 
-/** `FAIL FILE`, then `● SUITE › TEST` and its message for each. */
+/**
+ * `FAIL FILE`, then `● SUITE › TEST` and its message for each. A run of more than 20 files lists all of them again, without the
+ * names of their projects.
+ */
 function jestFailures(lines: readonly string[]): readonly Found[] {
-  let file: string | undefined;
+  let [file, any, again]: [string | undefined, boolean, boolean] = [undefined, false, false];
   return lines.flatMap((line, at): Found[] => {
-    const [, path, name] = runners.Jest.begin.exec(line) ?? [];
+    if (isSumOf('Jest', line)) [any, again] = [false, false];
+    if (/^Summary of all failing tests$/.test(line)) again = any;
+    const [, path, name] = again ? [] : (runners.Jest.begin.exec(line) ?? []);
+    any ||= path !== undefined;
     if (path !== undefined) file = path;
     else if (line.startsWith('PASS ')) file = undefined;
     if (file === undefined || name === undefined || name === 'Console') return [];
@@ -278,11 +295,12 @@ export function parseSummed(format: SummedFormat, { stdout, stderr }: CommandOut
   const streams = [linesOf(stdout), linesOf(stderr)];
   const lines = streams.flatMap((stream) => (stream.ended ? stream.lines : stream.lines.slice(0, -1)));
   const { countsAll, failures } = runners[format];
-  const found = failures(lines);
+  const groups = byPackage(format, lines);
+  const found = [...groups].flatMap(([name, own]) => failures(own).map((one) => ({ ...one, id: `${name} ${one.id}`.trim() })));
   const distinct = new Map(found.map((one) => [one.id, one]));
   for (const one of distinct.values()) collector.add(one);
   collector.evidence = 'Counts';
-  const counts = countsOf(format, lines);
+  const counts = countsOf(format, [...groups.values()].flat());
   if (counts === null || !ends(format, lines))
     collector.incomplete(failureOfMaven(lines) ?? 'no line counts the tests', 'read the output of the check');
   else {

@@ -3,6 +3,7 @@ import type { Protect } from '@agentfleet/protocol/api';
 import { judgeChanges } from './judge.ts';
 import { packagesOf } from './conventions.ts';
 import { protectedPaths } from './protected.ts';
+import type { ProtectedSet } from './types.ts';
 import { commandsOf } from './commands.ts';
 import { entriesOf, reportFiles } from './entries.ts';
 import { guardedPart, harmless } from './sections.ts';
@@ -63,6 +64,39 @@ test.each([
 ] as const)('%j runs %j', (command, files) => {
   const tree = { 'run.sh': 'echo', 'ci/all.py': '', 'ci/jest.json': '', 'tools/t.js': '', 'src/a.js': '', 'src/b.js': '' };
   expect(entries(command, tree).sort()).toEqual([...files].sort());
+});
+
+test.each([
+  ['npm run lint --workspace=a', '.eslintrc.json packages/a/.eslintrc.cjs packages/a/.eslintignore eslint.config.mjs'],
+  ['make lint', '.golangci.yml .golangci.toml'],
+  ['python3 -m mypy src && ruff check . && flake8', 'mypy.ini .mypy.ini ruff.toml .flake8'],
+  ['prettier --check . && npx biome ci', '.prettierrc .prettierignore prettier.config.js biome.json'],
+])('what %s goes by decides about its result: %s', (line, paths) => {
+  const tree = { 'packages/a/package.json': '{"scripts":{"lint":"eslint ./"}}', Makefile: 'lint:\n\tgolangci-lint run\n' };
+  const set = (command: readonly string[]): ProtectedSet =>
+    protectedPaths(
+      Object.keys(tree),
+      [{ name: 'lint', command }],
+      byDefault,
+      (path) => Object.entries(tree).find(([one]) => one === path)?.[1],
+    );
+  for (const path of paths.split(' ')) {
+    expect([path, set(['sh', '-c', line]).why(path)?.kind]).toEqual([path, 'Settings']);
+    expect([path, set(['pytest']).why(path)]).toEqual([path, null]);
+  }
+});
+
+test.each([
+  ['pyproject.toml', '[tool.mypy]\nstrict = true\n', '[tool.mypy]\nignore_errors = true\n'],
+  ['pyproject.toml', '[project]\n', '[project]\n[[tool.mypy.overrides]]\nmodule = "a"\nignore_errors = true\n'],
+  ['setup.cfg', '[mypy]\nstrict = True\n', '[mypy]\nstrict = True\n[mypy-a.*]\nignore_errors = True\n'],
+])('settings of a checker in %s may change only where no check calls it', (path, before, after) => {
+  const judged = (command: readonly string[]): number =>
+    judgeChanges([{ path, op: 'Modify', before, after }], protectedPaths([path], [{ name: 'types', command }], byDefault)).violations
+      .length;
+  expect(judged(['mypy', 'src'])).toBe(1);
+  expect(judged(['sh', '-c', 'pytest && python -m mypy src'])).toBe(1);
+  expect(judged(['ruff', 'check'])).toBe(0);
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { child, named, type Node, walk } from '../syntax/node.ts';
 import { literal, asText, constantCall, nothingKnown, textOf, type Abstract, effectOf, pathMethods } from './effects.ts';
 import { byName, lookup } from './command.ts';
+import { boundTo, functionsOf } from './functions.ts';
 import { hole } from './marks.ts';
 
 /** The local name and the full name of each thing that an import of Python or JavaScript brings. */
@@ -38,10 +39,12 @@ export type Action =
   | { readonly kind: 'unknown'; readonly what: string };
 
 const maxNodes = 20_000;
+/** Nodes of functions that are walked for their calls, and calls within each other. */
+const maxCalled = { nodes: 20_000, depth: 4 };
 
-/** Walks a Python or JavaScript program from top to bottom; functions are walked where they stand. */
+/** Walks a Python or JavaScript program from top to bottom; functions are walked for each call by their name, the others where they stand. */
 export function actionsOf(root: Node): readonly Action[] {
-  const program = new Program();
+  const program = new Program(functionsOf(root));
   program.value(root);
   return program.known();
 }
@@ -53,10 +56,19 @@ const reaching = /^(?:connect|connect_ex|bind)$/;
 
 class Program {
   readonly actions: Action[] = [];
-  readonly #names = new Map<string, Abstract>();
+  readonly #functions: ReturnType<typeof functionsOf>;
+  #names = new Map<string, Abstract>();
   #nodes = 0;
+  #calledNodes = 0;
+  #depth = 0;
+  /** Functions that were walked without knowing what they are called with. */
+  readonly #walked = new Set<Node>();
   /** Whether its text names whom its sockets reach. */
   #reaches = false;
+
+  constructor(functions: ReturnType<typeof functionsOf>) {
+    this.#functions = functions;
+  }
 
   /** Lists its actions; a socket alone does nothing where the text names its peer. */
   known(): readonly Action[] {
@@ -93,6 +105,31 @@ class Program {
     this.#names.set(local, { kind: 'name', name: name.replace(/^node:/, '').replace(/^fs\/promises/, 'fs') });
   }
 
+  /** A definition: its function is walked here unless all its calls are known. */
+  define(node: Node): Abstract {
+    const name = child(node, 'name');
+    const own = this.#functions.get(name?.text ?? '');
+    if (own?.node !== node) for (const one of named(node)) this.value(one);
+    else if (own.escapes) this.#walk(node, null);
+    return nothingKnown;
+  }
+
+  /** Walks a function with what its parameters stand for; null: not known, and then once. */
+  #walk(node: Node, bound: ReadonlyMap<string, Abstract> | null): void {
+    const isKnown = bound !== null && this.#depth < maxCalled.depth && this.#calledNodes < maxCalled.nodes;
+    const fn = node.type === 'variable_declarator' ? (child(node, 'value') ?? node) : node;
+    if (!isKnown && this.#walked.has(node)) return;
+    if (!isKnown) this.#walked.add(node);
+    const [names, nodes] = [this.#names, this.#nodes];
+    const unknown = [...(boundTo(fn, null, []) ?? new Map<string, Abstract>()).keys()].map((name) => [name, nothingKnown] as const);
+    this.#names = new Map([...names, ...(isKnown ? bound : unknown)]);
+    this.#depth += 1;
+    for (const one of named(fn)) if (one.field === 'body' || !isKnown) this.value(one);
+    this.#depth -= 1;
+    this.#calledNodes += this.#nodes - nodes;
+    [this.#names, this.#nodes] = [names, nodes];
+  }
+
   call(node: Node): Abstract {
     const callee = child(node, 'function') ?? child(node, 'constructor');
     const list = child(node, 'arguments');
@@ -102,6 +139,12 @@ class Program {
     if (callee !== null && own?.kind === 'name' && child(callee, 'property')?.text === 'then') this.#promised(own.name, list);
     const args =
       list === null ? [] : named(list).map((one) => this.value(one.type === 'keyword_argument' ? (child(one, 'value') ?? one) : one));
+    const fn =
+      callee?.type === 'identifier' && target.kind === 'name' && target.name === callee.text ? this.#functions.get(callee.text) : undefined;
+    if (fn !== undefined) {
+      this.#walk(fn.node, boundTo(fn.node.type === 'variable_declarator' ? (child(fn.node, 'value') ?? fn.node) : fn.node, list, args));
+      return nothingKnown;
+    }
     const name = target.kind === 'name' ? target.name.replace(/\.promises\./, '.').replace(/\.default\b/, '') : '';
     const method = callee === null ? '' : ((child(callee, 'attribute') ?? child(callee, 'property'))?.text ?? '');
     const loaded = this.#loads(name, args);
@@ -248,6 +291,8 @@ function comprehension(program: Program, node: Node): Abstract {
 }
 
 function bind(program: Program, node: Node): Abstract {
+  if (node.type === 'variable_declarator' && /^(?:arrow_function|function_expression)$/.test(child(node, 'value')?.type ?? ''))
+    return program.define(node);
   const right = child(node, 'right') ?? child(node, 'value');
   return program.bind(child(node, 'left') ?? child(node, 'name'), right === null ? nothingKnown : program.value(right));
 }
@@ -273,6 +318,7 @@ const kinds = byName<Kind>(
   ['parenthesized_expression await_expression', (program, node) => values(program, node).at(-1) ?? nothingKnown],
   ['assignment named_expression assignment_expression variable_declarator', bind],
   ['import_statement import_from_statement', imports],
+  ['function_definition function_declaration', (program, node) => program.define(node)],
   ['for_statement for_in_statement for_in_clause', forEach],
   ['list_comprehension set_comprehension generator_expression', comprehension],
   ['call call_expression new_expression', (program, node) => program.call(node)],
