@@ -54,9 +54,10 @@ const runners = new Map<string, RegExp>([
   ['cmake', /^(?:-[SB]|--build)\b/],
   ['node', /^--test\b/],
   ['golangci-lint', /^run\b/],
+  ['bats', /^(?!.*(?:^| )(?:-F|--formatter|--report-formatter|--setup-suite-file))/],
   ['coverage', /^(?:report|html|xml)\b|^run -m (?:pytest|unittest)\b/],
   ['terraform', /^(?:fmt|validate|plan|version|show|output)\b/],
-  ['helm', /^(?:lint|template|dep|show|list|status|history)\b/],
+  ['helm', /^(?:lint|template|dep|show|list|status|history|version|(?:plugin|repo) (?:list|ls))\b/],
   ['kubectl', /^(?:-n \S+ )?(?:get|describe|logs|explain|api-resources|version|top|diff|rollout (?:status|history))\b/],
   ['docker', /^(?:ps|images|logs|inspect|version|info|build|compose (?:ps|logs|config|build))\b/],
   ['systemctl', /^(?:--user )?(?:status|is-active|is-enabled|list-\S+|cat|show)\b/],
@@ -168,11 +169,11 @@ function cleans(command: Command): boolean {
   );
 }
 
-/** Deletes such files, and does nothing else. */
-function deletes(command: Command, isOwn: (path: string) => boolean): boolean {
+/** Deletes files that are the agent's own, and does nothing else. */
+function deletes(command: Command, isNew: (path: string) => boolean): boolean {
   const named = operands(command);
   const isPlain = command.name === 'rm' && command.redirects.length === 0 && command.argv.every(isFixed);
-  return isPlain && named.length > 0 && named.every((word) => isOwn(absolute(word, command.cwd)));
+  return isPlain && named.length > 0 && !hasFlag(command, 'rR', '--recursive') && named.every((word) => isNew(absolute(word, command.cwd)));
 }
 
 const gone: ReadonlySet<string> = new Set(['reversible-change', 'history-rewriting', 'network', 'escape']);
@@ -181,11 +182,11 @@ const gone: ReadonlySet<string> = new Set(['reversible-change', 'history-rewriti
 export function allowlistedCommands(
   commands: readonly Command[],
   findings: readonly Finding[],
-  isOwn: Policy['ownTests'] = () => false,
+  isNew: Policy['isNew'] = () => false,
 ): boolean {
   return (
     commands.length > 0 &&
-    commands.every((one) => harmless(one) || deletes(one, isOwn)) &&
+    commands.every((one) => harmless(one) || deletes(one, isNew)) &&
     findings.every(({ rail, severity }) => severity === 'Notice' || (severity === 'Reversible' && gone.has(rail)))
   );
 }
@@ -227,10 +228,41 @@ function isTest(relative: string, content: string): boolean {
   return testName.test(relative) && count > 0 && (content.match(asks)?.length ?? 0) >= count && !empty.test(content);
 }
 
+/** Keys of YAML with the values by which an object only gets sizes, labels or fewer rights; elsewhere they mean no more. */
+const declared: readonly (readonly [RegExp, RegExp])[] = [
+  [/^(?:cpu|memory|storage|ephemeral-storage|sizeLimit)$/, /^\d+(?:\.\d+)?(?:m|[KMGT]i?)?$/],
+  [/^(?:replicas|minReplicas|maxReplicas|minAvailable|maxUnavailable|terminationGracePeriodSeconds)$/, /^[1-9]\d{0,3}%?$/],
+  [/^(?:runAsUser|runAsGroup|fsGroup)$/, /^[1-9]\d{0,8}$/],
+  [/^(?:runAsNonRoot|readOnlyRootFilesystem)$/, /^true$/],
+  [/^(?:allowPrivilegeEscalation|privileged|hostNetwork|hostPID|hostIPC|automountServiceAccountToken)$/, /^false$/],
+  [/^type$/, /^RuntimeDefault$/],
+  [/^medium$/, /^Memory$/],
+  [/^(?:[a-z][a-z0-9.-]*\/)?(?:owner|team|tier|environment|component|cost-cent(?:er|re))$/, /^[\w.-]{1,63}$/],
+];
+/** Keys of YAML that hold such keys. */
+const holders =
+  /^(?:resources|requests|limits|securityContext|podSecurityContext|containerSecurityContext|seccompProfile|capabilities|emptyDir|podDisruptionBudget|labels|podLabels|extraLabels|daemonSet|statefulSet|deployment|pod|container)$/;
+
+/** Reports whether lines of YAML, also in braces, only size objects, label them or take rights from them. Pure. */
+function onlyDeclares(content: string): boolean {
+  // A list of several lines may stand below another key, in lines that the edit does not add.
+  const parts = content
+    .replaceAll(/\bdrop: \[ ?"?ALL"? ?\]/g, '')
+    .split(/[\n{}[\],]/)
+    .map((part) => part.trim());
+  return parts.every((part) => {
+    const [, key = '', value = ''] =
+      /^([\w./-]+):(?:\s+(?:&\w+|"([^"]*)"|'([^']*)'|(\S+)))?$/.exec(part)?.filter((one) => one !== undefined) ?? [];
+    const known = declared.some(([keys, values]) => keys.test(key) && values.test(value));
+    return part === '' || part.startsWith('# ') || known || (holders.test(key) && value === '');
+  });
+}
+
 /** Reports whether gate 2 need not look at a file: source in the workspace without words that a harm needs, tests that ask, prose. */
 export function allowlistedFile(relative: string, content: string, findings: readonly Finding[]): boolean {
   if (findings.length > 0 || content.length > 16_384 || relative.startsWith('.')) return false;
   if (prose.test(relative)) return !obeyed.test(relative) && !carries.test(content);
+  if (/\.ya?ml$/.test(relative) && !special.test(relative)) return onlyDeclares(content);
   if (!source.test(relative)) return false;
   const features = actFeatures({ subject: '', content });
   const clean = quiet.every((name) => features[name] === 0) && !senses.test(content);
