@@ -162,7 +162,7 @@ class TapReader {
     return { points: runs.flat(), runs, plan, bail: this.bail, trailer: this.#trailer, faults: [...this.#faults], any: this.#any };
   }
 
-  /** What bats writes below a point that failed is the reason. */
+  /** Takes what bats writes below a point that failed for the reason. */
   #comment(text: string): void {
     this.#trailer.push(text);
     const point = this.#last?.indent === 0 ? this.#last.point : null;
