@@ -25,7 +25,7 @@ export const isMade = (name: string): boolean => made.test(name);
 
 /** Options by which a runner runs other programs, takes results as right, or leaves checks out. */
 const bent =
-  /^(?:-u|-w|--update\w*|--snapshot-update|--force-regen|--passWithNoTests|--deselect|--ignore\S*|--exec|-exec|-toolexec|-ldflags|-p|-o|--out\S*|--rootdir|--config\S*|-c|--require|-r|--import|--loader|--eval|-e|--plugin\S*|--watch|--host|--serve|--global-?setup\S*|--rules\S*|--testPathIgnore\S*)(?:=|$)/;
+  /^(?:-u|-w|--update\w*|--snapshot-update|--force-regen|--passWithNoTests|--deselect|--ignore\S*|--exec|-exec|-toolexec|-ldflags|-p|-o|--out\S*|--rootdir|--config\S*|-c|--require|-r|--import|--loader|--eval|-e|--plugin\S*|--post-renderer\S*|--watch|--host|--serve|--global-?setup\S*|--rules\S*|--testPathIgnore\S*)(?:=|$)/;
 
 /** Commands that do the same with any arguments but {@link bent} options: checkers, formatters, test runners, views of processes. */
 const anyhow =
@@ -109,6 +109,7 @@ export function widened(command: Command): boolean {
   const { name } = command;
   if (notOnlyReading.has(name)) return true;
   if (name === 'date') return hasFlag(command, 's', '--set');
+  if (name === 'jq' && args(command).some((word) => /(?<![.\w])env\b|\$ENV/.test(word))) return true;
   if (name === 'sort' || name === 'tree' || name === 'jq') return hasFlag(command, 'o', '--output');
   if (name === 'rg' || name === 'fd') return args(command).some((word) => /^(?:-[xX]|--exec|--pre)/.test(word));
   if (name === 'sed') return args(command).some((word) => /[ew](?:\s|$)/.test(word));

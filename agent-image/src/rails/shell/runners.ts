@@ -195,6 +195,18 @@ const make: Unwrapper = (command, run) => {
   });
 };
 
+/** Clients of data bases run shell code by commands of their own, in arguments and input. */
+const sql: Unwrapper = (command) => {
+  const own =
+    /^[ \t]*(?:(?:\.(?:shell|system)[ \t]|\\!)[ \t]*(?<code>[^\n]+)|(?:\.(?:import|output|once|read)|\\[og])[ \t]+(?:(?<mark>["'])\|(?<quoted>[^\n]+?)\k<mark>|\|(?<bare>[^\n]+)))/gm;
+  const texts = [...command.argv.slice(1), ...(command.stdin === null ? [] : [command.stdin])];
+  return texts.flatMap(({ text, from }) =>
+    [...text.matchAll(own)]
+      .slice(0, maxItems)
+      .map(({ groups }) => shell({ text: groups?.['code'] ?? groups?.['quoted'] ?? groups?.['bare'] ?? '', from })),
+  );
+};
+
 const container: Unwrapper = (command) => {
   const verb = args(command).findIndex((text) => text === 'exec' || text === 'run');
   if (verb < 0) return [];
@@ -245,6 +257,11 @@ export const runners: Readonly<Record<string, Unwrapper>> = {
     const code = stringOption(/^(?:-c|--call(?:=|$))/)(command, run, site);
     return code.length > 0 ? code : [{ argv: rest({ ...command, argv: command.argv.slice(1) }, {}) }];
   },
+  sqlite3: sql,
+  duckdb: sql,
+  psql: sql,
+  mysql: sql,
+  mariadb: sql,
   pylint: (command) =>
     command.argv.slice(1).flatMap(({ text, from }, i) => {
       const [, attached] = /^--init-hook=([^]+)$/.exec(text) ?? [];
