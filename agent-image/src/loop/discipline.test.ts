@@ -156,6 +156,9 @@ describe('refusals', () => {
       step(call('edit', { arguments: String(n), outcome: 'Refused', rule: 'gate 2: Policy, a learned score' }));
     const said = judgements(times(12, silent).map(scored));
     expect(said.findIndex(({ kind }) => kind === 'Nudge')).toBe(5);
+    expect(said[5]?.text).toMatch(
+      /has refused 6 of your recent calls\. Smaller acts may pass, the same ones will not; at 12 the task ends/,
+    );
     expect(said[11]).toMatchObject({ kind: 'End', reason: 'RefusedRepeatedly' });
   });
 

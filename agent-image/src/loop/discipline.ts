@@ -208,7 +208,9 @@ function assessRefusals(steps: readonly StepTrace[]): Assessment | null {
       return { kind: 'End', class: 'PolicyViolation', reason: 'RefusedRepeatedly', text };
     }
     if (count === Math.ceil(most / 2)) {
-      const text = `Rule ${rule} has refused ${count} of your recent calls. It will refuse them again, in any wording; at ${most} the task ends. Choose a way that does not need this act, or submit with unreachable and say what cannot be done without it.`;
+      const again =
+        most === refusals ? 'It will refuse them again, in any wording; at' : 'Smaller acts may pass, the same ones will not; at';
+      const text = `Rule ${rule} has refused ${count} of your recent calls. ${again} ${most} the task ends. Choose a way that does not need this act, or submit with unreachable and say what cannot be done without it.`;
       return { kind: 'Nudge', text };
     }
   }

@@ -52,6 +52,9 @@ printf '%s\n' "$HIDDEN" | while IFS= read -r folder; do
 done
 for name in null zero full random urandom tty; do : > "dev/$name" && mount --bind "/dev/$name" "dev/$name"; done
 ln -s /proc/self/fd dev/fd
+ln -s fd/0 dev/stdin
+ln -s fd/1 dev/stdout
+ln -s fd/2 dev/stderr
 mount -t proc proc proc
 for pair in workspace:workspace home:home/agent link:.agentfleet/link store:var/lib/agentfleet; do
   mount --bind "$AREA/${'$'}{pair%%:*}" "${'$'}{pair#*:}"

@@ -42,7 +42,7 @@ const maxNodes = 20_000;
 const maxReplayed = 10_000;
 const maxDepth = 4;
 
-/** What a function does, called with anything. */
+/** Acts of a function that is called with anything. */
 interface Definition {
   readonly kind: 'function';
   readonly node: Node;
