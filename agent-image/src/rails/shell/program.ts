@@ -152,15 +152,16 @@ class Program {
   }
 
   #replay(node: Node, bound: ReadonlyMap<string, Abstract>): void {
-    const before = new Map(this.#names);
+    const before = [...bound.keys()].map((name) => [name, this.#names.get(name)] as const);
     for (const [name, value] of bound) this.#names.set(name, value);
     this.#called.add(node);
     this.#running.push(node);
     const body = child(node, 'body');
     if (body !== null) this.value(body);
     this.#running.pop();
-    for (const name of bound.keys()) this.#names.delete(name);
-    for (const [name, value] of before) if (bound.has(name)) this.#names.set(name, value);
+    for (const [name, value] of before)
+      if (value === undefined) this.#names.delete(name);
+      else this.#names.set(name, value);
   }
 
   value(node: Node): Abstract {
