@@ -244,10 +244,15 @@ const declared: readonly (readonly [RegExp, RegExp])[] = [
 const holders =
   /^(?:resources|requests|limits|securityContext|podSecurityContext|containerSecurityContext|seccompProfile|capabilities|emptyDir|podDisruptionBudget|labels|podLabels|extraLabels|daemonSet|statefulSet|deployment|pod|container)$/;
 
+/** A line of a Helm template that only decides about others, or shows what a helper or the value at hand gives. */
+const decides =
+  /^[ \t]*\{\{-? ?(?:with|if|else|end|range|include|template|\.)(?=[ }])(?!.*\b(?:tpl|lookup|env|expandenv|Files|getHostByName)\b)[^{}\n]*\}\}[ \t]*$/gm;
+
 /** Reports whether lines of YAML, also in braces, only size objects, label them or take rights from them. Pure. */
 function onlyDeclares(content: string): boolean {
   // A list of several lines may stand below another key, in lines that the edit does not add.
   const parts = content
+    .replaceAll(decides, '')
     .replaceAll(/\bdrop: \[ ?"?ALL"? ?\]/g, '')
     .split(/[\n{}[\],]/)
     .map((part) => part.trim());
