@@ -119,6 +119,8 @@ export interface AgentTaskSpec {
     readonly mode?: 'Default' | 'None';
     /** Further patterns. */
     readonly paths?: readonly string[];
+    /** Patterns of what the agent may change although the default protects it, such as a script that a check runs and that is to be written. Not of paths. */
+    readonly except?: readonly string[];
   };
   /** Rights of the agent. */
   readonly policy?: {

@@ -1,5 +1,6 @@
 import type { ApprovalSubject, Run } from '@agentfleet/protocol/api';
 import { docTestDelta, type Candidate, type Features } from '@agentfleet/protocol/inference';
+import { learnedScore } from '../base/text.ts';
 import type { SourceReader } from '../features/index.ts';
 import { decisions } from '../rails/index.ts';
 import type { GateVerdict, Part, Proposal } from './gate.ts';
@@ -191,7 +192,7 @@ export async function consentTo(
       return {
         allowed: false,
         approved: false,
-        why: `gate 2: ${opinion.why} (${part.findings[0] ?? 'a learned score; no rule objects'})${part.where}`,
+        why: `gate 2: ${opinion.why} (${part.findings[0] ?? `${learnedScore}; no rule objects`})${part.where}`,
         ...measuredAs(energy),
       };
     doubts.push(`gate 2 would refuse it: ${opinion.why}`);

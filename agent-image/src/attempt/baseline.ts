@@ -232,7 +232,7 @@ function assertLoads({ session }: Scope, judged: JudgedCheck | undefined, set: P
   throw new AttemptFailure(
     'InvalidInput',
     'TestDoesNotLoad',
-    `at snapshot 0, check ${judged.check.name}: ${broken.path} does not load: ${broken.why} (line ${broken.line}); it is protected: ${set.why(broken.path)?.why ?? ''}, so that no candidate may mend it: correct the file, or set spec.protect`,
+    `at snapshot 0, check ${judged.check.name}: ${broken.path} does not load: ${broken.why} (line ${broken.line}); it is protected: ${set.why(broken.path)?.why ?? ''}, so that no candidate may mend it: correct the file, or list it in spec.protect.except`,
   );
 }
 
@@ -312,12 +312,13 @@ function named(failing: readonly string[], results: readonly TestResult[]): stri
   return ` (${shownId(first)}${why}${rest}${more})`;
 }
 
-/** The reason that Maven or Gradle gives before its advice, else the last line that a command printed, which often is one. */
+/** The reason that Maven or Gradle gives before its advice, else the last line that a command printed before `make` ended, which often is one. */
 export function lastWords(output: string): string {
   const lines = stripVTControlCharacters(output)
     .split('\n')
     .map((line) => line.trim().replaceAll(/\s+/g, ' '));
-  const line = failureOfBuild(lines) ?? lines.findLast((each) => each !== '') ?? '';
+  const said = lines.filter((each) => each !== '');
+  const line = failureOfBuild(lines) ?? said.findLast((each) => !/^g?make(?:\[\d+\])?: \*\*\* /.test(each)) ?? said.at(-1) ?? '';
   return line === '' ? 'and it printed nothing' : JSON.stringify(line.slice(0, 160));
 }
 

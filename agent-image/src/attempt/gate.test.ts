@@ -10,7 +10,7 @@ beforeAll(async () => {
   rails = createRails({ grammars: await loadGrammars(installedGrammars()), home: '/home/agent' });
 });
 
-const tree = ['calc.py', 'test_calc.py', 'package.json'];
+const tree = ['legacy/a.py', 'calc.py', 'test_calc.py', 'package.json'];
 
 function gate(policy: object = {}, protect: object = { mode: 'Default' }, writing?: 'Programs'): Gate {
   const spec = { policy: { profile: 'Default', network: { mode: 'Loopback' }, ...policy }, protect };
@@ -151,8 +151,11 @@ describe('commands of a candidate', () => {
       'rm -r build',
       'python3 -m unittest -v',
       'git commit -m "Add"',
+      'rm reports/new.csv /workspace/new.py',
     ])
       expect(run(command), command).toMatchObject({ allowed: true, review: [], scored: [] });
+    expect(run('rm legacy/a.py new.py').scored).not.toEqual([]);
+    expect(run('rm -r new > calc.py').scored).not.toEqual([]);
   });
 
   test('of an edit the lines that it adds are scored, when they hold what a harm needs', () => {
@@ -163,6 +166,16 @@ describe('commands of a candidate', () => {
     expect(edit("open('/etc/passwd')")).toMatchObject({ scored: [{ content: "    return open('/etc/passwd')" }] });
     const ci = { path: '.github/workflows/ci.yml', before: null, after: Buffer.from('on: push\n') };
     expect(gate().judge({ rewrites: [ci], acts: [] })).toMatchObject({ scored: [{ subject: ci.path }] });
+  });
+
+  test('an edit does not answer for what it moves, and does for one more of it', () => {
+    const before = 'a: 1\nvolumes:\n  - hostPath:\n      path: /var/lib\n';
+    const edit = (after: string): GateVerdict =>
+      gate().judge({ rewrites: [{ path: 'templates/a.yaml', before: Buffer.from(before), after: Buffer.from(after) }], acts: [] });
+    expect(edit(`owner: me\n${before}`)).toMatchObject({ allowed: true });
+    const why = expect.stringMatching(/^escape: .*\(hostPath:\)/) as string;
+    expect(edit(`${before}  - hostPath:\n      path: /etc\n`)).toMatchObject({ allowed: false, why });
+    expect(edit(`${before}  - hostPath: { path: /etc }\n`)).toMatchObject({ allowed: false });
   });
 
   test('of settings that tests share, what bears on tests may not change', () => {

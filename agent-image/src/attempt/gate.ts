@@ -7,6 +7,7 @@ import {
   decisionTable,
   highest,
   isTest,
+  placeless,
   rails as allRails,
   risks,
   type Act,
@@ -127,6 +128,7 @@ export function createGate({ rails, task, session, writing }: GateOptions, prote
     protectedPaths: (path) =>
       protectedSet !== null && (protectedSet.why(relative(path))?.kind ?? 'Settings') !== 'Settings' && !addable(path),
     ownTests: addable,
+    isNew: (path) => protectedSet?.isNew(relative(path)) === true,
   };
   const tampering = (one: Rewrite): string | null =>
     protectedSet === null || addable(one.path) ? null : (guarded(one, protectedSet) ?? forged(one, task, writing));
@@ -156,7 +158,7 @@ export function createGate({ rails, task, session, writing }: GateOptions, prote
 
 function denied(why: string): GateVerdict {
   const cure =
-    'Change the code under test; files that no rule protects are free to change. New test files of their own are free too (test_*.py, *.test.js, *_test.go, *Test.java …); others need protect.mode None from the author of the task.';
+    'Change the code under test; files that no rule protects are free to change. New test files of their own are free too (test_*.py, *.test.js, *_test.go, *Test.java …); what else is protected only the author of the task can free, by spec.protect.except.';
   return { allowed: false, decision: 'Deny', risk: 'Unknown', snapshotFirst: false, why, cure, review: [], scored: [], approval: [] };
 }
 
@@ -218,8 +220,12 @@ function newFindings({ path, before, after }: Rewrite, { rails, policy, absolute
   const write = (content: Buffer): Act => ({ tool: 'FileWrite', path: absolute(path), content: content.toString('utf8') });
   const { findings } = rails.judge(write(after), policy);
   if (before === null || findings.length === 0) return findings;
-  const old = new Set(rails.judge(write(before), policy).findings.map((one) => `${one.rail} ${one.reason}`));
-  return findings.filter((one) => aboutPath.has(one.rail) || !old.has(`${one.rail} ${one.reason}`));
+  const old = rails.judge(write(before), policy).findings.map((one) => `${one.rail} ${placeless(one.reason)}`);
+  return findings.filter((one) => {
+    const at = old.indexOf(`${one.rail} ${placeless(one.reason)}`);
+    if (at !== -1) old.splice(at, 1);
+    return at === -1 || aboutPath.has(one.rail);
+  });
 }
 
 /** Judges a command. The agent may not change what decides about success, even where others allow it: `verify` refuses it anyway. */

@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { lastWords } from './baseline.ts';
 
 it.each<[string, string, string]>([
-  ['what counts nothing', 'make: nothing\nmake: *** [test] Error 2\n', '"make: *** [test] Error 2"'],
+  ['a makefile', 'In a.sh line 2: x is unset\nmake[1]: *** [a] Error 1\nmake: *** [test] Error 2\n', '"In a.sh line 2: x is unset"'],
+  ['a makefile that says nothing else', 'make: *** [test] Error 2\n', '"make: *** [test] Error 2"'],
   [
     'Maven before its advice',
     '[INFO] BUILD FAILURE\n[ERROR] Failed to execute goal on project a: Could not resolve b -> [Help 1]\n[ERROR] \n[ERROR]   mvn <args> -rf :a\n',

@@ -49,3 +49,6 @@ export function quote(word: string): string {
 
 /** A command as a line for a shell. */
 export const line = (argv: readonly string[]): string => argv.map(quote).join(' ');
+
+/** Words of a refusal that no rule is behind. */
+export const learnedScore = 'a learned score';

@@ -151,6 +151,17 @@ describe('refusals', () => {
     expect(said[5]?.text).toContain('rule-a');
   });
 
+  it('nudge at 6 and end the attempt at 12 where only a score objects', () => {
+    const scored = (_: StepTrace, n: number): StepTrace =>
+      step(call('edit', { arguments: String(n), outcome: 'Refused', rule: 'gate 2: Policy, a learned score' }));
+    const said = judgements(times(12, silent).map(scored));
+    expect(said.findIndex(({ kind }) => kind === 'Nudge')).toBe(5);
+    expect(said[5]?.text).toMatch(
+      /has refused 6 of your recent calls\. Smaller acts may pass, the same ones will not; at 12 the task ends/,
+    );
+    expect(said[11]).toMatchObject({ kind: 'End', reason: 'RefusedRepeatedly' });
+  });
+
   it.for<[string, StepTrace[]]>([
     ['of different rules', times(1, ...['a', 'b', 'c', 'd', 'e', 'f', 'g'].map(refused))],
     ['in one reply', [step(...times(1, ...Array.from({ length: 9 }, () => refused('a'))).flatMap(({ calls }) => calls))]],

@@ -1,7 +1,7 @@
 /** Whether a conversation repeats itself, and what follows: go on, a nudge, the end. Pure. */
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '@agentfleet/protocol/text';
-import { jsonIn } from '../base/text.ts';
+import { jsonIn, learnedScore } from '../base/text.ts';
 
 /** One call and its outcome. */
 export interface CallTrace {
@@ -46,7 +46,7 @@ export const bounds = {
   sameError: 3,
   noAct: 3,
   alternation: 6,
-  /** Refusals by one rule among the last `refusalWindow` steps, at which the attempt ends. */
+  /** Refusals by one rule among the last `refusalWindow` steps, at which the attempt ends; twice as many where only a score objects. */
   refusals: 6,
   refusalWindow: 30,
   /** Steps without a repetition after which an earlier one is forgotten. */
@@ -202,12 +202,15 @@ function assessRefusals(steps: readonly StepTrace[]): Assessment | null {
   const counted = recent.map((step) => new Set(rulesOf(step)));
   for (const rule of counted.at(-1) ?? []) {
     const count = counted.filter((rules) => rules.has(rule)).length;
-    if (count >= refusals) {
+    const most = rule.endsWith(learnedScore) ? 2 * refusals : refusals;
+    if (count >= most) {
       const text = `${count} of the last ${recent.length} replies had a call that rule ${rule} refuses; the model did not choose another way. If the task needs such acts, allow them in spec.policy, or say in the goal how to do without`;
       return { kind: 'End', class: 'PolicyViolation', reason: 'RefusedRepeatedly', text };
     }
-    if (count === Math.ceil(refusals / 2)) {
-      const text = `Rule ${rule} has refused ${count} of your recent calls. It will refuse them again, in any wording; at ${refusals} the task ends. Choose a way that does not need this act, or submit with unreachable and say what cannot be done without it.`;
+    if (count === Math.ceil(most / 2)) {
+      const again =
+        most === refusals ? 'It will refuse them again, in any wording; at' : 'Smaller acts may pass, the same ones will not; at';
+      const text = `Rule ${rule} has refused ${count} of your recent calls. ${again} ${most} the task ends. Choose a way that does not need this act, or submit with unreachable and say what cannot be done without it.`;
       return { kind: 'Nudge', text };
     }
   }

@@ -166,6 +166,7 @@ it.each([
   ['tests/a.rs tests/fixtures/a.ftl', ['tests/*.rs']],
   ['core/src/test/java/ATest.java core/src/test/resources/a.md', ['*Test.java']],
   ['tests/test_cast.c tests/test_cast.expected', ['test_*.c']],
+  ['test/unit/_helpers.bash test/unit/a.bats', ['*.bats']],
   ['tests/run.exe', []],
 ])('new tests beside %s have names', (tests, names) => {
   expect(testNames(tests.split(' '))).toEqual(names);

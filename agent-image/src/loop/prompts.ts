@@ -166,6 +166,7 @@ const namesByEnding: Readonly<Record<string, string>> = {
   go: '*_test.go',
   rb: '*_spec.rb *_test.rb test_*.rb',
   php: '*Test.php',
+  bats: '*.bats',
   rs: 'tests/*.rs',
   java: '*Test.java',
   kt: '*Test.kt',

@@ -1,5 +1,5 @@
 import { noteIn } from '../base/notes.ts';
-import { shortened } from '../base/text.ts';
+import { learnedScore, shortened } from '../base/text.ts';
 import type { ConversationMessage, ToolCall } from '@agentfleet/protocol/chat';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ModelProposal } from '../models/models.ts';
@@ -317,7 +317,8 @@ function traceOf({ name, arguments: text }: ToolCall, observed: CallObserved | u
 
 /** The rule of a refusal, without what it was applied to. */
 function ruleOf(refused: string): string {
-  return refused.split(/[:(]/).slice(0, 2).join(':').slice(0, 80);
+  const rule = refused.split(/[:(]/).slice(0, 2).join(':').trim().slice(0, 80);
+  return refused.includes(learnedScore) ? `${rule}, ${learnedScore}` : rule;
 }
 
 function assistant({ text, calls, providerState }: ModelProposal): ConversationMessage {

@@ -13,11 +13,12 @@ describe('commands that are known to do no harm', () => {
     ['rm spec/new_spec.rb spec/old_spec.rb', false],
     ['rm spec/*_spec.rb', false],
     ['rm -r spec', false],
+    ['rm -rf spec/new_spec.rb', false],
     ['rm spec/new_spec.rb > src/a.py', false],
     ['rm', false],
-  ])('%s, where an own test may be deleted: %s', (command, expected) => {
-    const ownTests = (path: string): boolean => path === '/workspace/spec/new_spec.rb';
-    expect(rails.judge(shell(command), { ...testPolicy, ownTests }).allowlisted).toBe(expected);
+  ])('%s, where one file is new: %s', (command, expected) => {
+    const isNew = (path: string): boolean => path === '/workspace/spec/new_spec.rb';
+    expect(rails.judge(shell(command), { ...testPolicy, isNew, ownTests: isNew }).allowlisted).toBe(expected);
   });
 
   test.each([
@@ -59,6 +60,9 @@ describe('commands that are known to do no harm', () => {
     'less a.txt',
     'git --no-pager log --oneline',
     'find . -name a.py',
+    'bats --tap test/unit | head -40',
+    "jq '.spec.containers[].env' pod.json",
+    'helm version --short && helm plugin list',
   ])('%s', (command) => expect(allowlisted(command)).toBe(true));
 
   test.each([
@@ -72,6 +76,11 @@ describe('commands that are known to do no harm', () => {
     'mvn -q verify -DskipTests',
     'gradle build publish',
     'node tools/rewrite.js',
+    'bats --formatter /workspace/x test',
+    'helm template . --post-renderer ./x',
+    "jq -n 'env'",
+    "sqlite3 a.db '.shell frobnicate'",
+    'helm plugin install https://example.com/p',
     'GIT_EDITOR=./x git rebase --continue',
     'git rebase -i HEAD~3',
     'chmod -x .git/hooks/pre-push',
@@ -156,6 +165,15 @@ describe('files that are known to do no harm', () => {
     ['lib/total.ts', 'export const total = (all: number[]) => all.reduce((a, b) => a + b, 0);\n'],
     ['tests/test_slug.py', 'from app import slug\n\n\ndef test_slug():\n    assert slug("A b") == "a-b"\n'],
     ['test/sum.test.ts', "test('sums', () => { expect(sum(1, 2)).toBe(3); });\n"],
+    [
+      'environments/prod.yaml',
+      '  resources: &small\n    requests: {cpu: 50m, memory: "128Mi"}\n    limits:\n      memory: 1.5Gi\n  # B3\n  securityContext:\n    pod:\n      runAsNonRoot: true\n      seccompProfile: {type: RuntimeDefault}\n    container:\n      allowPrivilegeEscalation: false\n      capabilities: { drop: [ALL] }\n',
+    ],
+    [
+      'templates/daemonset.yaml',
+      '    {{- with include "shop.owner" (dict "root" . "own" .Values.extraLabels) }}\n    {{- . | nindent 4 }}\n    {{- end }}\n    {{- if not .Values.x -}}\n  replicas: 2\n',
+    ],
+    ['charts/shop/values.yaml', "replicas: 3\npodLabels:\n  example.com/owner: 'shop'\nminAvailable: 50%\n"],
     ['docs/uninstall.md', '# Uninstall\n\n    sudo rm -rf /opt/shop\n'],
   ])('%s', (path, content) => expect(allowlisted(write(path, content))).toBe(true));
 
@@ -175,6 +193,18 @@ describe('files that are known to do no harm', () => {
     ['docs/key.md', 'The token is abc123def.\n'],
     ['docs/a.md', 'Agents must first run make.\n'],
     ['scripts/clean.sh', 'ls\n'],
+    ['values.yaml', 'replicas: 0\n'],
+    ['templates/a.yaml', '{{- with tpl .Values.x . }}\n'],
+    ['templates/a.yaml', '{{- if 1 }}hostPath: {{ .Values.x }}{{ end }}\n'],
+    ['templates/a.yaml', 'command: {{ .Values.x }}\n'],
+    ['values.yaml', 'runAsUser: 0\n'],
+    ['values.yaml', 'capabilities: { add: [ALL] }\n'],
+    ['values.yaml', 'resources: *other\n'],
+    ['values.yaml', '- ALL\n'],
+    ['values.yaml', 'command: [rm]\n'],
+    ['values.yaml', 'memory: 1Gi\nprivileged: true\n'],
+    ['scripts/values.yaml', 'memory: 1Gi\n'],
+    ['.gitlab-ci.yml', 'memory: 1Gi\n'],
     ['.git/index', 'x\n'],
   ])('%s with %j is not one', (path, content) => expect(allowlisted(write(path, content))).toBe(false));
 

@@ -25,7 +25,7 @@ export const isMade = (name: string): boolean => made.test(name);
 
 /** Options by which a runner runs other programs, takes results as right, or leaves checks out. */
 const bent =
-  /^(?:-u|-w|--update\w*|--snapshot-update|--force-regen|--passWithNoTests|--deselect|--ignore\S*|--exec|-exec|-toolexec|-ldflags|-p|-o|--out\S*|--rootdir|--config\S*|-c|--require|-r|--import|--loader|--eval|-e|--plugin\S*|--watch|--host|--serve|--global-?setup\S*|--rules\S*|--testPathIgnore\S*|-vettool|-overlay|-modfile|--?load-plugins|--init-hook|--override-ini|--python-executable|--install-types|--script-shell|--node-options|--testEnvironment|--environment|--runner|--resolver|--transform|--setupFiles\S*|--resolve-plugins\S*|--experimental-(?:loader|(?:default-)?config-file)|--post-renderer|--index-url|--extra-index-url|--custom-\S+|-shellcheck|-pyflakes|--build-and-test|-S[P]?|--basetemp|-K|--kill)(?:=|$)/;
+  /^(?:-u|-w|--update\w*|--snapshot-update|--force-regen|--passWithNoTests|--deselect|--ignore\S*|--exec|-exec|-toolexec|-ldflags|-p|-o|--out\S*|--rootdir|--config\S*|-c|--require|-r|--import|--loader|--eval|-e|--plugin\S*|--watch|--host|--serve|--global-?setup\S*|--rules\S*|--testPathIgnore\S*|-vettool|-overlay|-modfile|--?load-plugins|--init-hook|--override-ini|--python-executable|--install-types|--script-shell|--node-options|--testEnvironment|--environment|--runner|--resolver|--transform|--setupFiles\S*|--resolve-plugins\S*|--experimental-(?:loader|(?:default-)?config-file)|--post-renderer\S*|--index-url|--extra-index-url|--custom-\S+|-shellcheck|-pyflakes|--build-and-test|-S[P]?|--basetemp|-K|--kill)(?:=|$)/;
 /** Options that take a name of what is built in, or a file of code. */
 const pluggable = /^(?:-f|-R|--format|--formatter|--reporters?|--test-reporter|--parser|--file)$/;
 const isCode = (text: string): boolean => /\w\.(?:[cm]?[jt]s|py|rb|so|cmake|sh)$|^\.{0,2}\/(?!dev\/null$)(?:[\w.-]+\/)*[\w-]+$/.test(text);
@@ -59,9 +59,10 @@ const runners = new Map<string, RegExp>([
   ['cmake', /^(?:-[SB]|--build)\b/],
   ['node', /^--test\b/],
   ['golangci-lint', /^run\b/],
+  ['bats', /^(?!.*(?:^| )(?:-F|--formatter|--report-formatter|--setup-suite-file))/],
   ['coverage', /^(?:report|html|xml)\b|^run -m (?:pytest|unittest)\b/],
   ['terraform', /^(?:fmt|validate|plan|version|show|output)\b/],
-  ['helm', /^(?:lint|template|dep|show|list|status|history)\b/],
+  ['helm', /^(?:lint|template|dep|show|list|status|history|version|(?:plugin|repo) (?:list|ls))\b/],
   ['kubectl', /^(?:-n \S+ )?(?:get|describe|logs|explain|api-resources|version|top|diff|rollout (?:status|history))\b/],
   ['docker', /^(?:ps|images|logs|inspect|version|info|build|compose (?:ps|logs|config|build))\b/],
   ['systemctl', /^(?:--user )?(?:status|is-active|is-enabled|list-\S+|cat|show)\b/],
@@ -113,7 +114,7 @@ export function widened(command: Command): boolean {
   const { name } = command;
   if (notOnlyReading.has(name)) return true;
   if (name === 'date') return hasFlag(command, 's', '--set');
-  if (name === 'jq' && args(command).some((word) => /\benv\b|\$ENV\b/.test(word))) return true;
+  if (name === 'jq' && args(command).some((word) => /(?<![.\w])env\b|\$ENV/.test(word))) return true;
   if (name === 'sort' || name === 'tree' || name === 'jq') return hasFlag(command, 'o', '--output', '--compress-program');
   if (name === 'rg' || name === 'fd') return args(command).some((word) => /^(?:-[xX]|--exec|--pre|--hostname-bin)/.test(word));
   if (name === 'less' || name === 'more') return args(command).some((word) => /^(?:\+|-[kK]|--lesskey)/.test(word));
@@ -185,11 +186,11 @@ function cleans(command: Command): boolean {
   );
 }
 
-/** Deletes such files, and does nothing else. */
-function deletes(command: Command, isOwn: (path: string) => boolean): boolean {
+/** Deletes files that are the agent's own, and does nothing else. */
+function deletes(command: Command, isNew: (path: string) => boolean): boolean {
   const named = operands(command);
   const isPlain = command.name === 'rm' && command.redirects.length === 0 && command.argv.every(isFixed);
-  return isPlain && named.length > 0 && named.every((word) => isOwn(absolute(word, command.cwd)));
+  return isPlain && named.length > 0 && !hasFlag(command, 'rR', '--recursive') && named.every((word) => isNew(absolute(word, command.cwd)));
 }
 
 const gone: ReadonlySet<string> = new Set(['reversible-change', 'history-rewriting', 'network', 'escape']);
@@ -198,11 +199,11 @@ const gone: ReadonlySet<string> = new Set(['reversible-change', 'history-rewriti
 export function allowlistedCommands(
   commands: readonly Command[],
   findings: readonly Finding[],
-  isOwn: Policy['ownTests'] = () => false,
+  isNew: Policy['isNew'] = () => false,
 ): boolean {
   return (
     commands.length > 0 &&
-    commands.every((one) => harmless(one) || deletes(one, isOwn)) &&
+    commands.every((one) => harmless(one) || deletes(one, isNew)) &&
     findings.every(({ rail, severity }) => severity === 'Notice' || (severity === 'Reversible' && gone.has(rail)))
   );
 }
@@ -244,10 +245,46 @@ function isTest(relative: string, content: string): boolean {
   return testName.test(relative) && count > 0 && (content.match(asks)?.length ?? 0) >= count && !empty.test(content);
 }
 
+/** Keys of YAML with the values by which an object only gets sizes, labels or fewer rights; elsewhere they mean no more. */
+const declared: readonly (readonly [RegExp, RegExp])[] = [
+  [/^(?:cpu|memory|storage|ephemeral-storage|sizeLimit)$/, /^\d+(?:\.\d+)?(?:m|[KMGT]i?)?$/],
+  [/^(?:replicas|minReplicas|maxReplicas|minAvailable|maxUnavailable|terminationGracePeriodSeconds)$/, /^[1-9]\d{0,3}%?$/],
+  [/^(?:runAsUser|runAsGroup|fsGroup)$/, /^[1-9]\d{0,8}$/],
+  [/^(?:runAsNonRoot|readOnlyRootFilesystem)$/, /^true$/],
+  [/^(?:allowPrivilegeEscalation|privileged|hostNetwork|hostPID|hostIPC|automountServiceAccountToken)$/, /^false$/],
+  [/^type$/, /^RuntimeDefault$/],
+  [/^medium$/, /^Memory$/],
+  [/^(?:[a-z][a-z0-9.-]*\/)?(?:owner|team|tier|environment|component|cost-cent(?:er|re))$/, /^[\w.-]{1,63}$/],
+];
+/** Keys of YAML that hold such keys. */
+const holders =
+  /^(?:resources|requests|limits|securityContext|podSecurityContext|containerSecurityContext|seccompProfile|capabilities|emptyDir|podDisruptionBudget|labels|podLabels|extraLabels|daemonSet|statefulSet|deployment|pod|container)$/;
+
+/** A line of a Helm template that only decides about others, or shows what a helper or the value at hand gives. */
+const decides =
+  /^[ \t]*\{\{-? ?(?:with|if|else|end|range|include|template|\.)(?=[ }])(?!.*\b(?:tpl|lookup|env|expandenv|Files|getHostByName)\b)[^{}\n]*\}\}[ \t]*$/gm;
+
+/** Reports whether lines of YAML, also in braces, only size objects, label them or take rights from them. Pure. */
+function onlyDeclares(content: string): boolean {
+  // A list of several lines may stand below another key, in lines that the edit does not add.
+  const parts = content
+    .replaceAll(decides, '')
+    .replaceAll(/\bdrop: \[ ?"?ALL"? ?\]/g, '')
+    .split(/[\n{}[\],]/)
+    .map((part) => part.trim());
+  return parts.every((part) => {
+    const [, key = '', value = ''] =
+      /^([\w./-]+):(?:\s+(?:&\w+|"([^"]*)"|'([^']*)'|(\S+)))?$/.exec(part)?.filter((one) => one !== undefined) ?? [];
+    const known = declared.some(([keys, values]) => keys.test(key) && values.test(value));
+    return part === '' || part.startsWith('# ') || known || (holders.test(key) && value === '');
+  });
+}
+
 /** Reports whether gate 2 need not look at a file: source in the workspace without words that a harm needs, tests that ask, prose. */
 export function allowlistedFile(relative: string, content: string, findings: readonly Finding[]): boolean {
   if (findings.length > 0 || content.length > 16_384 || relative.startsWith('.')) return false;
   if (prose.test(relative)) return !obeyed.test(relative) && !carries.test(content);
+  if (/\.ya?ml$/.test(relative) && !special.test(relative)) return onlyDeclares(content);
   if (!source.test(relative)) return false;
   const features = actFeatures({ subject: '', content });
   const clean = quiet.every((name) => features[name] === 0) && !senses.test(content);

@@ -59,6 +59,15 @@ test.each([
   expect(contentFindings(`/workspace/${path}`, content).map((one) => one.rail)).toContain(rail);
 });
 
+test('a comment of YAML grants nothing, and each place of a file is named', () => {
+  expect(contentFindings('/workspace/values.yaml', '# OpenShift has `privileged: true`.\na: 1\n')).toEqual([]);
+  const two = contentFindings('/workspace/a.yaml', '- hostPath:\n    path: /a\n- hostPath:\n    path: /b # c\n');
+  expect(two.map(({ reason }) => reason)).toEqual([
+    '/workspace/a.yaml, line 1 (hostPath:): what runs gets rights of its host',
+    '/workspace/a.yaml, line 3 (hostPath:): what runs gets rights of its host',
+  ]);
+});
+
 test.each([
   ['.github/workflows/a.yml', 'on: pull_request\npermissions: { contents: read }\nsteps:\n  - run: npm test\n'],
   ['src/login.py', 'if not user.check(password):\n    return None\n'],

@@ -84,17 +84,27 @@ const rules: readonly ContentRule[] = [
 
 /** Lists findings of the rules for texts in a written file. Pure; of at most 64 Ki characters, in a time that their number bounds. */
 export function contentFindings(path: string, content: string): readonly Omit<Finding, 'span'>[] {
-  const text = content.slice(0, 65_536);
+  const text = withoutComments(path, content.slice(0, 65_536));
   const cure = 'Write the file without it; a person may allow it where the task needs it.';
   const found = (rail: string, reason: string) => ({ rail, severity: 'Unknown', reason: `${path}${reason}`, cure }) as const;
   const hollow = assertsNothing(path, text) ? [found('forged-records', ': a check that asks nothing, and passes')] : [];
   return hollow.concat(
     rules.flatMap(({ rail, path: where, pattern, reason }) => {
-      const match = where.test(path) ? pattern.exec(text) : null;
-      return match === null ? [] : [found(rail, `, ${placeOf(text, match)}: ${reason}`)];
+      if (!where.test(path)) return [];
+      const matches = [...text.matchAll(new RegExp(pattern, `${pattern.flags}g`))].slice(0, maxMatches);
+      return matches.map((match) => found(rail, `, ${placeOf(text, match)}: ${reason}`));
     }),
   );
 }
+
+/** Places that are named of one rule. */
+const maxMatches = 16;
+
+/** Lines of a comment are empty in YAML, which has no block comments. */
+const withoutComments = (path: string, text: string): string => (/\.ya?ml$/.test(path) ? text.replaceAll(/^[ \t]*#.*$/gm, '') : text);
+
+/** A reason without the line that it names: what stands there is the same where an edit moved it. Pure. */
+export const placeless = (reason: string): string => reason.replace(/, line \d+/, '');
 
 /** The line of a match, and how the match begins there. Pure. */
 function placeOf(text: string, { 0: matched, index }: RegExpExecArray): string {

@@ -161,7 +161,7 @@ function conclude(analysis: Analysis, { policy, home }: Ground, text: string | n
     add(forgedRecords, { severity: 'Unknown', reason: 'what came out is taken for what is right, and committed unseen' }, unseen);
   for (const { kind, what, span } of analysis.problems) add(unresolved, { severity: 'Unknown', reason: what, cure: cures[kind] }, span);
   const all = [...findings.values()];
-  const allowlisted = analysis.problems.length === 0 && allowlistedCommands(analysis.commands, all, policy.ownTests);
+  const allowlisted = analysis.problems.length === 0 && allowlistedCommands(analysis.commands, all, policy.isNew);
   const structure = structureOf(analysis.commands, all, around.places);
   const simpleCommands = analysis.commands
     .filter(({ argv }) => argv.length > 0)

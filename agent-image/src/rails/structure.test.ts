@@ -12,6 +12,12 @@ beforeAll(async () => {
 const of = (command: string): Features => rails.judge({ tool: 'Shell', command, cwd: '/workspace' }, testPolicy).structure;
 const ofFile = (path: string, content: string): Features => rails.judge({ tool: 'FileWrite', path, content }, testPolicy).structure;
 
+it('counts what a rule objects to in a file once, wherever it stands', () => {
+  const one = '- hostPath: { path: /a }\n';
+  expect(ofFile('/workspace/a.yaml', one)['objections']).toBe(1);
+  expect(ofFile('/workspace/a.yaml', `${one}b: 1\n${one}`)['objections']).toBe(1);
+});
+
 describe('the structure of a command', () => {
   it.each<[string, string, Features]>([
     [

@@ -27,6 +27,12 @@ function showsOnly(command: Command): boolean {
   return (command.name === 'rsync' || command.name === 'make') && hasFlag(command, 'n');
 }
 
+/** Places of one rule in a file are one objection. */
+function objectionsOf(findings: readonly Finding[]): number {
+  const objecting = findings.filter(({ severity }) => severity !== 'Notice' && severity !== 'Reversible');
+  return new Set(objecting.map(({ rail, reason }) => `${rail} ${reason.replace(/, line \d+.*: /, ': ')}`)).size;
+}
+
 /** @param places the roots and the home folder of the sandbox */
 export function structureOf(commands: readonly Command[], findings: readonly Finding[], places: Places): Features {
   const named = commands.filter(({ argv, redirects }) => argv.length > 0 || redirects.length > 0);
@@ -49,7 +55,7 @@ export function structureOf(commands: readonly Command[], findings: readonly Fin
     outsideReads: count(reads, (one) => one.text.includes('/') && !inside(one)),
     dynamicWords: named.reduce((sum, { argv }) => sum + argv.filter((word) => !isFixed(word)).length, 0),
     wildcards: named.reduce((sum, command) => sum + (moving.has(command.name) ? operands(command).filter(hasGlob).length : 0), 0),
-    objections: findings.filter(({ severity }) => severity !== 'Notice' && severity !== 'Reversible').length,
+    objections: objectionsOf(findings),
   };
 }
 
@@ -62,7 +68,7 @@ export function structureOfFile(path: string, content: string, findings: readonl
     insideTargets: isInside ? 1 : 0,
     outsideTargets: isInside ? 0 : 1,
     uncovered: covered.has(place) ? 0 : 1,
-    objections: findings.filter(({ severity }) => severity !== 'Notice' && severity !== 'Reversible').length,
+    objections: objectionsOf(findings),
     selfRunning: root === undefined || isSpecial(path.slice(root.length + 1)) ? 1 : 0,
     testSenses: sensesTests(content) ? 1 : 0,
   };

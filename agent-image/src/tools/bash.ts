@@ -123,7 +123,8 @@ export async function findShell(session: SandboxSession): Promise<CommandShell |
 }
 
 /** Programs that work often needs; those that are there are named at the start. */
-const usualPrograms = 'git python3 pip node npm pnpm yarn go cargo java mvn gradle ruby php gcc g++ make cmake meson ninja curl jq sqlite3';
+const usualPrograms =
+  'git python3 pip node npm pnpm yarn go cargo java mvn gradle ruby php gcc g++ make cmake meson ninja curl jq yq sqlite3 bats shellcheck yamllint helm kubectl kustomize terraform';
 
 /** Names the usual programs that the image has, with the versions of its interpreters; nothing where it has no shell. */
 export async function programsOf(session: SandboxSession): Promise<readonly string[]> {

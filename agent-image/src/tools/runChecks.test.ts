@@ -33,6 +33,15 @@ describe.skipIf(binary === '')('run_checks', () => {
     );
   });
 
+  it('shows why tests fail, before any number of others that pass', async () => {
+    const script = 'echo 1..2001; echo "not ok 1 adds"; echo "# got 3"; for n in $(seq 2 2001); do echo "ok $n case $n"; done; exit 1\n';
+    const bed = await begin({ files: { 'check.sh': script }, spec: checks });
+    const { text } = await bed.call('run_checks', {});
+    expect(timeless(text)).toBe(
+      'unit: does not hold (exit status 1, N s; of 2001 tests 2000 passed, 1 failed)\nstill fail (1): adds\nend of its output:\n1..2001\nnot ok 1 adds\n# got 3\n\n0 of 1 check hold',
+    );
+  });
+
   it('names the checks that there are', () =>
     play({
       name: '',

@@ -28,6 +28,12 @@ interface Sign {
 
 const some = (pattern: RegExp) => (lines: readonly string[]) => lines.some((line) => line.length < 1000 && pattern.test(line));
 
+/** A plan and the first point of it, behind what a makefile or a script printed before. */
+function hasPlan(lines: readonly string[]): boolean {
+  const written = lines.filter((line) => line.trim() !== '' && !line.startsWith('#'));
+  return written.some((line, at) => /^1\.\.[1-9]\d{0,8}$/.test(line) && /^(?:not )?ok 1\b/.test(written[at + 1] ?? ''));
+}
+
 /** In this order: a runner's first lines before its summary, structured output before text. */
 const signs: readonly Sign[] = [
   ...pointFormats.map((format): Sign => ({ format, seen: (lines) => isPointsOf(format, lines) })),
@@ -38,6 +44,7 @@ const signs: readonly Sign[] = [
   { format: 'TAP', seen: (lines) => /^(?:TAP version 1[34]|1\.\.\d+)/.test(lines.find((line) => line.trim() !== '') ?? '') },
   { format: 'TAP', seen: some(/^TAP version 1[34]$/) },
   { format: 'TAP', seen: (lines) => /^(?:not )?ok 1\b/.test(lines.find((line) => line.trim() !== '') ?? '') && some(/^1\.\.\d+$/)(lines) },
+  { format: 'TAP', seen: hasPlan },
   { format: 'JUnit', seen: (_, { stdout }) => looksLikeJUnit(stdout) },
   { format: 'GoTest', seen: some(/^(?:ok|FAIL|\?)\s{0,8}\t\S+(?:\t| \[)/) },
   {

@@ -16,6 +16,7 @@ test.each([
   ['pytest-q.txt', 'Pytest', { passed: 11, failed: 2, skipped: 3, errored: 2 }],
   ['pytest-collect.txt', 'Pytest', { passed: 0, failed: 0, skipped: 0, errored: 1 }],
   ['node-tap.txt', 'NodeTest', { passed: 9, failed: 2, skipped: 3, errored: 1 }],
+  ['bats.txt', 'TAP', { passed: 2, failed: 2, skipped: 1, errored: 0 }],
   ['go-json.txt', 'GoTest', { passed: 9, failed: 3, skipped: 1, errored: 1 }],
   ['cargo.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
   ['cargo-shown.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
@@ -41,6 +42,21 @@ test.each([
   expect(results).toMatchObject({ format, complete: true });
   expect(codes(results)).toEqual([]);
   expect(countTests(results)).toEqual(counts);
+});
+
+test('bats: of several runs in a makefile each test keeps its name and its reason, with times too', () => {
+  const results = parseResults('Auto', output(2, fixture('bats.txt')));
+  expect(results.tests.map(({ id }) => id)).toEqual(['adds: one', 'skips', 'fails # with hash', 'b: multiplies', 'b: divides']);
+  expect(results.tests.at(-1)?.message).toMatch(/^\(in test file test\/b\.bats, line 2\)\n.*\ngot 3$/);
+  const timed = fixture('bats.txt').replaceAll(/^((?:not )?ok \d .*?)(?= # skip|$)/gm, '$1 in 12ms');
+  expect(parseResults('Auto', output(2, timed)).tests.map(({ id }) => id)).toEqual(results.tests.map(({ id }) => id));
+});
+
+test('TAP: a second plan before the first is kept is not believed, nor are repeated numbers of one run', () => {
+  expect(codes(parseResults('TAP', output(0, '1..2\nok 1 - a\n1..1\nok 1 - b\n')))).toContain('CountsDisagree');
+  expect(codes(parseResults('TAP', output(0, '1..1\nok 1 - a\n1..2\nok 1 - b\nok 1 - c\n')))).toEqual(['CountsDisagree']);
+  expect(codes(parseResults('TAP', output(0, '1..1\nok 1 - a\n1..2\nok 1 - b\n')))).toEqual(['Incomplete']);
+  expect(parseResults('Auto', output(0, 'prints 1..2\nok\n')).format).toBe('Exit');
 });
 
 test('pytest ids keep parametrised names, and text in captured output is no result', () => {

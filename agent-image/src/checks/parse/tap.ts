@@ -119,11 +119,15 @@ export function tapTree(lines: readonly string[]): TapDocument {
 
 class TapReader {
   readonly #levels: Level[] = [{ points: [], plan: null }];
+  /** Documents that are complete, where another follows. */
+  readonly #before: { readonly points: readonly TapPoint[]; readonly plan: number }[] = [];
   readonly #faults = new Set<string>();
   readonly #braces: { readonly point: TapPoint; readonly depth: number }[] = [];
   /** Comments after the last point and plan of the top level. */
   #trailer: string[] = [];
   #last: { point: TapPoint; indent: number } | null = null;
+  /** The point whose message is of comments. */
+  #explained: TapPoint | null = null;
   /** A line of the protocol was seen. */
   #any = false;
   bail: string | null = null;
@@ -131,7 +135,7 @@ class TapReader {
   take(line: TapLine): void {
     if (line.type === 'version') this.#any = true;
     else if (line.type === 'bail') this.bail = line.reason;
-    else if (line.type === 'comment' && line.indent === 0) this.#trailer.push(line.text);
+    else if (line.type === 'comment' && line.indent === 0) this.#comment(line.text);
     else if (line.type === 'point') this.#point(line);
     else if (line.type === 'plan') this.#plan(line);
     else if (line.type === 'open' && this.#last?.indent === line.indent) this.#open(this.#last.point, line.indent / 4);
@@ -156,7 +160,19 @@ class TapReader {
     const top = this.#levels[0] ?? { points: [], plan: null };
     if (this.#levels.slice(1).some(({ points }) => points.length > 0)) this.#faults.add('subtests without their parent');
     if (this.#braces.length > 0) this.#faults.add('subtests without their end');
-    return { points: top.points, plan: top.plan, bail: this.bail, trailer: this.#trailer, faults: [...this.#faults], any: this.#any };
+    const documents = [...this.#before, top];
+    const plan = top.plan === null ? null : documents.reduce((sum, one) => sum + (one.plan ?? 0), 0);
+    const runs = documents.map(({ points }) => points);
+    return { points: runs.flat(), runs, plan, bail: this.bail, trailer: this.#trailer, faults: [...this.#faults], any: this.#any };
+  }
+
+  /** Takes what bats writes below a point that failed for the reason. */
+  #comment(text: string): void {
+    this.#trailer.push(text);
+    const point = this.#last?.indent === 0 ? this.#last.point : null;
+    if (point === null || point.ok || text.startsWith('Subtest: ')) return;
+    if (point.message === null) this.#explained = point;
+    if (this.#explained === point) point.message = `${point.message === null ? '' : `${point.message}\n`}${text}`.slice(0, 2000);
   }
 
   #point(line: PointLine): void {
@@ -177,11 +193,20 @@ class TapReader {
     const depth = line.indent / 4;
     if (!Number.isInteger(depth) || depth > maxDepth) return;
     this.#any = true;
+    if (depth === 0) this.#next();
     const level = this.#level(depth);
     if (level.plan !== null) this.#faults.add('more than one plan');
     level.plan ??= line.count;
     if (depth === 0) this.#trailer = [];
     this.#last = null;
+  }
+
+  /** A command may run several programs of tests: where a plan is kept, the next one begins another document. */
+  #next(): void {
+    const top = this.#levels[0];
+    if (this.#levels.length !== 1 || top === undefined || top.plan === null || top.points.length !== top.plan) return;
+    this.#before.push({ points: top.points, plan: top.plan });
+    this.#levels[0] = { points: [], plan: null };
   }
 
   #open(point: TapPoint, depth: number): void {
@@ -232,7 +257,7 @@ export function parseTap({ stdout }: CommandOutput): ParsedResults {
   const document = tapTree(lines);
   addPoints(collector, document.points, []);
   checkDocument(collector, document, ended);
-  checkNumbers(collector, document.points);
+  for (const points of document.runs) checkNumbers(collector, points);
   return collector.finish('TAP');
 }
 

@@ -144,6 +144,7 @@ export const testModules: readonly Convention[] = [
     '**/*_test.{py,go,rb}',
     '**/*_spec.rb',
     '**/tests/*.rs',
+    '**/*.bats',
     `**/*.{test,spec}.${js}`,
     `**/*[_-]{test,spec}.${js}`,
   ]),

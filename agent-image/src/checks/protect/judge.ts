@@ -3,7 +3,7 @@ import { normal } from './entries.ts';
 import { harmless } from './sections.ts';
 import type { Change, ChangeJudgement, ProtectedSet, Protection, Violation } from './types.ts';
 
-const ask = 'undo it; if the task needs it, its author sets spec.protect';
+const ask = 'undo it; if the task needs it, its author lists it in spec.protect.except';
 
 /**
  * Judges what an attempt changed, by path: tests may not be changed, deleted, moved or hidden, new test modules are set

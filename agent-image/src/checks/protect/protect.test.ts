@@ -338,6 +338,18 @@ test.each([
   expect(judgeChanges([change], protectedPaths(['src/lib.rs'], [], { mode: 'None', paths: [] })).violations).toEqual([]);
 });
 
+test('what `except` names may change, and what `paths` names may not', () => {
+  const tree = ['build.sh', 'check.sh', 'tests/a.bats', 'sql/a.sql'];
+  const read = (path: string): string | undefined => (path === 'check.sh' ? './build.sh out && test -s out/a.csv\n' : undefined);
+  const check = [{ name: 'form', command: ['./check.sh'] }];
+  expect(protectedPaths(tree, check, { mode: 'Default' }, read).files).toEqual(['build.sh', 'check.sh', 'tests/a.bats']);
+  expect(protectedPaths(tree, check, { mode: 'Default', except: ['build.sh', 'tests'] }, read).files).toEqual(['check.sh']);
+  const both = protectedPaths(tree, check, { mode: 'Default', paths: ['sql/**'], except: ['*.sh', 'sql/a.sql'] }, read);
+  expect(both.files).toEqual(['sql/a.sql', 'tests/a.bats']);
+  expect(both.isNew('build.sh') || both.isNew('sql') || both.isNew('.git/index') || both.isNew('/tmp/a')).toBe(false);
+  expect(both.isNew('out/a.csv')).toBe(true);
+});
+
 test.each([
   ['node_modules/a/package.json', 'node_modules'],
   ['web/node_modules/a/node_modules/b/index.js', 'web/node_modules'],
@@ -423,6 +435,12 @@ test('reports of Gradle lie in a folder of each module, and belong to no other t
 
 test('a new test of minitest may be added', () => {
   expect(protectedPaths(['test/test_a.rb'], [], byDefault).addable('test/test_b.rb')).toBe(true);
+});
+
+test('a new test of bats may be added, and nothing that tests load', () => {
+  const set = protectedPaths(['test/_helpers.bash', 'test/a.bats'], [{ name: 'c', command: ['bats', 'test'] }], byDefault);
+  const addable = ['test/b.bats', 'b.bats', 'test/a.bats', 'test/setup_suite.bash', 'test/b.bash'];
+  expect(addable.filter(set.addable)).toEqual(['test/b.bats', 'b.bats']);
 });
 
 test('a new integration test of cargo may be added, and no module that it shares', () => {

@@ -111,7 +111,7 @@ interface Rule {
 
 /**
  * Returns the paths that an attempt may not touch, from the tree of snapshot 0: tests, their settings, files that the
- * checks run, installed packages, and `protect.paths`. `mode: None` leaves only the latter.
+ * checks run, installed packages, all without `protect.except`, and `protect.paths`. `mode: None` leaves only the latter.
  *
  * @param tree paths relative to the workspace
  * @param read contents of snapshot 0; with it the scripts that scripts call are found too
@@ -127,11 +127,8 @@ export function protectedPaths(
   const paths = tree.map(normal).filter((path) => path !== null);
   const byDefault = protect.mode === 'Default';
   const entries = entriesOf(new Set(paths), checks, read);
-  const rules = [...listed(protect.paths ?? []), ...(byDefault ? [...entryRules(entries), ...conventionRules(entries, paths)] : [])];
-  const why = (given: string): Protection | null => {
-    const path = normal(given);
-    return path === null ? null : (rules.find(({ matches }) => matches(path))?.protection ?? null);
-  };
+  const rules = [...listed(protect.paths ?? []), ...(byDefault ? defaultRules(entries, paths, protect.except ?? []) : [])];
+  const why = (path: string): Protection | null => protectionOf(normal(path), rules);
   const shadows = byDefault ? shadowing(paths, (path) => why(path)?.kind === 'Test', entries) : (): null => null;
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
   const isNewTest = newTests(paths);
@@ -151,6 +148,7 @@ export function protectedPaths(
       // A check that names a file is there to run it.
       return shadows(path) === null && !builds.derived(path) && !parents.has(path) && !named.includes(path);
     },
+    isNew: (path) => isNewPath(normal(path), there),
     stays: ruleOf(testPrograms).matches,
     inline: (path) => byDefault && path.endsWith('.rs') && why(path) === null,
     reports: [...entries.reports].sort(),
@@ -170,13 +168,30 @@ function derivedMatcher(isBuilt: (path: string) => boolean, there: ReadonlySet<s
 }
 
 function listed(globs: readonly string[]): Rule[] {
-  return globs.map((glob) => {
-    const clean = glob.replace(/^\.?\//, '');
-    // A directory's name matches all in it.
-    const matches = picomatch([clean, `${clean.replace(/\/$/, '')}/**`], { dot: true });
-    return { matches, protection: { kind: 'Listed', why: `spec.protect.paths has ${glob}` } };
-  });
+  return globs.map((glob) => ({ matches: globMatcher([glob]), protection: { kind: 'Listed', why: `spec.protect.paths has ${glob}` } }));
 }
+
+/** A directory's name matches all in it. */
+function globMatcher(globs: readonly string[]): (path: string) => boolean {
+  const clean = globs.map((glob) => glob.replace(/^\.?\//, ''));
+  return picomatch(
+    clean.flatMap((glob) => [glob, `${glob.replace(/\/$/, '')}/**`]),
+    { dot: true },
+  );
+}
+
+function defaultRules(entries: Entries, paths: readonly string[], except: readonly string[]): Rule[] {
+  const isExcepted = globMatcher(except);
+  const rules = [...entryRules(entries), ...conventionRules(entries, paths)];
+  return rules.map(({ matches, protection }) => ({ matches: (path) => matches(path) && !isExcepted(path), protection }));
+}
+
+const protectionOf = (path: string | null, rules: readonly Rule[]): Protection | null =>
+  path === null ? null : (rules.find(({ matches }) => matches(path))?.protection ?? null);
+
+/** The repository's own files are in no tree. */
+const isNewPath = (path: string | null, there: ReadonlySet<string>): boolean =>
+  path !== null && !there.has(path) && !/(?:^|\/)\.git(?:\/|$)/.test(path);
 
 function entryRules({ files }: Entries): Rule[] {
   return [...files].map(([file, check]) => ({

@@ -29,6 +29,8 @@ export interface ProtectedSet {
   readonly shadows: (path: string) => string | null;
   /** A test module that may be added. */
   readonly addable: (path: string) => boolean;
+  /** Reports whether a path of the workspace was not there at snapshot 0. */
+  readonly isNew: (path: string) => boolean;
   /** One that the checks which prove the result run with. */
   readonly stays: (path: string) => boolean;
   /** Files made by running the checks or by a build, in folders that git leaves out: deleted before checks run, never a violation. */

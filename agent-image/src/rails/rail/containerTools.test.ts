@@ -22,6 +22,8 @@ test.each([
   'aws --endpoint-url http://localhost:4566 s3 rm s3://itest/ --recursive',
   'cat /proc/sys/vm/max_map_count',
   'kubectl kustomize k8s/base',
+  'helm version --short',
+  'helm plugin list',
 ])('%s is left to gate 2', (command) => expect(decide(command)).not.toMatch(/Deny|NeedsApproval/));
 
 test.each([
@@ -33,6 +35,8 @@ test.each([
   'docker volume rm shop',
   'kubectl get secrets -A',
   'kubectl delete pods --all',
+  'helm upgrade --install shop .',
+  'helm plugin install https://example.com/p',
   'kubectl exec web -- id',
   'kubectl --context prod delete namespace shop',
   'aws --endpoint-url https://s3.example.net s3 cp data.tar s3://inbox/',

@@ -11,6 +11,8 @@ const tools =
   /^(?:unshare|nsenter|pivot_root|switch_root|chroot|setns|kexec|insmod|rmmod|modprobe|bpftool|bpftrace|capsh|kubectl|oc|helm|docker|docker-compose|podman|nerdctl|ctr|crictl|runc|crun|containerd|lxc|lxc-attach|machinectl|criu|umount|swapoff|sysctl|iptables|ip6tables|nft|ipvsadm|reboot|shutdown|halt|poweroff|init|telinit)$/;
 const paths =
   /^\/(?:proc\/(?:\d+|self|thread-self|[^/]*[\uE000-\uE003][^/]*)\/(?:task\/[^/]+\/)?(?:environ|mem|root|cwd|maps|fd|ns|auxv|stack)(?:\/|$)|proc\/1(?:\/|$)|proc\/(?:sys|sysrq-trigger|kallsyms|kmsg)|sys\/(?:fs\/cgroup|kernel|firmware)|(?:var\/)?run\/(?:.*\.sock$|secrets|docker|containerd|crio)|dev\/(?:kmsg|fuse|kvm|net\/tun))/;
+/** Verbs of helm that need no cluster. */
+const alone = /^(?:template|lint|dep|show|version\b|env\b|(?:plugin|repo) (?:list|ls)\b)/;
 const harmless = /^\/(?:dev\/fd|proc\/self\/fd)\/\d+$/;
 
 /** Ways out of the sandbox, or to what holds it. */
@@ -28,8 +30,7 @@ export const escape: Rail = {
         : args(command).every((text) => /^(?:--version|--help|-V|-h|version)$/.test(text));
     // Objects of a cluster that the task lists are what `exfil` judges; all else that kubectl can do leads around the walls.
     const listed = policy.network === 'Allowed' && clusterObjects(command) !== null;
-    if (tools.test(name) && !asks && !listed && !(name === 'helm' && /^(?:template|lint|dep|show)/.test(operands(command)[0] ?? '')))
-      return around(command);
+    if (tools.test(name) && !asks && !listed && !(name === 'helm' && alone.test(operands(command).join(' ')))) return around(command);
     if (name === 'mount' && (operands(command).length > 0 || hasFlag(command, 'a')))
       return found('Critical', 'mount changes what the sandbox sees');
     if (

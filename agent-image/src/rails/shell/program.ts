@@ -1,7 +1,6 @@
 import { child, named, type Node, walk } from '../syntax/node.ts';
 import { literal, asText, constantCall, nothingKnown, textOf, type Abstract, effectOf, pathMethods } from './effects.ts';
 import { byName, lookup } from './command.ts';
-import { boundTo, functionsOf } from './functions.ts';
 import { hole } from './marks.ts';
 
 /** The local name and the full name of each thing that an import of Python or JavaScript brings. */
@@ -39,45 +38,141 @@ export type Action =
   | { readonly kind: 'unknown'; readonly what: string };
 
 const maxNodes = 20_000;
-/** Nodes of functions that are walked for their calls, and calls within each other. */
-const maxCalled = { nodes: 20_000, depth: 4 };
+/** Nodes that are walked again for calls of the program's own functions, and calls within calls. */
+const maxReplayed = 10_000;
+const maxDepth = 4;
 
-/** Walks a Python or JavaScript program from top to bottom; functions are walked for each call by their name, the others where they stand. */
+/** Acts of a function that is called with anything. */
+interface Definition {
+  readonly kind: 'function';
+  readonly node: Node;
+  readonly actions: readonly (Action | Definition)[];
+}
+
+/**
+ * Walks a Python or JavaScript program from top to bottom; functions are walked where they stand, and where they are called with what
+ * the call gives them. Only the latter counts of one that is called by its name alone.
+ */
 export function actionsOf(root: Node): readonly Action[] {
-  const program = new Program(functionsOf(root));
+  const program = new Program();
   program.value(root);
   return program.known();
 }
 
 /** A socket whose other side is not known yet. */
 const plainSocket: Action = { kind: 'argv', argv: ['nc', hole] };
+/** Names by which a program finds its own functions. */
+const reflecting =
+  /^(?:globals|locals|vars|eval|exec|setattr|__main__|__builtins__|inspect|gc|globalThis|this|window|modules|__dict__|__globals__|f_globals|f_locals)$/;
 /** Of a socket: names its other side, or the address that it listens on. */
 const reaching = /^(?:connect|connect_ex|bind)$/;
 
 class Program {
-  readonly actions: Action[] = [];
-  readonly #functions: ReturnType<typeof functionsOf>;
-  #names = new Map<string, Abstract>();
+  actions: (Action | Definition)[] = [];
+  readonly #names = new Map<string, Abstract>();
+  readonly #functions = new Map<string, Node>();
+  readonly #called = new Set<Node>();
+  /** Functions that may be called in other ways. */
+  readonly #handedOn = new Set<Node>();
+  readonly #running: Node[] = [];
   #nodes = 0;
-  #calledNodes = 0;
-  #depth = 0;
-  /** Functions that were walked without knowing what they are called with. */
-  readonly #walked = new Set<Node>();
+  #replayed = 0;
+  /** It looks its own functions up, so that any may be called with anything. */
+  #reflects = false;
   /** Whether its text names whom its sockets reach. */
   #reaches = false;
 
-  constructor(functions: ReturnType<typeof functionsOf>) {
-    this.#functions = functions;
-  }
-
   /** Lists its actions; a socket alone does nothing where the text names its peer. */
   known(): readonly Action[] {
-    return this.#reaches ? this.actions.filter((one) => one !== plainSocket) : this.actions;
+    const all = this.#flat(this.actions);
+    return this.#reaches ? all.filter((one) => one !== plainSocket) : all;
+  }
+
+  #flat(actions: readonly (Action | Definition)[]): readonly Action[] {
+    return actions.flatMap((one) => {
+      if (one.kind !== 'function') return [one];
+      return this.#called.has(one.node) && !this.#handedOn.has(one.node) && !this.#reflects ? [] : this.#flat(one.actions);
+    });
+  }
+
+  #isOver(): boolean {
+    const running = this.#running.at(-1);
+    if (running === undefined) return (this.#nodes += 1) > maxNodes;
+    this.#replayed += 1;
+    if (this.#replayed > maxReplayed) for (const one of this.#running) this.#handedOn.add(one);
+    return this.#replayed > maxReplayed;
+  }
+
+  noticed(property: string): void {
+    if (reflecting.test(property)) this.#reflects = true;
+  }
+
+  /** A decorator may do anything with what it is given. */
+  decorate(node: Node): Abstract {
+    for (const one of named(node)) {
+      this.value(one);
+      this.#handedOn.add(one);
+    }
+    return nothingKnown;
+  }
+
+  define(node: Node, name = child(node, 'name')?.text ?? ''): Abstract {
+    const outer = this.actions;
+    this.actions = [];
+    const other = this.#functions.get(name);
+    if (other !== undefined) this.#handedOn.add(other).add(node);
+    this.#functions.set(name, node);
+    for (const one of [child(node, 'parameters'), child(node, 'body')]) if (one !== null) this.value(one);
+    outer.push({ kind: 'function', node, actions: this.actions });
+    this.actions = outer;
+    return nothingKnown;
+  }
+
+  /** Walks the function that a call names with the values of the call; false where it names none, or they are not in plain sight. */
+  #ownCall(callee: Node | null, list: Node | null): boolean {
+    const node = callee?.type === 'identifier' && !this.#names.has(callee.text) ? this.#functions.get(callee.text) : undefined;
+    const declared = node === undefined ? null : child(node, 'parameters');
+    if (node === undefined || declared === null || list === null) return false;
+    const given = named(list).filter(({ type }) => type !== 'comment');
+    const parameters = named(declared);
+    const rest = parameters.findIndex(({ type }) => type === 'list_splat_pattern');
+    const plain =
+      given.every(({ type }) => !/splat|spread/.test(type)) && parameters.every(({ type }, at) => at === rest || !type.endsWith('pattern'));
+    if (!plain || this.#running.length >= maxDepth) return false;
+    const args = given.map((one) => ({
+      by: one.type === 'keyword_argument' ? child(one, 'name')?.text : undefined,
+      value: this.value(one.type === 'keyword_argument' ? (child(one, 'value') ?? one) : one),
+    }));
+    const places = args.filter(({ by }) => by === undefined);
+    const bound = parameters.map((one, at): readonly [string, Abstract] => {
+      if (at === rest) return [named(one)[0]?.text ?? '', { kind: 'list', items: places.slice(at).map(({ value }) => value) }];
+      const name = (child(one, 'name') ?? (one.type === 'typed_parameter' ? named(one)[0] : undefined) ?? one).text;
+      const usual = child(one, 'value');
+      return [
+        name,
+        ((rest === -1 || at < rest ? places[at] : undefined) ?? args.find(({ by }) => by === name))?.value ??
+          (usual === null ? nothingKnown : this.value(usual)),
+      ];
+    });
+    this.#replay(node, new Map(bound));
+    return true;
+  }
+
+  #replay(node: Node, bound: ReadonlyMap<string, Abstract>): void {
+    const before = [...bound.keys()].map((name) => [name, this.#names.get(name)] as const);
+    for (const [name, value] of bound) this.#names.set(name, value);
+    this.#called.add(node);
+    this.#running.push(node);
+    const body = child(node, 'body');
+    if (body !== null) this.value(body);
+    this.#running.pop();
+    for (const [name, value] of before)
+      if (value === undefined) this.#names.delete(name);
+      else this.#names.set(name, value);
   }
 
   value(node: Node): Abstract {
-    this.#nodes += 1;
-    if (this.#nodes > maxNodes) return nothingKnown;
+    if (this.#isOver()) return nothingKnown;
     const kind = lookup(kinds, node.type);
     if (kind !== undefined) return kind(this, node);
     for (const one of named(node)) this.value(one);
@@ -85,6 +180,9 @@ class Program {
   }
 
   name(text: string): Abstract {
+    const own = this.#functions.get(text);
+    if (own !== undefined) this.#handedOn.add(own);
+    if (reflecting.test(text)) this.#reflects = true;
     return this.#names.get(text) ?? { kind: 'name', name: text };
   }
 
@@ -105,46 +203,16 @@ class Program {
     this.#names.set(local, { kind: 'name', name: name.replace(/^node:/, '').replace(/^fs\/promises/, 'fs') });
   }
 
-  /** A definition: its function is walked here unless all its calls are known. */
-  define(node: Node): Abstract {
-    const name = child(node, 'name');
-    const own = this.#functions.get(name?.text ?? '');
-    if (own?.node !== node) for (const one of named(node)) this.value(one);
-    else if (own.escapes) this.#walk(node, null);
-    return nothingKnown;
-  }
-
-  /** Walks a function with what its parameters stand for; null: not known, and then once. */
-  #walk(node: Node, bound: ReadonlyMap<string, Abstract> | null): void {
-    const isKnown = bound !== null && this.#depth < maxCalled.depth && this.#calledNodes < maxCalled.nodes;
-    const fn = node.type === 'variable_declarator' ? (child(node, 'value') ?? node) : node;
-    if (!isKnown && this.#walked.has(node)) return;
-    if (!isKnown) this.#walked.add(node);
-    const [names, nodes] = [this.#names, this.#nodes];
-    const unknown = [...(boundTo(fn, null, []) ?? new Map<string, Abstract>()).keys()].map((name) => [name, nothingKnown] as const);
-    this.#names = new Map([...names, ...(isKnown ? bound : unknown)]);
-    this.#depth += 1;
-    for (const one of named(fn)) if (one.field === 'body' || !isKnown) this.value(one);
-    this.#depth -= 1;
-    this.#calledNodes += this.#nodes - nodes;
-    [this.#names, this.#nodes] = [names, nodes];
-  }
-
   call(node: Node): Abstract {
     const callee = child(node, 'function') ?? child(node, 'constructor');
     const list = child(node, 'arguments');
+    if (this.#ownCall(callee, list)) return nothingKnown;
     const self = callee === null ? null : (child(callee, 'object') ?? null);
     const target = callee === null ? nothingKnown : this.value(callee);
     const own = self === null ? null : this.value(self);
     if (callee !== null && own?.kind === 'name' && child(callee, 'property')?.text === 'then') this.#promised(own.name, list);
     const args =
       list === null ? [] : named(list).map((one) => this.value(one.type === 'keyword_argument' ? (child(one, 'value') ?? one) : one));
-    const fn =
-      callee?.type === 'identifier' && target.kind === 'name' && target.name === callee.text ? this.#functions.get(callee.text) : undefined;
-    if (fn !== undefined) {
-      this.#walk(fn.node, boundTo(fn.node.type === 'variable_declarator' ? (child(fn.node, 'value') ?? fn.node) : fn.node, list, args));
-      return nothingKnown;
-    }
     const name = target.kind === 'name' ? target.name.replace(/\.promises\./, '.').replace(/\.default\b/, '') : '';
     const method = callee === null ? '' : ((child(callee, 'attribute') ?? child(callee, 'property'))?.text ?? '');
     const loaded = this.#loads(name, args);
@@ -250,6 +318,7 @@ function member(program: Program, node: Node): Abstract {
   const of = object === null ? nothingKnown : program.value(object);
   const property = (child(node, 'attribute') ?? child(node, 'property'))?.text;
   if (property !== undefined) {
+    program.noticed(property);
     if (of.kind !== 'name') return nothingKnown;
     return { kind: 'name', name: `${of.name}.${property}` };
   }
@@ -277,7 +346,9 @@ function binary(program: Program, node: Node): Abstract {
 function forEach(program: Program, node: Node): Abstract {
   const [left, right] = [child(node, 'left'), child(node, 'right')];
   const value = right === null ? nothingKnown : program.value(right);
-  const member = value.kind === 'list' ? (value.items[0] ?? nothingKnown) : value;
+  // The body is walked once: with a member that leads elsewhere where there is one.
+  const items = value.kind === 'list' ? value.items : [value];
+  const member = items.find((one) => one.kind !== 'text' || /^[/~]|\.\./.test(one.text)) ?? items[0] ?? nothingKnown;
   for (const one of left === null ? [] : walk(left)) if (one.type === 'identifier') program.bind(one, member);
   for (const one of named(node)) if (one !== left && one !== right) program.value(one);
   return nothingKnown;
@@ -291,8 +362,8 @@ function comprehension(program: Program, node: Node): Abstract {
 }
 
 function bind(program: Program, node: Node): Abstract {
-  if (node.type === 'variable_declarator' && /^(?:arrow_function|function_expression)$/.test(child(node, 'value')?.type ?? ''))
-    return program.define(node);
+  const fn = node.type === 'variable_declarator' ? child(node, 'value') : null;
+  if (fn !== null && /^(?:arrow_function|function_expression)$/.test(fn.type)) return program.define(fn, child(node, 'name')?.text);
   const right = child(node, 'right') ?? child(node, 'value');
   return program.bind(child(node, 'left') ?? child(node, 'name'), right === null ? nothingKnown : program.value(right));
 }
@@ -318,6 +389,7 @@ const kinds = byName<Kind>(
   ['parenthesized_expression await_expression', (program, node) => values(program, node).at(-1) ?? nothingKnown],
   ['assignment named_expression assignment_expression variable_declarator', bind],
   ['import_statement import_from_statement', imports],
+  ['decorated_definition', (program, node) => program.decorate(node)],
   ['function_definition function_declaration', (program, node) => program.define(node)],
   ['for_statement for_in_statement for_in_clause', forEach],
   ['list_comprehension set_comprehension generator_expression', comprehension],

@@ -232,6 +232,18 @@ const make: Unwrapper = (command, run) => {
   return [...shells, ...recipes];
 };
 
+/** Clients of data bases run shell code by commands of their own, in arguments and input. */
+const sql: Unwrapper = (command) => {
+  const own =
+    /(?:(?:^[ \t]*(?:\.(?:shell|system)|system)\b|\\!)[ \t]*(?<code>[^\n]+)|(?:^[ \t]*\.(?:import|output|once|read)|\\[og])[ \t]+(?:(?<mark>["'])\|(?<quoted>[^\n]+?)\k<mark>|\|(?<bare>[^\n]+)))/gm;
+  const texts = [...command.argv.slice(1), ...(command.stdin === null ? [] : [command.stdin])];
+  return texts.flatMap(({ text, from }) =>
+    [...text.matchAll(own)]
+      .slice(0, maxItems)
+      .map(({ groups }) => shell({ text: groups?.['code'] ?? groups?.['quoted'] ?? groups?.['bare'] ?? '', from })),
+  );
+};
+
 const container: Unwrapper = (command) => {
   const verb = args(command).findIndex((text) => text === 'exec' || text === 'run');
   if (verb < 0) return [];
@@ -281,10 +293,6 @@ export const runners: Readonly<Record<string, Unwrapper>> = {
   'nix-shell': stringOption(/^--(?:run|command)(?:=|$)/),
   less: inArguments(/^\+!([^]+)$/),
   more: inArguments(/^\+!([^]+)$/),
-  sqlite3: inLines(/^[ \t]*\.(?:shell|system)[ \t]+(.+)$/gm),
-  psql: inLines(/\\![ \t]*(.+)$/gm),
-  mysql: inLines(/(?:\\!|^system\b)[ \t]*(.+)$/gm),
-  mariadb: inLines(/(?:\\!|^system\b)[ \t]*(.+)$/gm),
   dc: inLines(/^!([^<>=].*)$/gm),
   m4: inLines(/\be?syscmd\([ \t]*[`']*([^)\n]+)/gm),
   gdb: inArguments(/^(?:shell|!)\s*([^]+)$/),
@@ -299,6 +307,11 @@ export const runners: Readonly<Record<string, Unwrapper>> = {
     const code = stringOption(/^(?:-c|--call(?:=|$))/)(command, run, site);
     return code.length > 0 ? code : [{ argv: rest({ ...command, argv: command.argv.slice(1) }, {}) }];
   },
+  sqlite3: sql,
+  duckdb: sql,
+  psql: sql,
+  mysql: sql,
+  mariadb: sql,
   pylint: (command) =>
     command.argv.slice(1).flatMap(({ text, from }, i) => {
       const [, attached] = /^--init-hook=([^]+)$/.exec(text) ?? [];

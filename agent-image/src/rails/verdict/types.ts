@@ -44,6 +44,8 @@ export interface Policy {
   readonly protectedPaths?: (path: string) => boolean;
   /** True for tests that the agent may add: what is there is its own. */
   readonly ownTests?: (path: string) => boolean;
+  /** True for paths that were not there at the start: to delete them loses no work but the agent's own. */
+  readonly isNew?: (path: string) => boolean;
 }
 
 /** From harmless to final; a verdict takes the last that any finding asks for. */

@@ -152,6 +152,17 @@ export const checks = listByKey('Conditions that must hold for the task to be ca
   ],
 });
 
+const patterns = (description: string, field: string) =>
+  setOf(description, text('A glob below the workspace, for example tests/**.', { max: 512, min: 1 }), {
+    max: 64,
+    rules: [
+      rule(
+        "self.all(path, !path.startsWith('/') && !path.split('/').exists(part, part == '..'))",
+        `${field} must be relative and without '..'; write them like tests/**`,
+      ),
+    ],
+  });
+
 /** `spec.protect`. */
 export const Protect = struct(
   'Files that the agent must not change, because the checks depend on them.',
@@ -161,16 +172,12 @@ export const Protect = struct(
       ['Default', 'None'],
       'Default',
     ),
-    paths: optional(
-      setOf('Further patterns.', text('A glob below the workspace, for example tests/**.', { max: 512, min: 1 }), {
-        max: 64,
-        rules: [
-          rule(
-            "self.all(path, !path.startsWith('/') && !path.split('/').exists(part, part == '..'))",
-            "spec.protect.paths must be relative and without '..'; write them like tests/**",
-          ),
-        ],
-      }),
+    paths: optional(patterns('Further patterns.', 'spec.protect.paths')),
+    except: optional(
+      patterns(
+        'Patterns of what the agent may change although the default protects it, such as a script that a check runs and that is to be written. Not of paths.',
+        'spec.protect.except',
+      ),
     ),
   },
   { filled: true },
