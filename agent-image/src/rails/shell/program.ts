@@ -135,17 +135,25 @@ class Program {
     const declared = node === undefined ? null : child(node, 'parameters');
     if (node === undefined || declared === null || list === null) return false;
     const given = named(list).filter(({ type }) => type !== 'comment');
-    const plain = [...given, ...named(declared)].every(({ type }) => !/splat|spread|rest|pattern$/.test(type));
+    const parameters = named(declared);
+    const rest = parameters.findIndex(({ type }) => type === 'list_splat_pattern');
+    const plain =
+      given.every(({ type }) => !/splat|spread/.test(type)) && parameters.every(({ type }, at) => at === rest || !type.endsWith('pattern'));
     if (!plain || this.#running.length >= maxDepth) return false;
     const args = given.map((one) => ({
       by: one.type === 'keyword_argument' ? child(one, 'name')?.text : undefined,
       value: this.value(one.type === 'keyword_argument' ? (child(one, 'value') ?? one) : one),
     }));
     const places = args.filter(({ by }) => by === undefined);
-    const bound = named(declared).map((one, at): readonly [string, Abstract] => {
+    const bound = parameters.map((one, at): readonly [string, Abstract] => {
+      if (at === rest) return [named(one)[0]?.text ?? '', { kind: 'list', items: places.slice(at).map(({ value }) => value) }];
       const name = (child(one, 'name') ?? (one.type === 'typed_parameter' ? named(one)[0] : undefined) ?? one).text;
       const usual = child(one, 'value');
-      return [name, (places[at] ?? args.find(({ by }) => by === name))?.value ?? (usual === null ? nothingKnown : this.value(usual))];
+      return [
+        name,
+        ((rest === -1 || at < rest ? places[at] : undefined) ?? args.find(({ by }) => by === name))?.value ??
+          (usual === null ? nothingKnown : this.value(usual)),
+      ];
     });
     this.#replay(node, new Map(bound));
     return true;
