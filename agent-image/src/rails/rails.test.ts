@@ -286,6 +286,16 @@ test.each<[string, string, boolean]>([
   ['that calls another', "def put(p, s):\n    open(p, 'w').write(s)\ndef main():\n    put('a.md', 'x')\nmain()", true],
   ['in a loop over names', "def put(p):\n    open(p, 'w').write('x')\nfor p in ['a.md', 'b.md']:\n    put(p)", true],
   ['in a loop that leaves the workspace', "def put(p):\n    open(p, 'w').write('x')\nfor p in ['a.md', '/etc/passwd']:\n    put(p)", false],
+  [
+    'with any number of edits',
+    "def edit(path, *pairs):\n    s = open(path).read()\n    for a, b in pairs:\n        s = s.replace(a, b)\n    open(path, 'w').write(s)\nedit('a.yaml', ('x', 'y'), ('z', 'w'))",
+    true,
+  ],
+  [
+    'whose paths are among any number',
+    "def put(*all):\n    for p in all:\n        open(p, 'w').write('x')\nput('a.md', '/etc/passwd')",
+    false,
+  ],
   ['that is never called', "def put(p):\n    open(p, 'w').write('x')", false],
   ['once with a path of the run', "import sys\ndef put(p):\n    open(p, 'w').write('x')\nput('a.md')\nput(sys.argv[1])", false],
   ['that is handed on', "def put(p):\n    open(p, 'w').write('x')\nput('a.md')\nlist(map(put, input().split()))", false],
