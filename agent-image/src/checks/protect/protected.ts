@@ -109,8 +109,7 @@ export function protectedPaths(
   const parents = new Set(files.flatMap(parentsOf));
   const shadows = byDefault ? shadowing(paths, (path) => why(path)?.kind === 'Test', entries) : (): null => null;
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
-  const isNewTest = newTests(paths);
-  const named = checks.flatMap(({ command }) => command).join('\n');
+  const [isNewTest, named] = [newTests(paths), checks.flatMap(({ command }) => command).join('\n')];
   const isBuilt = builtMatcher(read('.gitignore') ?? '', named, stayingFolders(there, entries));
   const derived = (path: string): boolean =>
     path.startsWith('../') ? homeCache.test(path) : isLeftover(path) || isBuilt(path) || entries.reports.has(path);
@@ -128,7 +127,8 @@ export function protectedPaths(
     },
     stays: ruleOf(testPrograms).matches,
     inline: (path) => byDefault && path.endsWith('.rs') && why(path) === null,
-    reports: [...entries.reports].sort(), tools: entries.tools,
+    reports: [...entries.reports].sort(),
+    tools: entries.tools,
     holdsProtected: (path) => parents.has(path),
   };
 }
