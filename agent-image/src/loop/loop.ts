@@ -129,7 +129,6 @@ class Loop {
     const ended = await this.#assess();
     if (ended !== null) return ended;
     await this.#hear();
-    // A summary has goal and plan beside it.
     if (compactionDue(this.#rendered())) await this.#compact();
     await this.#remind();
     const proposer = proposers(scope.context.pool).indexOf(this.#expert.name);

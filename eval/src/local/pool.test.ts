@@ -79,6 +79,10 @@ describe.skipIf(built instanceof Error)('a sandbox of this machine', () => {
     expect(await shell(`python3 -c '${listen}'`)).toBe('joined\n');
   });
 
+  test('has as much room below /tmp as a pod has', async () => {
+    expect(await shell('df --output=size -B1M /tmp | tail -n 1')).toMatch(/^ *2048\n$/);
+  });
+
   test('has the streams of a process by their names', async () => {
     expect(await shell('echo a > /dev/stdout; echo b | tee /dev/stderr; cat /dev/stdin < /dev/null')).toBe('a\nb\nb\n');
   });

@@ -73,7 +73,7 @@ const walls = String.raw`${drop}
 mount --make-rprivate /
 mount -t tmpfs -o mode=755,size=1m none "$root/var/lib"
 mount -t tmpfs -o mode=755,size=1m none "$root/opt/agentfleet"
-mount -t tmpfs -o mode=1777,size=512m none "$root/tmp"
+mount -t tmpfs -o mode=1777,size=2g none "$root/tmp"
 mount -t tmpfs -o mode=1777,size=64m none "$root/dev/shm"
 mount -t proc proc "$root/proc"
 `;

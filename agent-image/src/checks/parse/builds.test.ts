@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import type { ParsedResults } from './results.ts';
+import { countTests, type ParsedResults } from './results.ts';
 import { file, output } from '../testdata/render.ts';
 import { parseResults } from './index.ts';
 
@@ -176,3 +176,22 @@ test.each([
   expect(codes(results)).toEqual(problems);
   if (files.length === 0) expect(results.problems[0]?.message).toBe('/workspace/A.java:3: error: no');
 });
+
+test.each(['packages/$ test', '@a/$:test', '@a/$', '[@a/$]'])(
+  'packages that are tested side by side, each line with %s in front, are read apart',
+  (name) => {
+    const lines = [
+    'core FAIL src/sum.test.ts', 'web FAIL src/page.test.ts', 'core   ● sum › adds', 'web   ● page › opens', 'core ', 'core     boom', 'web ', 'web     bang', 'web PASS src/sum.test.ts',
+    'core Tests:       1 failed, 2 passed, 3 total', 'web Tests:       1 failed, 4 passed, 5 total',
+  ]; // prettier-ignore
+    const of = (one: string): string => name.replace('$', one);
+    const printed = lines.map((line) => line.replace(/^\S+/, (one) => `${of(one)}:`)).join('\n');
+    const results = parseResults('Auto', output(1, `> turbo run test\n${printed}\nERROR: run failed\n`));
+    expect(results).toMatchObject({ format: 'Jest', complete: true, problems: [] });
+    expect(countTests(results)).toEqual({ passed: 6, failed: 2, skipped: 0, errored: 0 });
+    expect(results.tests.map(({ id, message }) => [id, message])).toEqual([
+      [`${of('core')} src/sum.test.ts > sum › adds`, 'boom'],
+      [`${of('web')} src/page.test.ts > page › opens`, 'bang'],
+    ]);
+  },
+);

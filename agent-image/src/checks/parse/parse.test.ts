@@ -370,25 +370,6 @@ test.each([
   expect(tests.find(({ id }) => /fails(?: a > b)?$/i.test(id))?.message).toBe(message);
 }); // prettier-ignore
 
-test.each(['packages/$ test', '@a/$:test', '@a/$', '[@a/$]'])(
-  'packages that are tested side by side, each line with %s in front, are read apart',
-  (name) => {
-    const lines = [
-    'core FAIL src/sum.test.ts', 'web FAIL src/page.test.ts', 'core   ● sum › adds', 'web   ● page › opens', 'core ', 'core     boom', 'web ', 'web     bang', 'web PASS src/sum.test.ts',
-    'core Tests:       1 failed, 2 passed, 3 total', 'web Tests:       1 failed, 4 passed, 5 total',
-  ]; // prettier-ignore
-    const of = (one: string): string => name.replace('$', one);
-    const printed = lines.map((line) => line.replace(/^\S+/, (one) => `${of(one)}:`)).join('\n');
-    const results = parseResults('Auto', output(1, `> turbo run test\n${printed}\nERROR: run failed\n`));
-    expect(results).toMatchObject({ format: 'Jest', complete: true, problems: [] });
-    expect(countTests(results)).toEqual({ passed: 6, failed: 2, skipped: 0, errored: 0 });
-    expect(results.tests.map(({ id, message }) => [id, message])).toEqual([
-      [`${of('core')} src/sum.test.ts > sum › adds`, 'boom'],
-      [`${of('web')} src/page.test.ts > page › opens`, 'bang'],
-    ]);
-  },
-);
-
 test.each([
   ['of two packages are added', '  4 passing (1ms)\n\n  2 passing (3s)\n  1 pending\n', 0, { passed: 6, skipped: 1 }, []],
   ['of a workspace in pnpm', 'packages/a test:       Tests  4 passed | 1 skipped (5)\npackages/b test: Tests:       2 passed, 2 total\n', 0, { passed: 4, skipped: 1 }, []],

@@ -131,8 +131,7 @@ export function protectedPaths(
   const why = (path: string): Protection | null => protectionOf(normal(path), rules);
   const shadows = byDefault ? shadowing(paths, (path) => why(path)?.kind === 'Test', entries) : (): null => null;
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
-  const isNewTest = newTests(paths);
-  const named = checks.flatMap(({ command }) => command).join('\n');
+  const [isNewTest, named] = [newTests(paths), checks.flatMap(({ command }) => command).join('\n')];
   const builds = buildsOf(there, entries, read('.gitignore') ?? '', named);
   const guarded = paths.filter((path) => why(path) !== null).sort();
   const parents = new Set([...guarded, ...builds.configured].flatMap(parentsOf));
