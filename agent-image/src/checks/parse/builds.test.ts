@@ -195,3 +195,20 @@ test.each(['packages/$ test', '@a/$:test', '@a/$', '[@a/$]'])(
     ]);
   },
 );
+
+test.each([
+  ['of two packages are added', '  4 passing (1ms)\n\n  2 passing (3s)\n  1 pending\n', 0, { passed: 6, skipped: 1 }, []],
+  ['of a workspace in pnpm', 'packages/a test:       Tests  4 passed | 1 skipped (5)\npackages/b test: Tests:       2 passed, 2 total\n', 0, { passed: 4, skipped: 1 }, []],
+  ['that count more than is named', '  4 passing (1ms)\n  2 failing\n\n  1) s\n       t:\n     Error: no\n', 1, { passed: 4, failed: 2 }, ['NamesMissing']],
+  ['that count less than is named', ' FAIL  a > b\nError: no\n FAIL  a > c\nError: no\n      Tests  1 failed | 1 passed (2)\n', 1, { passed: 1, failed: 2 }, ['CountsDisagree']],
+  ['with a name that stands twice, of one test or of two', ' FAIL  a > b\nE: 1\n FAIL  a > b\nE: 2\n      Tests  2 failed | 1 passed (3)\n', 1, { passed: 1, failed: 2 }, []],
+  ['of PHPUnit without a failure', 'OK (3 tests, 4 assertions)\n', 0, { passed: 3 }, []],
+  ['of PHPUnit with skipped tests', 'Tests: 3, Assertions: 1, Skipped: 1, Incomplete: 1.\n', 0, { passed: 1, skipped: 2 }, []],
+  ['of PHPUnit with an error of its own', 'There was 1 PHPUnit error:\n\n1) A::b\nThe data provider is invalid\n\nERRORS!\nTests: 2, Assertions: 1, Errors: 1.\n', 2, { passed: 1, errored: 1 }, []],
+  ['of one example', '1 example, 0 failures\n', 0, { passed: 1 }, []],
+  ['that hide a failure', 'FAIL a.js\n  ● x\n\n    no\n\nTests:       1 failed, 1 total\n', 0, { failed: 1 }, ['ExitHidesFailure']],
+] as const)('sums %s', (_, text, exitCode, counts, problems) => {
+  const results = parseResults('Auto', output(exitCode, text));
+  expect(countTests(results)).toEqual({ passed: 0, failed: 0, skipped: 0, errored: 0, ...counts });
+  expect(codes(results)).toEqual(problems);
+}); // prettier-ignore
