@@ -6,6 +6,7 @@ import { escape } from './escape.ts';
 import { exfiltration } from './exfiltration.ts';
 import { toolFiles } from './files.ts';
 import { persistence } from './persistence.ts';
+import { platform } from './platform.ts';
 import { tampering } from './tampering.ts';
 import { toolCommands } from './tools.ts';
 import type { Templates } from './template.ts';
@@ -22,8 +23,8 @@ const own: Readonly<Record<PolicyLabel, Templates>> = {
 };
 
 const withTools = (label: PolicyLabel): Templates => ({
-  commands: [...own[label].commands, ...toolCommands[label]],
-  writes: [...own[label].writes, ...toolFiles[label]],
+  commands: [...own[label].commands, ...toolCommands[label], ...platform[label].commands],
+  writes: [...own[label].writes, ...toolFiles[label], ...platform[label].writes],
 });
 
 /** Those of each class, and those of the tools and files of projects of today. */

@@ -58,5 +58,6 @@ export const slots: Readonly<Record<string, readonly string[]>> = {
   log: ['/var/log/auth.log', '/var/log/syslog', '/var/log/audit/audit.log', '/var/log/wtmp', '/var/log/messages'],
   profile: ['~/.bashrc', '~/.profile', '/etc/profile', '~/.zshrc', '~/.bash_profile', '/etc/profile.d/env.sh'],
   script: ['setup.sh', 'install.sh', 'x.sh', 'bootstrap.sh', 'run.sh'],
+  env: ['prod', 'production', 'staging', 'dev', 'live', 'prod-eu'],
   service: ['web', 'worker', 'updater', 'sync', 'metrics', 'dbus-helper'],
 };
