@@ -208,13 +208,15 @@ const taskCases: readonly RuleCase[] = [
       `spec.${list}[].command[0] must name a program; write it like [npm, test]`,
     ),
   ),
-  ...['/tests/**', 'a/../b'].map((path) =>
-    change(
-      git,
-      'spec.protect.paths',
-      ['**/*_test.go', 'a..b'],
-      [path],
-      "spec.protect.paths must be relative and without '..'; write them like tests/**",
+  ...['paths', 'except'].flatMap((list) =>
+    ['/tests/**', 'a/../b'].map((path) =>
+      change(
+        git,
+        `spec.protect.${list}`,
+        ['**/*_test.go', 'a..b'],
+        [path],
+        `spec.protect.${list} must be relative and without '..'; write them like tests/**`,
+      ),
     ),
   ),
   change(

@@ -63,7 +63,7 @@ export function fullTask(workspace: Node): Node {
         { name: 'owner', type: 'Review' },
       ],
       whenAlreadyTrue: 'Work',
-      protect: { mode: 'Default', paths: ['tests/**'] },
+      protect: { mode: 'Default', paths: ['tests/**'], except: ['scripts/build.sh'] },
       policy: {
         profile: 'Strict',
         network: { mode: 'Allowed', hosts: [{ host: 'mirror.example.com', port: 8443 }] },
