@@ -1,3 +1,4 @@
+import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { SandboxSession } from './sandboxSession.ts';
 
 /**
@@ -8,7 +9,10 @@ export async function actEnvironment(session: Pick<SandboxSession, 'call' | 'loc
   const compiled = session.call((keeper) => keeper.listFiles(session.located('../home/.cache/go-build'), 1, 1));
   const isThere = await compiled.then(
     () => true,
-    () => false,
+    (error: unknown) => {
+      if (error instanceof KeeperRefusal) return false;
+      throw error;
+    },
   );
   return { GIT_OPTIONAL_LOCKS: '0', ...(isThere ? {} : { GOCACHE: '/tmp/.go-build' }) };
 }

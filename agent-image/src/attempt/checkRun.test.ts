@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { compare, parseResults } from '../checks/index.ts';
 import { pytestRun } from '../checks/testdata/render.ts';
-import { broken, holds, proveAgain, type Baseline, type Proof } from './checkRun.ts';
+import { broken, holds, proveAgain, withoutPassed, type Baseline, type Proof } from './checkRun.ts';
 
 const end = { signal: null, timedOut: false, killed: null, oom: false, durationMs: 1, dropped: { stdout: 0, stderr: 0 } };
 const cutOff = { ...end, exitCode: null, interrupted: 'KeeperRestarted' };
@@ -42,4 +42,11 @@ test.each([
   const run = of('Failed', 'Passed');
   const verdict = compare([run, of('Passed', other)], run, 'Auto');
   expect(holds({ run, verdict } as unknown as Proof)).toBe(held);
+});
+
+test('lines of tests that passed are left out, also of millions of empty lines', () => {
+  expect(withoutPassed('ok 1 - a\nnot ok 2 - b\nok 3 # TODO c\n    --- PASS: TestD\nPASSED a.py\nleft\n')).toBe(
+    'not ok 2 - b\nok 3 # TODO c\nleft\n',
+  );
+  expect(withoutPassed('\n'.repeat(2_000_000))).toHaveLength(2_000_000);
 });

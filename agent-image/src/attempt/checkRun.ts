@@ -124,7 +124,7 @@ export async function runCheck(
   const truncated = end.dropped.stdout + end.dropped.stderr > 0;
   const results = parseResults(format, { exitCode: end.exitCode, stdout, stderr, files, truncated });
   // Results are read from the exact bytes; what people and models see of them has no secrets.
-  const said = results.format === 'Exit' ? stdout : stdout.replaceAll(passedLine, '');
+  const said = results.format === 'Exit' ? stdout : withoutPassed(stdout);
   const output = new Redaction(() => undefined).open().text(tail(`${said}\n${stderr}`, maxOutput));
   return { check: check.name, end, results, output, millis: end.durationMs };
 }
@@ -154,7 +154,9 @@ async function entriesBelow(session: SandboxSession, folder: string): Promise<Fi
 }
 
 /** Lines of TAP, pytest and go test about a test that passed: many of them leave no room for the failing ones. */
-const passedLine = /^(?:ok \d+ (?!.*# TODO).*\n(?! +---)|(?:PASSED \S|=== (?:RUN|PAUSE|CONT) |\s*--- PASS: ).*\n)/gm;
+const passedLine = /^(?:ok \d+ (?!.*# TODO).*\n(?! +---)|(?:PASSED \S|=== (?:RUN|PAUSE|CONT) |[ \t]*--- PASS: ).*\n)/gm;
+
+export const withoutPassed = (output: string): string => output.replaceAll(passedLine, '');
 
 export function tail(text: string, characters: number): string {
   return text.length <= characters ? text : `…${text.slice(1 - characters)}`;

@@ -235,12 +235,12 @@ const make: Unwrapper = (command, run) => {
 /** Clients of data bases run shell code by commands of their own, in arguments and input. */
 const sql: Unwrapper = (command) => {
   const own =
-    /(?:(?:^[ \t]*(?:\.(?:shell|system)|system)\b|\\!)[ \t]*(?<code>[^\n]+)|(?:^[ \t]*\.(?:import|output|once|read)|\\[og])[ \t]+(?:(?<mark>["'])\|(?<quoted>[^\n]+?)\k<mark>|\|(?<bare>[^\n]+)))/gm;
+    /(?:(?:^[ \t]*(?:\.(?:shell|system)|system)\b|\\!)[ \t]*(?<code>[^\n]+)|(?:^[ \t]*\.(?:import|output|once|read)|\\[og])[ \t]+(?:"\|(?<double>[^"\n]+)"|'\|(?<single>[^'\n]+)'|\|(?<bare>[^\n]+)))/gm;
   const texts = [...command.argv.slice(1), ...(command.stdin === null ? [] : [command.stdin])];
   return texts.flatMap(({ text, from }) =>
     [...text.matchAll(own)]
       .slice(0, maxItems)
-      .map(({ groups }) => shell({ text: groups?.['code'] ?? groups?.['quoted'] ?? groups?.['bare'] ?? '', from })),
+      .map(({ groups }) => shell({ text: Object.values(groups ?? {}).find((one) => one !== undefined) ?? '', from })),
   );
 };
 
