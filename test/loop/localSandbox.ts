@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { cp, lstat, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -12,6 +12,7 @@ import {
   type DiffEntry,
   type ExecRequest,
   type FileLines,
+  type FileList,
   type KeeperInfo,
   type Note,
 } from '@agentfleet/protocol/keeper';
@@ -124,6 +125,13 @@ export class LocalSandbox implements AsyncDisposable {
     const text = String(await this.readFile(path));
     const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
     return { path, from: 1, to: lines, lines, sha256: sha256(text), text, truncated: false };
+  }
+
+  /** Only whether the folder is there: nothing here asks for its entries. */
+  async listFiles(path: string): Promise<Pick<FileList, 'path' | 'entries'>> {
+    const there = await stat(this.#inside(path)).catch(() => undefined);
+    if (there?.isDirectory() !== true) throw new KeeperRefusal(404, 'AF_FILE_NOT_FOUND', `${path} is not there`, 'none');
+    return { path, entries: [] };
   }
 
   async writeFile(path: string, content: string | Uint8Array): Promise<void> {
