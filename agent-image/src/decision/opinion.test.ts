@@ -1,3 +1,4 @@
+import { policyLabels } from '@agentfleet/protocol/inference';
 import { describe, expect, it } from 'vitest';
 import { decide, type PartOpinions } from './opinion.ts';
 
@@ -23,7 +24,12 @@ const rows: readonly (readonly [
   why: RegExp | null,
 ])[] = [
   ['all agree', {}, 'Unknown', null],
-  ['Policy finds it unsafe', { policy: { unsafe: 0.5, label: 'Escape' } }, 'Reversible', /^Policy: unsafe 0\.500 \(Escape\)/],
+  [
+    'Policy finds it unsafe',
+    { policy: { unsafe: 0.5, label: 'Escape' } },
+    'Reversible',
+    /^Policy: unsafe 0\.500 \(Escape: it may reach beyond the sandbox.*; use what is in the workspace.*\) is not below 0\.5$/,
+  ],
   ['Planner fears for the work, which says nothing about the act', { risk: 0.99 }, 'Reversible', null],
   [
     'Verifier does not believe in it',
@@ -90,7 +96,7 @@ const unobjected: readonly (readonly [name: string, change: Partial<PartOpinions
   [
     'Policy finds it unsafe, and the Verifier half believes in it',
     { policy: { unsafe: 0.83, label: 'Escape' }, verifier: { energy: 1, pSuccess: 0.49 } },
-    /^Policy: unsafe 0\.830 \(Escape\) is not below 0\.83/,
+    /^Policy: unsafe 0\.830 \(Escape: it may .*\) is not below 0\.83/,
   ],
   [
     'Policy finds it unsafe, and the Verifier has no calibration',
@@ -144,6 +150,14 @@ describe('gate 2', () => {
       expect(opinion.allowed).toBe(why === null);
       expect(opinion.why).toMatch(why ?? /^$/);
     }
+  });
+
+  it('says of each class that it refuses what such an act would do, and what is accepted', () => {
+    for (const label of policyLabels.slice(1)) {
+      const { why } = decide({ ...all, policy: { unsafe: 0.9, label } }, { decision: 'Review', risk: 'Unknown' });
+      expect(why).toMatch(new RegExp(`unsafe 0\\.900 \\(${label}: it may [^;]*; [^;]*\\) is not below`));
+    }
+    expect(decide({ ...all, policy: { unsafe: 0.9, label: 'New' } }, { decision: 'Review', risk: 'Unknown' }).why).toContain('(New)');
   });
 
   it('reports the numbers of the decision', () => {

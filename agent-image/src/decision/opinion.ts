@@ -1,6 +1,6 @@
 import type { ActInQuestion, SecondOpinion, Ranked, Ranking } from '../attempt/ports.ts';
 import type { CalibrationBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
-import type { EnergyHead, ScoreItem, ScoreResponse } from '@agentfleet/protocol/inference';
+import type { EnergyHead, PolicyLabel, ScoreItem, ScoreResponse } from '@agentfleet/protocol/inference';
 import type { Comparison, Judged } from '../shadow/index.ts';
 import { weighedGain, weighedShare } from './prior.ts';
 
@@ -88,9 +88,21 @@ function withoutOverruledPolicy(given: PartOpinions): PartOpinions {
   return holds ? { ...given, policy: null } : given;
 }
 
-/** A score with its label; Benign names no danger, and beside a score that refuses it would read as its contrary. */
-const worded = ({ unsafe, label }: { readonly unsafe: number; readonly label: string }): string =>
-  label === 'Benign' ? unsafe.toFixed(3) : `${unsafe.toFixed(3)} (${label})`;
+/** Words on what an act of a class would do, and what is accepted in its place: the model that reads them knows no classes. */
+const dangers: Readonly<Record<Exclude<PolicyLabel, 'Benign'>, string>> = {
+  Destructive: 'it may lose data or history; name each file, of this workspace, or make a copy first',
+  Exfiltration: 'it may show secrets or data to others; keep them in the sandbox, and out of files and output',
+  Escape: 'it may reach beyond the sandbox or run code of others; use what is in the workspace, with the rights you have',
+  Persistence: 'it may leave something that acts or lets somebody in after the task; change files of the project alone',
+  Tampering: 'it may forge what proves or records the work; change the code that is tested',
+};
+
+/** A score with its class in words; Benign names no danger, and beside a score that refuses it would read as its contrary. */
+function worded({ unsafe, label }: { readonly unsafe: number; readonly label: string }): string {
+  if (label === 'Benign') return unsafe.toFixed(3);
+  const danger = Object.entries(dangers).find(([name]) => name === label)?.[1];
+  return `${unsafe.toFixed(3)} (${label}${danger === undefined ? '' : `: ${danger}`})`;
+}
 
 /** One refusing part is enough. */
 function veto(given: PartOpinions, unsafeBound: number): string | null {

@@ -16,7 +16,7 @@ import type { ConsideredProposal } from './chooseAct.ts';
 import type { AttemptContext } from '../attempt/ports.ts';
 import type { Prepared, Scope } from '../attempt/scope.ts';
 import { ArgumentError, namedChanges, type Observation, type Proposed, type Tool, type ToolContext, type ToolSet } from '../tools/index.ts';
-import { cutInCall, maxCalls, notRun } from './discipline.ts';
+import { cutInCall, maxCalls, notInLastTurn, notRun } from './discipline.ts';
 import type { TranscriptMemory } from './memory.ts';
 import type { CallObserved, OpenCall, TreeMark } from './notes.ts';
 import { brief, type Transcript } from './transcript.ts';
@@ -176,10 +176,10 @@ async function partsSaid(at: ActScope, candidate: Candidate, verdict: GateVerdic
     const opinions = await Promise.all(judged.map((one) => opinionOf(at.scope, candidate, proposal, one)));
     if (!alone.allowed || opinions.some(({ allowed }) => !allowed)) refused.push(`\`${brief(command)}\``);
   }
-  const all = `\nThe line was judged as a whole; of its ${part.commands.length} commands`;
+  const count = part.commands.length;
   return refused.length === 0
-    ? `${all} none is refused alone: make each a call of its own.`
-    : `${all} these are refused alone too: ${refused.join(', ')}.`;
+    ? `\nEach of the ${count} commands would pass by itself; what is refused is that they are one line. Make each a call of its own.`
+    : `\nOf the ${count} commands these are refused by themselves too: ${refused.join(', ')}. Do without them, and make each of the others a call of its own.`;
 }
 
 /** Returns what is known of a proposal before it is chosen: of its first call that the gates judge. */
@@ -257,16 +257,23 @@ function withChanges(text: string, files: readonly string[]): string {
   return text.replace(/\]$/, `; files: ${files.slice(0, maxChanges).join(', ')}${more}]`);
 }
 
-/** Reason why a call is not run: an earlier one of the reply handed in, or failed before this one hands in, or there are too many. */
-type LeftOut = 'Submitted' | 'FailedBefore' | 'TooMany';
+/** Reason why a call is not run: an earlier one of the reply handed in, or failed before this one hands in, there are too many, or it is the last turn. */
+type LeftOut = 'Submitted' | 'FailedBefore' | 'TooMany' | 'LastTurn';
 
 /**
  * Returns why a call of a reply is not run; null: it is. Work is handed in when all before it was done, or the goal is unreachable.
  *
  * @param before results of the calls before it
+ * @param last see `isLastTurn`
  */
-export function whyLeftOut({ name, arguments: text }: ToolCall, index: number, before: readonly CallObserved[]): LeftOut | null {
+export function whyLeftOut(
+  { name, arguments: text }: ToolCall,
+  index: number,
+  before: readonly CallObserved[],
+  last: boolean,
+): LeftOut | null {
   if (before.some(({ answer }) => answer !== undefined)) return 'Submitted';
+  if (last && name !== 'submit') return 'LastTurn';
   if (index >= maxCalls) return 'TooMany';
   const failed = before.some(({ ok }) => !ok);
   return name === 'submit' && failed && !/"unreachable"\s*:\s*"?true/i.test(text) ? 'FailedBefore' : null;
@@ -278,6 +285,7 @@ export function leftOut(why: LeftOut, calls: number): Acted {
     Submitted: 'Not run: an earlier call of this reply handed the work in.',
     FailedBefore: 'Not run: an earlier call of this reply failed or was refused; submit once that is settled.',
     TooMany: notRun(calls),
+    LastTurn: notInLastTurn,
   };
   return { text: texts[why], ok: false };
 }

@@ -1,4 +1,6 @@
+import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import type { ModelProposal } from '../models/models.ts';
+import { brief } from './transcript.ts';
 
 /** A proposal, and what is known of its first call before it is done. */
 export interface ConsideredProposal {
@@ -18,6 +20,16 @@ export interface ConsideredProposal {
 /** Returns the part of a considered proposal that the log keeps: the log has the proposal itself already. */
 export function judgementOf({ refused, why, energy, risk }: ConsideredProposal): Omit<ConsideredProposal, 'proposal'> {
   return { refused, ...(why !== undefined && { why }), energy, risk };
+}
+
+/** Returns the notice with which other proposals are asked for beside one that a score would refuse. It is no part of the conversation. */
+export function anotherWay({ calls: [first] }: Pick<ModelProposal, 'calls'>, why: string): ConversationMessage {
+  const call = first === undefined ? '' : ` \`${first.name} ${brief(first.arguments)}\``;
+  return {
+    role: 'User',
+    origin: 'Notice',
+    text: `You replied to this with${call}, which would be refused and was not done: ${why}. Reply again, in another way.`,
+  };
 }
 
 export interface Choice {

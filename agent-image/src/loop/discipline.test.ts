@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { assess, maxCalls, notRun, resultDigest, bounds, type Assessment, type CallTrace, type StepTrace } from './discipline.ts';
+import {
+  assess,
+  isLastTurn,
+  maxCalls,
+  notRun,
+  resultDigest,
+  bounds,
+  type Assessment,
+  type CallTrace,
+  type StepTrace,
+} from './discipline.ts';
 
 const call = (name: string, change: Partial<CallTrace> = {}): CallTrace => ({
   name,
@@ -143,23 +153,44 @@ describe('repetitions', () => {
 });
 
 describe('refusals', () => {
-  it('nudge at 3 by one rule and end the attempt at 6', () => {
-    const said = judgements(times(6, refused('rule-a')));
-    expect(said.map(({ kind }) => kind).filter((kind) => kind === 'End')).toHaveLength(1);
-    expect(said[2]).toMatchObject({ kind: 'Nudge', text: expect.stringContaining('Rule rule-a has refused 3') as string });
-    expect(said[5]).toMatchObject({ kind: 'End', class: 'PolicyViolation', reason: 'RefusedRepeatedly' });
-    expect(said[5]?.text).toContain('rule-a');
+  it('count down from 3 by one rule, leave a last turn at 6 and end the attempt after it', () => {
+    const said = judgements([...times(6, refused('rule-a')), ...times(1, silent)]);
+    expect(said.map(({ kind }) => kind)).toEqual(['Continue', 'Continue', 'Nudge', 'Nudge', 'Nudge', 'LastTurn', 'End']);
+    expect(said[2]?.text).toMatch(/^Rule rule-a has refused 3 of your recent calls, and will refuse such acts again.*After 3 more /s);
+    expect([3, 4].map((at) => said[at]?.text)).toEqual([
+      'Rule rule-a has refused 4 of your recent calls. After 2 more of them only submit is left.',
+      'Rule rule-a has refused 5 of your recent calls. After 1 more of them only submit is left.',
+    ]);
+    expect(said[5]?.text).toMatch(/^Rule rule-a has refused 6 .*This is your last turn, and only submit is run in it/s);
+    expect(said[6]).toMatchObject({
+      class: 'PolicyViolation',
+      reason: 'RefusedRepeatedly',
+      text: expect.stringContaining('rule-a') as string,
+    });
   });
 
-  it('nudge at 6 and end the attempt at 12 where only a score objects', () => {
+  it.for<[string, StepTrace[]]>([
+    ['one more refusal', times(1, refused('rule-a'))],
+    ['a refusal by another rule', times(1, refused('rule-b'))],
+    ['another call', times(1, a)],
+  ])('end the attempt after a last turn with %s', ([, last]) => {
+    const before = times(6, refused('rule-a'));
+    expect([isLastTurn(before), isLastTurn(before.slice(1))]).toEqual([true, false]);
+    expect(assess([...before, ...last], 0).kind).toBe('End');
+  });
+
+  it('count down from 6 and end the attempt after 12 where only a score objects', () => {
     const scored = (_: StepTrace, n: number): StepTrace =>
       step(call('edit', { arguments: String(n), outcome: 'Refused', rule: 'gate 2: Policy, a learned score' }));
-    const said = judgements(times(12, silent).map(scored));
+    const said = judgements(times(13, silent).map(scored));
     expect(said.findIndex(({ kind }) => kind === 'Nudge')).toBe(5);
-    expect(said[5]?.text).toMatch(
-      /has refused 6 of your recent calls\. Smaller acts may pass, the same ones will not; at 12 the task ends/,
-    );
-    expect(said[11]).toMatchObject({ kind: 'End', reason: 'RefusedRepeatedly' });
+    expect(said[5]?.text).toMatch(/has refused 6 of your recent calls; smaller acts may pass, the same ones will not\. After 6 more /);
+    expect(said.slice(11)).toMatchObject([{ kind: 'LastTurn' }, { kind: 'End', reason: 'RefusedRepeatedly' }]);
+  });
+
+  it('end an attempt that repeats one call sooner, as standing still', () => {
+    const same = step(call('edit', { outcome: 'Refused', rule: 'gate 2: Policy, a learned score' }));
+    expect(kinds(times(8, same))).toBe('...n.r' + 'nE');
   });
 
   it.for<[string, StepTrace[]]>([

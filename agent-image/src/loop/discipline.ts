@@ -28,10 +28,10 @@ export interface StepTrace {
   readonly at: number;
 }
 
-/** Decision after the last step. `text` goes to the model as a notice. */
+/** Decision after the last step. `text` goes to the model as a notice. After a LastTurn only `submit` is run, and then comes the end. */
 export type Assessment =
   | { readonly kind: 'Continue'; readonly text: string | null }
-  | { readonly kind: 'Nudge' | 'Reassess'; readonly text: string }
+  | { readonly kind: 'Nudge' | 'Reassess' | 'LastTurn'; readonly text: string }
   /** The attempt ends: `class` is that of the failure, `reason` its reason. */
   | {
       readonly kind: 'End';
@@ -46,7 +46,7 @@ export const bounds = {
   sameError: 3,
   noAct: 3,
   alternation: 6,
-  /** Refusals by one rule among the last `refusalWindow` steps, at which the attempt ends; twice as many where only a score objects. */
+  /** Refusals by one rule among the last `refusalWindow` steps, after which only `submit` is left; twice as many where only a score objects. */
   refusals: 6,
   refusalWindow: 30,
   /** Steps without a repetition after which an earlier one is forgotten. */
@@ -86,7 +86,12 @@ interface Found {
  */
 export function assess(steps: readonly StepTrace[], now: number): Assessment {
   const refused = assessRefusals(steps);
-  if (refused !== null) return refused;
+  if (refused !== null && refused.kind !== 'Nudge') return refused;
+  const repeated = assessRepetitions(steps, now);
+  return refused === null || repeated.kind === 'Reassess' || repeated.kind === 'End' ? repeated : refused;
+}
+
+function assessRepetitions(steps: readonly StepTrace[], now: number): Assessment {
   const keyed = steps.map((step): Keyed => ({ ...step, ...keysOf(step) }));
   let level = 0;
   let since = 0;
@@ -192,30 +197,55 @@ function canonical(text: string): string {
   return value === undefined ? text.trim() : canonicalJson(value);
 }
 
-/** Refusals by one rule: half the bound is a nudge, the bound ends the attempt. */
-function assessRefusals(steps: readonly StepTrace[]): Assessment | null {
-  const { refusals, refusalWindow } = bounds;
-  const recent = steps.slice(-refusalWindow);
+interface Refusals {
+  readonly rule: string;
+  readonly count: number;
+  readonly most: number;
+}
+
+/** The rule of the last step's refusals that has the fewest left among the steps of the window; null: nothing was refused in it. */
+function refusalsOf(steps: readonly StepTrace[]): Refusals | null {
   const rulesOf = (step: StepTrace): readonly string[] =>
     step.calls.flatMap(({ outcome, rule }) => (outcome === 'Refused' ? [rule ?? 'a gate'] : []));
   // Several calls of one reply are one try: it was written before the first refusal was seen.
-  const counted = recent.map((step) => new Set(rulesOf(step)));
-  for (const rule of counted.at(-1) ?? []) {
-    const count = counted.filter((rules) => rules.has(rule)).length;
-    const most = rule.endsWith(learnedScore) ? 2 * refusals : refusals;
-    if (count >= most) {
-      const text = `${count} of the last ${recent.length} replies had a call that rule ${rule} refuses; the model did not choose another way. If the task needs such acts, allow them in spec.policy, or say in the goal how to do without`;
-      return { kind: 'End', class: 'PolicyViolation', reason: 'RefusedRepeatedly', text };
-    }
-    if (count === Math.ceil(most / 2)) {
-      const again =
-        most === refusals ? 'It will refuse them again, in any wording; at' : 'Smaller acts may pass, the same ones will not; at';
-      const text = `Rule ${rule} has refused ${count} of your recent calls. ${again} ${most} the task ends. Choose a way that does not need this act, or submit with unreachable and say what cannot be done without it.`;
-      return { kind: 'Nudge', text };
-    }
-  }
-  return null;
+  const counted = steps.slice(-bounds.refusalWindow).map((step) => new Set(rulesOf(step)));
+  const found = [...(counted.at(-1) ?? [])].map((rule): Refusals => {
+    const most = rule.endsWith(learnedScore) ? 2 * bounds.refusals : bounds.refusals;
+    return { rule, count: counted.filter((rules) => rules.has(rule)).length, most };
+  });
+  return found.toSorted((one, other) => one.most - one.count - (other.most - other.count))[0] ?? null;
 }
+
+/** Reports whether the reply after these steps is a last turn, in which only `submit` is run: a rule has refused its bound of calls. */
+export function isLastTurn(steps: readonly StepTrace[]): boolean {
+  const refusals = refusalsOf(steps);
+  return refusals !== null && refusals.count >= refusals.most;
+}
+
+/** Refusals by one rule: from half the bound on they are counted down, at the bound comes a last turn, and then the end. */
+function assessRefusals(steps: readonly StepTrace[]): Assessment | null {
+  const spent = isLastTurn(steps.slice(0, -1)) ? refusalsOf(steps.slice(0, -1)) : null;
+  if (spent !== null) {
+    const text = `rule ${spent.rule} refused ${spent.count} of the last calls, and the last turn after them handed in nothing that holds; the model did not choose another way. If the task needs such acts, allow them in spec.policy, or say in the goal how to do without`;
+    return { kind: 'End', class: 'PolicyViolation', reason: 'RefusedRepeatedly', text };
+  }
+  const now = refusalsOf(steps);
+  if (now === null || now.count < now.most / 2) return null;
+  const has = `Rule ${now.rule} has refused ${now.count} of your recent calls`;
+  if (now.count >= now.most) return { kind: 'LastTurn', text: `${has}. ${lastTurn}` };
+  const left = `After ${now.most - now.count} more of them only submit is left.`;
+  if (now.count > now.most / 2) return { kind: 'Nudge', text: `${has}. ${left}` };
+  const again =
+    now.most === bounds.refusals ? ', and will refuse such acts again, in any wording' : '; smaller acts may pass, the same ones will not';
+  const way = 'Choose a way that does not need this act, or submit with unreachable and say what cannot be done without it.';
+  return { kind: 'Nudge', text: `${has}${again}. ${left} ${way}` };
+}
+
+const lastTurn =
+  'This is your last turn, and only submit is run in it: call it alone, with what is done and what is missing. The task succeeds if its checks hold, and ends in any case.';
+
+/** Returns the text that the model gets for a call of a last turn that is not `submit`. */
+export const notInLastTurn = 'Not run: in the last turn only submit is.';
 
 const goOn = 'when the goal is reached, or cannot be, call submit with your account.';
 const noCall = `Your reply had no tool call, so that nothing was done; commands in its text are not run. Call a tool to go on; ${goOn}`;

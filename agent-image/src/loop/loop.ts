@@ -1,5 +1,5 @@
 import { newExecId } from '@agentfleet/keeper/client';
-import type { TokenUsage } from '@agentfleet/protocol/chat';
+import type { ConversationMessage, TokenUsage } from '@agentfleet/protocol/chat';
 import { asksForAnswer } from '../attempt/artifacts.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { createGate } from '../attempt/gate.ts';
@@ -11,7 +11,7 @@ import { McpServers, type Submission } from '../tools/index.ts';
 import { act, callKeyOf, consider, factsOf, failingInPlace, isJudged, leftOut, whyLeftOut, type Acted, type ActScope } from './act.ts';
 import { budgetOf, type TokenBudget } from './budget.ts';
 import { spentBy, together } from './charges.ts';
-import { chooseAct, judgementOf } from './chooseAct.ts';
+import { anotherWay, chooseAct, judgementOf } from './chooseAct.ts';
 import {
   planCompaction,
   summaryOf,
@@ -152,16 +152,16 @@ class Loop {
   /** Proposals beside the first one, which are worth their price only where the gates would judge it. */
   async #askForMore(step: number): Promise<void> {
     const { compute } = this.#at.scope.context.decisionModels;
-    const [first] = this.transcript.open?.proposals ?? [];
+    const [first] = this.transcript.isLastTurn ? [] : (this.transcript.open?.proposals ?? []);
     if (compute.kMax < 2 || first === undefined || !first.calls.some(({ name }) => isJudged(this.#acts, name))) return;
     const { risk } = this.#signals;
     // A refusal comes back with its reason, which is worth more than another try; not a score's where much may be lost.
-    const { byScore = false } = isRisky({ risk }, compute) ? await consider(this.#acts, first, step) : {};
+    const { byScore = false, why: refusal = '' } = isRisky({ risk }, compute) ? await consider(this.#acts, first, step) : {};
     const { n, why } = howMany({ entropyNats: first.entropyNats, refused: byScore, risk }, compute);
     this.#signals = { risk, more: why };
     if (n < 2) return;
     try {
-      await this.#request(step, n - 1);
+      await this.#request(step, n - 1, byScore ? [anotherWay(first, refusal)] : []);
     } catch (error) {
       const mayGoOn = error instanceof AttemptFailure && error.failureClass !== 'Infrastructure' && error.reason !== 'ContextExceeded';
       // Paid proposals are acted on: the budget, or the model's server, has room for one more request, and not for several.
@@ -198,7 +198,7 @@ class Loop {
       const planId = this.#at.scope.progress.step('repair', `${call.name} ${brief(call.arguments)}`);
       const resumed = this.#conversation.isResumedAt(open.step, index);
       const one = { call, index, cut, step: open.step, tree: this.#tree, resumed };
-      const left = whyLeftOut(call, index, this.transcript.observedOf(open.step));
+      const left = whyLeftOut(call, index, this.transcript.observedOf(open.step), this.transcript.isLastTurn);
       if (left === null) await this.flush();
       const began = this.#at.scope.context.clock.monotonic();
       const acted = left !== null ? leftOut(left, calls.length) : await act(this.#acts, one);
@@ -228,8 +228,8 @@ class Loop {
   }
 
   /**
-   * Nudges a conversation that stands still, once for a step. At its end a result that checks prove counts, though the model only says that it is done, or
-   * looks at checks that hold.
+   * Nudges a conversation that stands still, once for a step, or announces its last turn. At its end a result that checks prove
+   * counts, though the model only says that it is done, or looks at checks that hold.
    *
    * @throws AttemptFailure Stuck, PolicyViolation
    */
@@ -258,14 +258,14 @@ class Loop {
   }
 
   /** Returns the request: System, goal and history as they were recorded, so that providers find the prefix in their caches. */
-  #rendered(): Rendered {
-    const { messages } = this.transcript;
+  #rendered(also: readonly ConversationMessage[] = []): Rendered {
+    const messages = [...this.transcript.messages, ...also];
     return { messages, tools: this.#acts.tools.definitions, window: this.#expert.chat, correction: this.#correction };
   }
 
-  /** One step's request. What the provider counts corrects the estimate of the next. */
-  async #request(step: number, n: number): Promise<void> {
-    const rendered = this.#rendered();
+  /** One step's request. What the provider counts corrects the estimate of the next. @param also said once, in this request alone */
+  async #request(step: number, n: number, also: readonly ConversationMessage[] = []): Promise<void> {
+    const rendered = this.#rendered(also);
     assertFits(rendered, this.#expert.name);
     const { messages, tools, correction } = rendered;
     const prompt = promptTokens(messages, tools, correction);

@@ -3,7 +3,7 @@ import { learnedScore, shortened } from '../base/text.ts';
 import type { ConversationMessage, ToolCall } from '@agentfleet/protocol/chat';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ModelProposal } from '../models/models.ts';
-import { cutOf, resultDigest, type CallTrace, type StepTrace } from './discipline.ts';
+import { cutOf, isLastTurn, resultDigest, type CallTrace, type StepTrace } from './discipline.ts';
 import type { CallObserved, Charge, LoopNotes, OpenCall } from './notes.ts';
 import type { WorkRecord } from './workRecord.ts';
 import type { BackgroundProcess, PlanItem, Submission, UndoPoint } from '../tools/tool.ts';
@@ -156,6 +156,11 @@ export class Transcript {
       ...known,
       calls: calls.map((call, index) => traceOf(comparable(call), seen.get(`${step}.${index}`))),
     }));
+  }
+
+  /** Whether the reply of this step is of a last turn. */
+  get isLastTurn(): boolean {
+    return isLastTurn(this.traces.slice(0, this.#replies.at(-1)?.step === this.#step ? -1 : undefined));
   }
 
   get refusedSubmissions(): number {
