@@ -120,6 +120,7 @@ describe('reminders', () => {
   const reminded = {
     goal: 'Mend add().',
     constraints: ['Protected: tests/**.'],
+    left: [],
     plan: [
       { text: 'read', state: 'Done' as const },
       { text: 'edit', state: 'Active' as const },
@@ -144,11 +145,24 @@ describe('reminders', () => {
     expect(reminder(history, { ...reminded, plan }) !== null).toBe(due);
   });
 
-  it('repeats goal, limits and the open part of the plan, a long goal in short', () => {
-    const text = reminder(steps(8), reminded) ?? '';
+  const cut: ConversationMessage[] = [{ role: 'User', origin: 'Summary', text: 's' }, ...steps(8)];
+  const large = { ...reminded, goal: 'Mend add(). '.repeat(3000), left: ['Budget left now: 9 tokens.'] };
+
+  it('repeats goal, limits and the open part of the plan once the conversation was cut, a long goal in short', () => {
+    const text = reminder(cut, reminded) ?? '';
     for (const part of ['Mend add().', '- Protected: tests/**.', 'Open plan\n- (done) read', '- (now) edit', '- check'])
       expect(text).toContain(part);
     expect(text).not.toContain('- read');
-    expect((reminder(steps(8), { ...reminded, goal: 'g'.repeat(40_000) }) ?? '').length).toBeLessThan(3000);
+    expect((reminder(cut, large) ?? '').length).toBeGreaterThan(1000);
+    expect((reminder(cut, large) ?? '').length).toBeLessThan(3000);
+  });
+
+  it('has the beginning of the goal and no limits while all of the conversation is there', () => {
+    const text = reminder(steps(8), large) ?? '';
+    expect(text).toMatch(/^Reminder: nothing new is asked\. .*whole in the first message\./);
+    expect(text).toContain('Mend add(). Mend');
+    for (const part of ['Budget left now: 9 tokens.', '- (now) edit', '- check']) expect(text).toContain(part);
+    expect(text).not.toContain('Protected');
+    expect(text.length).toBeLessThan(500);
   });
 });

@@ -26,6 +26,8 @@ const leastObservation = 150;
 const reminderSteps = 8;
 const reminderGap = 3;
 const reminderGoalTokens = 400;
+/** Characters of the goal where the first message is not far. */
+const reminderCharacters = 160;
 const reminderHead = 'Reminder';
 
 /** Tokens of a request's messages and tools, estimated by their length. */
@@ -137,27 +139,35 @@ interface Reminded {
   readonly goal: string;
   /** As `constraintsOf` returns them. */
   readonly constraints: readonly string[];
+  /** What is left of the budget, a line each; empty: it is not bounded. */
+  readonly left: readonly string[];
   readonly plan: readonly PlanItem[];
 }
 
 /**
- * A notice that repeats goal, limits and open plan at the end of the conversation; null when none is due. It is due every 8
- * steps, and after a step whose output is long enough to push an open plan out of sight. Append it once, as a Notice.
+ * A notice at the end of the conversation with the open plan and the beginning of the goal; with goal and limits once a summary
+ * replaced a part of it. Null when none is due. It is due every 8 steps, and after a step whose output is long enough to push an
+ * open plan out of sight. Append it once, as a Notice.
  */
 export function reminder(history: readonly ConversationMessage[], reminded: Reminded): string | null {
   const steps = stepsSinceReminder(history);
   if (steps < reminderGap) return null;
   const open = openPlan(reminded.plan);
   const due = steps >= reminderSteps || (open !== '' && observedTokens(history) >= observationTokens * 0.9);
-  return due ? reminderText(reminded, open) : null;
+  const isCut = history.some((message) => message.role === 'User' && message.origin === 'Summary');
+  return due ? reminderText(reminded, open, isCut) : null;
 }
 
-function reminderText({ goal, constraints }: Reminded, open: string): string {
+function reminderText({ goal, constraints, left }: Reminded, open: string, isCut: boolean): string {
+  const head = `${reminderHead}: nothing new is asked. Go on, or submit when the goal is reached.`;
+  const limits = [...(isCut ? constraints : []), ...left];
   const parts = [
-    `${reminderHead}: nothing new is asked. Go on, or submit when the goal is reached.`,
-    `Goal\n${observed(goal.trim(), { tokens: reminderGoalTokens, rest: 'the first message has the whole goal' })}`,
+    isCut ? head : `${head} Goal and limits stand whole in the first message.`,
+    isCut
+      ? `Goal\n${observed(goal.trim(), { tokens: reminderGoalTokens, rest: 'the first message has the whole goal' })}`
+      : `Goal: ${shortened(goal.trim().replaceAll(/\s+/g, ' '), reminderCharacters)}`,
   ];
-  if (constraints.length > 0) parts.push(`Limits\n${constraints.map((line) => `- ${line}`).join('\n')}`);
+  if (limits.length > 0) parts.push(`Limits\n${limits.map((line) => `- ${line}`).join('\n')}`);
   if (open !== '') parts.push(open);
   return parts.join('\n\n');
 }

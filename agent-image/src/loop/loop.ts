@@ -356,13 +356,13 @@ class Loop {
     }
   }
 
-  /** Goal, limits and open plan at the end of a long conversation, and the budget once it runs out. */
+  /** Goal and open plan at the end of a long conversation, and the budget once it runs out. */
   async #remind(): Promise<void> {
     const { transcript } = this;
     const { goal } = this.#at.scope.context.task.spec;
-    const left = this.#budget.left();
-    const constraints = [...this.#conversation.constraints, ...(left.length === 0 ? [] : [`Budget left now: ${left.join(', ')}.`])];
-    const due = reminder(transcript.history, { goal, constraints, plan: transcript.plan });
+    const budget = this.#budget.left();
+    const left = budget.length === 0 ? [] : [`Budget left now: ${budget.join(', ')}.`];
+    const due = reminder(transcript.history, { goal, constraints: this.#conversation.constraints, left, plan: transcript.plan });
     if (due !== null) this.#conversation.notice(due);
     const notice = this.#budget.notice();
     if (notice !== null) this.#conversation.notice(notice, 'budget');

@@ -58,7 +58,7 @@ export function longConversation(steps: number, window: Window, keeping: Keeping
     before = messages;
   };
   for (let step = 1; step <= steps; step += 1) {
-    const due = keeping === 'Nothing' ? null : reminder(history, { goal, constraints: [], plan: [] });
+    const due = keeping === 'Nothing' ? null : reminder(history, { goal, constraints: [], left: [], plan: [] });
     if (due !== null) history = [...history, { role: 'User', origin: 'Notice', text: due }];
     if (keeping === 'CutAndCompact' && compactionDue(rendered())) {
       const { messages, request } = planCompaction(rendered());
