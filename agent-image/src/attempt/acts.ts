@@ -250,7 +250,9 @@ async function contentRefusal(
   });
   const [open] = [...review, ...approval];
   if (allowed && open === undefined) return null;
-  const what = allowed ? `${open?.subject ?? ''}: ${open?.findings[0] ?? 'it has to be judged'} (${open?.decision ?? ''})` : why;
+  const what = allowed
+    ? `${open?.subject ?? ''}: ${open?.findings[0] ?? 'it has to be judged'}${open?.where ?? ''} (${open?.decision ?? ''})`
+    : why;
   return `its commands left what an edit may not: ${what}`;
 }
 

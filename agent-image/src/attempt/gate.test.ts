@@ -122,6 +122,31 @@ describe('commands of a candidate', () => {
     expect(run(command)).toMatchObject({ allowed: false, why: expect.stringMatching(why) as string });
   });
 
+  const script = '#!/bin/sh\nset -e\nrm -rf /\n';
+  const tidy = 'import shutil\n\nD = "/"\nshutil.rmtree(D)\n';
+  test.each<[string, string, string]>([
+    ['a here-document', `cd src && python3 - <<'E'\n${tidy}E`, '(line 4: `shutil.rmtree(D)`)'],
+    ['a function of a program', `python3 - <<'E'\n${tidy.replace('shutil.rm', 'def f():\n    shutil.rm')}f()\nE`, '(line 5: `shutil.rmtree(D)`)'],
+    ['a command of a program', `node - <<'E'\nconst c = require('child_process');\nc.execSync('rm -rf /');\nE`, "(line 2: `c.execSync('rm -rf /');`)"],
+    ['a program of one line', `ls; python3 -c 'import shutil; shutil.rmtree("/")'`, `(in \`python3 -c 'import shutil; shutil.rmtree("/")'\`)`],
+    ['a program without a tree', `perl - <<'E'\nmy $x = 1;\nsystem("rm -rf /");\nE`, '(line 2: `system("rm -rf /");`)'],
+    ['a script in the line', `bash -euc 'cd src\nls\nrm -rf /\n'`, '(line 3: `rm -rf /`)'],
+    ['a file that the line writes', `cat > a.sh <<'E'\n${script}E\nsh a.sh`, '(line 3 of a.sh: `rm -rf /`)'],
+    ['a program that the line writes', `cat > t.py <<'E'\n${tidy}E\npython3 t.py`, '(line 4 of t.py: `shutil.rmtree(D)`)'],
+    ['a function of the line', 'f() {\n  ls\n  rm -rf /\n}\nls\nf', '(line 3: `rm -rf /`)'],
+    ['a long line', `python3 - <<'E'\nimport shutil\nshutil.rmtree("/${'x'.repeat(200)}")\nE`, `(line 2: \`shutil.rmtree("/${'x'.repeat(103)}…\`)`],
+    ['what is not known', `python3 - <<'E'\nimport os, sys\nx = sys.argv[1]\nos.system(x)\nE`, '(line 3: `os.system(x)`)'],
+  ])('a refusal names the line of %s', (_, command, line) => {
+    const { why } = run(command);
+    expect(why.slice(why.indexOf(' (line') < 0 ? why.indexOf(' (in') : why.indexOf(' (line')).replace(/ \((?:Deny|NeedsApproval)\)$/, '').trim()).toBe(line);
+  }); // prettier-ignore
+
+  test('and of a script that an edit writes, with its file', () => {
+    const judge = (path: string, text: string) => gate().judge({ rewrites: [{ path, before: null, after: Buffer.from(text) }], acts: [] });
+    expect(judge('tools/a.sh', script).review).toMatchObject([{ where: ' (line 3 of tools/a.sh: `rm -rf /`)' }]);
+    expect(judge('Makefile', 'all:\n\techo\nclean:\n\trm -rf /\n')).toMatchObject({ allowed: false, why: expect.stringContaining(' (in `rm -rf /`)') as string });
+  }); // prettier-ignore
+
   test.each([
     ['frobnicate a', []],
     ['cd src && frobnicate a | sort', ['cd src', 'frobnicate a', 'sort']],

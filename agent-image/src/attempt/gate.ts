@@ -272,8 +272,13 @@ function partsOf(line: string, commands: readonly NormalCommand[]): readonly str
 
 const maxQuote = 120;
 
-/** Returns the part of a text that a finding is about, on one line; `''` where that is all of the text. */
-function quoteOf(text: string, { start, end }: Finding['span']): string {
+/** Returns the line of a program, or the part of a text, that a finding is about; `''` where that is all of the text. */
+function quoteOf(text: string, { span: { start, end }, line }: Finding): string {
+  if (line !== undefined) {
+    const { number, file } = line;
+    const where = [...(number === undefined ? [] : [`line ${number}`]), ...(file === undefined ? [] : [file])].join(' of ');
+    return ` (${where === '' ? 'in' : `${where}:`} \`${line.text}\`)`;
+  }
   const part = text.slice(start, end).replaceAll(/\s+/g, ' ').trim();
   if (part === '' || part === text.replaceAll(/\s+/g, ' ').trim()) return '';
   return ` (in \`${part.length <= maxQuote ? part : `${part.slice(0, maxQuote - 1)}…`}\`)`;
@@ -325,7 +330,7 @@ function reported(
     risk,
     findings: byRank.map(({ rail, reason }) => `${rail}: ${reason}`),
     cure: byRank[0]?.cure ?? '',
-    where: byRank[0] === undefined ? '' : quoteOf(text, byRank[0].span),
+    where: byRank[0] === undefined ? '' : quoteOf(text, byRank[0]),
     kinds: kindsOf(findings, risk),
   };
 }

@@ -16,6 +16,7 @@ import {
   type Span,
 } from './verdict/types.ts';
 import { posix } from 'node:path';
+import { shortened } from '../base/text.ts';
 import { changesOnlyComments, newOverrides } from './overrides.ts';
 import { tampersBy } from './rail/testTampering.ts';
 import { forgedRecords } from './rail/forgedRecords.ts';
@@ -24,7 +25,7 @@ import { rails } from './rail/index.ts';
 import { surroundings, type Found, type Rail } from './rail/rail.ts';
 import { isReadOnly } from './shell/readOnly.ts';
 import { analyse, analyseScript, languageOf, type Analysis, type CommandAct } from './shell/index.ts';
-import { args, fixed, type Command } from './shell/command.ts';
+import { args, fixed, type Command, type ProgramPlace } from './shell/command.ts';
 import { plain, printable, withoutMarks } from './shell/marks.ts';
 import { absolute } from './shell/places.ts';
 import { writeTargets } from './shell/targets.ts';
@@ -141,15 +142,16 @@ function conclude(analysis: Analysis, { policy, home }: Ground, text: string | n
   const around = surroundings(policy, { roots: policy.roots, home });
   const findings = new Map<string, Finding>();
   const risksFound: Risk[] = [];
-  const add = (rail: Rail, found: Found, span: Span): void => {
+  const add = (rail: Rail, found: Found, span: Span, at: ProgramPlace | null): void => {
     const finding = { rail: rail.id, severity: found.severity, span, reason: found.reason, cure: found.cure ?? rail.cure };
-    findings.set(`${rail.id} ${found.severity} ${span.start} ${found.reason}`, finding);
+    const key = `${rail.id} ${found.severity} ${span.start} ${found.reason}`;
+    if (!findings.has(key)) findings.set(key, { ...finding, ...lineAt(at) });
     risksFound.push(found.severity === 'Notice' ? 'Reversible' : riskOf(found, rail));
   };
   for (const command of analysis.commands) {
     risksFound.push(isReadOnly(command) ? 'ReadOnly' : 'Reversible');
     const by = command.name === 'tee' ? command.via.at(-1) : undefined;
-    for (const rail of rails) for (const found of rail.check(command, around)) add(rail, writtenBy(by, found), command.span);
+    for (const rail of rails) for (const found of rail.check(command, around)) add(rail, writtenBy(by, found), command.span, command.at);
     if (text === null) continue;
     for (const one of writtenFindings(command, text)) {
       findings.set(`${one.rail} ${one.reason}`, { ...one, span: command.span });
@@ -158,8 +160,9 @@ function conclude(analysis: Analysis, { policy, home }: Ground, text: string | n
   }
   const unseen = committedUnseen(analysis.commands);
   if (unseen !== null)
-    add(forgedRecords, { severity: 'Unknown', reason: 'what came out is taken for what is right, and committed unseen' }, unseen);
-  for (const { kind, what, span } of analysis.problems) add(unresolved, { severity: 'Unknown', reason: what, cure: cures[kind] }, span);
+    add(forgedRecords, { severity: 'Unknown', reason: 'what came out is taken for what is right, and committed unseen' }, unseen, null);
+  for (const { kind, what, span, at } of analysis.problems)
+    add(unresolved, { severity: 'Unknown', reason: what, cure: cures[kind] }, span, at);
   const all = [...findings.values()];
   const allowlisted = analysis.problems.length === 0 && allowlistedCommands(analysis.commands, all, policy.isNew);
   const structure = structureOf(analysis.commands, all, around.places);
@@ -167,6 +170,16 @@ function conclude(analysis: Analysis, { policy, home }: Ground, text: string | n
     .filter(({ argv }) => argv.length > 0)
     .map(({ argv, via, span }) => ({ argv: argv.map(({ text: word }) => printable(word)), via, span }));
   return verdictOf(all, risksFound, policy.profile, { simpleCommands, structure, allowlisted });
+}
+
+const maxLine = 120;
+
+/** The line of a place in a program; none where the program is the one line that the span shows. */
+function lineAt(at: ProgramPlace | null): Pick<Finding, 'line'> {
+  if (at === null || (at.file === undefined && !at.text.trim().includes('\n'))) return {};
+  const before = at.text.slice(0, at.offset).split('\n');
+  const text = shortened(printable(at.text.split('\n')[before.length - 1] ?? '').trim(), maxLine);
+  return { line: { number: before.length, ...(at.file !== undefined && { file: at.file }), text } };
 }
 
 /** Names what writes: a program's own writes and edits are judged as `tee`, which stands in none of them. */
@@ -204,7 +217,7 @@ function judgeFile(act: FileAct, ground: Ground): Verdict {
   const span = { start: 0, end: act.path.length };
   const { content = '' } = act;
   const root = policy.roots[0] ?? '/';
-  const base = { env: new Map(), redirects: [], cwd: root, via: [], span, hidden: false, recursion: null, code: [] };
+  const base = { env: new Map(), redirects: [], cwd: root, via: [], span, at: null, hidden: false, recursion: null, code: [] };
   const write: Command = { ...base, name: 'tee', argv: ['tee', path].map(fixed), stdin: fixed(withoutMarks(content)) };
   const verdict = conclude({ commands: [write], problems: [] }, ground, null);
   const more = [...fileFindings(path, content), ...scriptFindings(path, content, ground), ...embeddedFindings(path, content, ground)];
@@ -238,7 +251,9 @@ function scriptFindings(path: string, content: string, ground: Ground): readonly
   if (!/\.(?:sh|bash|zsh|py)$/.test(path) && !/^#!.*\b(?:sh|bash|python[\d.]*)\b/.test(content)) return [];
   const language = languageOf(path, content);
   if (language === 'text' || content.length > maxCommand) return [];
-  const { findings } = conclude(analyseScript(language, content, { ...ground, cwd: posix.dirname(path) }), ground, null);
+  const [root = '/'] = ground.policy.roots;
+  const name = path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path;
+  const { findings } = conclude(analyseScript(language, content, { ...ground, cwd: posix.dirname(path) }, name), ground, null);
   return findings
     .filter((one) => one.severity === 'Critical')
     .map((one) => ({ ...one, severity: 'Suspicious', reason: `when the script runs: ${one.reason}` }));
@@ -255,5 +270,11 @@ function embeddedFindings(path: string, content: string, ground: Ground): readon
   const { findings } = conclude({ commands, problems: [] }, ground, null);
   return findings
     .filter(({ rail, severity }) => nowhere.has(rail) && (severity === 'Critical' || severity === 'High'))
-    .map((one) => ({ ...one, severity: 'Unknown', reason: `when ${posix.basename(path)} is run: ${one.reason}` }));
+    .map(({ line, ...one }) => ({
+      ...one,
+      severity: 'Unknown',
+      reason: `when ${posix.basename(path)} is run: ${one.reason}`,
+      // Its recipes and steps alone were read, so that their lines have other numbers.
+      ...(line !== undefined && { line: { text: line.text } }),
+    }));
 }

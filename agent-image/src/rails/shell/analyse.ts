@@ -43,11 +43,12 @@ export function analyse(act: CommandAct, place: Place): Analysis {
   return { commands: distinct, problems: [...first.problems, ...(second?.problems ?? [])] };
 }
 
-/** Walks a script that is written, not run. */
-export function analyseScript(language: 'shell' | 'python' | 'javascript', content: string, place: Place): Analysis {
+/** Walks a script that is written, not run. @param file its name; absent: it was put together out of one */
+export function analyseScript(language: 'shell' | 'python' | 'javascript', content: string, place: Place, file?: string): Analysis {
   const run = newRun(place, 'hole');
   const span = { start: 0, end: content.length };
-  run.code({ language, value: fixed(withoutMarks(content)), source: 'elsewhere' }, { ...siteOf('', place), span }, null);
+  const value = fixed(withoutMarks(content));
+  run.code({ language, value, source: 'elsewhere', ...(file !== undefined && { file }) }, { ...siteOf('', place), span }, null);
   return run;
 }
 
@@ -64,7 +65,7 @@ function siteOf(text: string, place: Place): Site {
   const scope = new Scope({ cwd: place.cwd });
   const base = { HOME: place.home, PATH: '/usr/local/bin:/usr/bin:/bin', SHELL: '/bin/sh', TMPDIR: '/tmp', IFS: ' \t\n', LANG: 'C.UTF-8' };
   for (const [name, value] of Object.entries(base)) scope.set(name, [[fixed(withoutMarks(value))]]);
-  const frame: Frame = { prepared: prepare(''), within: null, depth: 0, via: [] };
+  const frame: Frame = { prepared: prepare(''), within: null, program: null, at: null, depth: 0, via: [] };
   return { scope, frame, span: { start: 0, end: text.length } };
 }
 

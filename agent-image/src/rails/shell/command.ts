@@ -24,6 +24,18 @@ export interface Code {
   readonly language: Language;
   readonly value: Value;
   readonly source: 'argument' | 'elsewhere';
+  /** Name of the file that it stands in. */
+  readonly file?: string;
+}
+
+/** A place in the text of a program, as an offset. */
+export interface ProgramPlace extends Program {
+  readonly offset: number;
+}
+
+export interface Program {
+  readonly text: string;
+  readonly file?: string;
 }
 
 export interface Redirect {
@@ -46,6 +58,8 @@ export interface Command {
   readonly cwd: string;
   readonly via: readonly string[];
   readonly span: Span;
+  /** Its place in the program that runs it; null: the span is its place. */
+  readonly at: ProgramPlace | null;
   /** The name was written so that a reader does not see it, as in `r''m`. */
   readonly hidden: boolean;
   /** Text of the function that it calls while that function runs; null when it does not. */

@@ -135,7 +135,7 @@ function nested(text: string, run: Run, site: Site, quoted = false): Value {
   run.limits.characters -= bare.length;
   const parsed = run.limits.characters > 0 ? run.grammars.parse('bash', quoted && !text.includes('"') ? `_ "${text}"` : `_ ${text}`) : null;
   if (parsed === null) return dynamic();
-  const inside = { ...site, frame: { ...site.frame, within: site.span } };
+  const inside = { ...site, frame: { ...site.frame, within: site.span, program: null } };
   const words = parsed.root.children.flatMap((one) => one.children.filter((argument) => argument.field === 'argument'));
   const fields = words.flatMap((one) => run.word(one, inside)[0] ?? []);
   if (parsed.broken || words.length === 0) return dynamic(fields.flatMap((value) => value.from));

@@ -1,5 +1,18 @@
 import { mayStep, type Run, type Site, problem } from './run.ts';
-import { byName, lookup, args, concat, dynamic, fixed, isFixed, operands, type Command, type Value, type Code } from './command.ts';
+import {
+  byName,
+  lookup,
+  args,
+  concat,
+  dynamic,
+  fixed,
+  isFixed,
+  operands,
+  type Command,
+  type Value,
+  type Code,
+  type Program,
+} from './command.ts';
 import { hasHole, plain, hole, markGlobs, withoutMarks } from './marks.ts';
 import { escapes } from './words.ts';
 import { fileContent } from './redirects.ts';
@@ -64,12 +77,17 @@ function actionsInText(text: string): readonly Action[] {
   for (const [pattern, action] of calls) {
     for (const found of text.matchAll(pattern)) {
       const texts = found.slice(1).filter((one): one is string => one !== undefined && !/^["'q%]./.test(one));
-      out.push(action(texts.map((one) => escapes(one).replace(/\$[{(]?\w+[})]?|#\{[^}]*\}/g, hole))));
+      const words = texts.map((one) => escapes(one).replace(/\$[{(]?\w+[})]?|#\{[^}]*\}/g, hole));
+      out.push({ ...action(words), at: found.index + found[0].length - found[0].trimStart().length });
       if (out.length > 64) return out;
     }
   }
-  if (dynamicCode.test(text)) out.push({ kind: 'unknown', what: 'the program builds code and evaluates it' });
-  if (dynamicRun.test(text)) out.push({ kind: 'unknown', what: 'the program runs a command that is not a constant' });
+  const unknown = (pattern: RegExp, what: string): void => {
+    const at = text.search(pattern);
+    if (at >= 0) out.push({ kind: 'unknown', what, at });
+  };
+  unknown(dynamicCode, 'the program builds code and evaluates it');
+  unknown(dynamicRun, 'the program runs a command that is not a constant');
   return out;
 }
 
@@ -237,14 +255,17 @@ const folds: Readonly<Record<string, Fold>> = {
 /** Walks a text in its language; the answer is what it prints, as far as that is known. */
 export function code(code: Code, site: Site, stdin: Value | null, run: Run): Value {
   const inside = { ...site, frame: { ...site.frame, within: site.frame.within ?? site.span } };
-  if (code.language === 'shell') return shellText(code.value, inside, stdin, run);
+  if (code.language === 'shell') return shellText(code.value, inside, stdin, run, code.file);
   const text = plain(code.value.text);
   run.limits.characters -= text.length;
   if (run.limits.characters < 0) {
     problem(run, 'limit', 'there is too much code to judge', site.span);
     return dynamic(code.value.from);
   }
-  for (const action of actions(code.language, text, inside, run)) perform(action, code, inside, run);
+  for (const action of actions(code.language, text, inside, run)) {
+    const at = inside.frame.at ?? (action.at === undefined ? null : { ...programOf(text, code.file), offset: action.at });
+    perform(action, code, { ...inside, frame: { ...inside.frame, at } }, run);
+  }
   return dynamic(code.value.from);
 }
 
@@ -271,7 +292,7 @@ function actions(language: Code['language'], text: string, site: Site, run: Run)
 }
 
 function perform(action: Action, code: Code, site: Site, run: Run): void {
-  if (action.kind === 'unknown') problem(run, 'dynamic', action.what, site.span);
+  if (action.kind === 'unknown') problem(run, 'dynamic', action.what, site.span, site.frame.at);
   else if (action.kind === 'argv') {
     const argv = action.argv.map((text) => ({ text: text === '~' || text.startsWith('~/') ? run.home + text.slice(1) : text, from: [] }));
     run.call({ argv, stdin: action.content === undefined ? null : fixed(action.content) }, { ...site, scope: site.scope.copy() });
@@ -282,7 +303,7 @@ function perform(action: Action, code: Code, site: Site, run: Run): void {
     }
     const value = { text: action.text, from: code.value.from };
     const frame = { ...site.frame, depth: site.frame.depth + 1 };
-    if (hasHole(action.text)) problem(run, 'dynamic', 'code runs text that is not a constant', site.span);
+    if (hasHole(action.text)) problem(run, 'dynamic', 'code runs text that is not a constant', site.span, site.frame.at);
     run.code(
       { language: action.kind === 'shell' ? 'shell' : code.language, value, source: 'argument' },
       { ...site, scope: site.scope.copy(), frame },
@@ -291,8 +312,10 @@ function perform(action: Action, code: Code, site: Site, run: Run): void {
   }
 }
 
-/** Walks shell code found in a value. */
-export function shellText(value: Value, site: Site, stdin: Value | null, run: Run): Value {
+const programOf = (text: string, file: string | undefined): Program => ({ text, ...(file !== undefined && { file }) });
+
+/** Walks shell code found in a value. @param file that it stands in */
+export function shellText(value: Value, site: Site, stdin: Value | null, run: Run, file?: string): Value {
   const text = plain(value.text);
   run.limits.characters -= text.length;
   if (text.trim() === '' || text === hole) return text === hole ? dynamic(value.from) : fixed('');
@@ -301,7 +324,7 @@ export function shellText(value: Value, site: Site, stdin: Value | null, run: Ru
     return dynamic(value.from);
   }
   const prepared = prepare(text);
-  const frame = { ...site.frame, prepared };
+  const frame = { ...site.frame, prepared, program: programOf(text, file) };
   const parsed = run.grammars.parse('bash', prepared.text);
   const inner = { ...site, frame };
   if (parsed === null) {

@@ -1,41 +1,17 @@
 import { child, named, type Node, walk } from '../syntax/node.ts';
-import { literal, asText, constantCall, nothingKnown, textOf, type Abstract, effectOf, pathMethods } from './effects.ts';
+import { importsOf, literal, asText, constantCall, nothingKnown, textOf, type Abstract, effectOf, pathMethods } from './effects.ts';
 import { byName, lookup } from './command.ts';
 import { hole } from './marks.ts';
 
-/** The local name and the full name of each thing that an import of Python or JavaScript brings. */
-function importsOf(node: Node): readonly (readonly [string, string])[] {
-  const from = child(node, 'module_name') ?? child(node, 'source');
-  const module = from === null ? null : from.type === 'string' ? literal(from) : from.text;
-  return named(node)
-    .filter((one) => one !== from)
-    .flatMap((one) => (one.type === 'import_clause' ? clause(one, module ?? '') : [pythonName(one, module)]));
-}
-
-function pythonName(one: Node, module: string | null): readonly [string, string] {
-  const aliased = one.type === 'aliased_import';
-  const name = aliased ? (child(one, 'name')?.text ?? '') : one.text;
-  const first = name.split('.')[0] as string;
-  const local = aliased ? (child(one, 'alias')?.text ?? name) : module === null ? first : name;
-  return [local, module === null ? (aliased ? name : first) : `${module}.${name}`];
-}
-
-function clause(node: Node, module: string): readonly (readonly [string, string])[] {
-  return named(node).flatMap((one): (readonly [string, string])[] => {
-    if (one.type === 'identifier') return [[one.text, module]];
-    if (one.type === 'namespace_import') return [[named(one)[0]?.text ?? '', module]];
-    return named(one).map((name) => [
-      (child(name, 'alias') ?? child(name, 'name') ?? name).text,
-      `${module}.${child(name, 'name')?.text ?? name.text}`,
-    ]);
-  });
-}
-
 /** Something a program does: a command, shell code, code of its own language, or what cannot be known. */
-export type Action =
+export type Action = (
   | { readonly kind: 'argv'; readonly argv: readonly string[]; readonly content?: string }
   | { readonly kind: 'shell' | 'code'; readonly text: string }
-  | { readonly kind: 'unknown'; readonly what: string };
+  | { readonly kind: 'unknown'; readonly what: string }
+) & {
+  /** Offset in the program of the call that does it. */
+  readonly at?: number;
+};
 
 const maxNodes = 20_000;
 /** Nodes that are walked again for calls of the program's own functions, and calls within calls. */
@@ -60,7 +36,7 @@ export function actionsOf(root: Node): readonly Action[] {
 }
 
 /** A socket whose other side is not known yet. */
-const plainSocket: Action = { kind: 'argv', argv: ['nc', hole] };
+const plainSocket = { kind: 'argv', argv: ['nc', hole] } as const;
 /** Names by which a program finds its own functions. */
 const reflecting =
   /^(?:globals|locals|vars|eval|exec|setattr|__main__|__builtins__|inspect|gc|globalThis|this|window|modules|__dict__|__globals__|f_globals|f_locals)$/;
@@ -77,6 +53,8 @@ class Program {
   readonly #running: Node[] = [];
   #nodes = 0;
   #replayed = 0;
+  /** Offset of the call that is looked at. */
+  #at = 0;
   /** It looks its own functions up, so that any may be called with anything. */
   #reflects = false;
   /** Whether its text names whom its sockets reach. */
@@ -85,7 +63,7 @@ class Program {
   /** Lists its actions; a socket alone does nothing where the text names its peer. */
   known(): readonly Action[] {
     const all = this.#flat(this.actions);
-    return this.#reaches ? all.filter((one) => one !== plainSocket) : all;
+    return this.#reaches ? all.filter((one) => one.kind !== 'argv' || one.argv !== plainSocket.argv) : all;
   }
 
   #flat(actions: readonly (Action | Definition)[]): readonly Action[] {
@@ -215,6 +193,7 @@ class Program {
       list === null ? [] : named(list).map((one) => this.value(one.type === 'keyword_argument' ? (child(one, 'value') ?? one) : one));
     const name = target.kind === 'name' ? target.name.replace(/\.promises\./, '.').replace(/\.default\b/, '') : '';
     const method = callee === null ? '' : ((child(callee, 'attribute') ?? child(callee, 'property'))?.text ?? '');
+    this.#at = node.start;
     const loaded = this.#loads(name, args);
     if (loaded !== null) return loaded;
     const constant = constantCall(name === '' ? `.${method}` : name, own, args);
@@ -222,6 +201,10 @@ class Program {
       return constant;
     this.#act(name, method, own, args, list);
     return nothingKnown;
+  }
+
+  #does(action: Action): void {
+    this.actions.push({ ...action, at: this.#at });
   }
 
   /** `import('x').then((m) => …)`: the parameter is the module. */
@@ -236,12 +219,12 @@ class Program {
   #loads(name: string, args: readonly Abstract[]): Abstract | null {
     if (/^(?:require|__import__|importlib\.import_module|import|process\.mainModule\.require)$/.test(name)) {
       const module = asText(args[0]);
-      if (module.includes(hole)) this.actions.push({ kind: 'unknown', what: 'a module is loaded whose name is not known' });
+      if (module.includes(hole)) this.#does({ kind: 'unknown', what: 'a module is loaded whose name is not known' });
       return { kind: 'name', name: module.replace(/^node:/, '').replace(/^fs\/promises/, 'fs') };
     }
     if (name !== 'getattr' || args[0]?.kind !== 'name') return null;
     const attribute = asText(args[1]);
-    if (attribute.includes(hole)) this.actions.push({ kind: 'unknown', what: 'a function is called whose name is not known' });
+    if (attribute.includes(hole)) this.#does({ kind: 'unknown', what: 'a function is called whose name is not known' });
     return { kind: 'name', name: `${args[0].name}.${attribute}` };
   }
 
@@ -252,11 +235,11 @@ class Program {
     else if (effect === null) {
       if (/^(?:sqlite3|duckdb)\.connect$/.test(name)) this.#database(args);
       else if (reaching.test(method) && args.length > 0) this.#connect(args);
-    } else if (name === 'socket.socket') this.actions.push(plainSocket);
+    } else if (name === 'socket.socket') this.#does(plainSocket);
     else if (name === 'socket.create_connection') this.#connect(args);
     else if (effect.kind === 'command') this.#command(effect.argv, args);
-    else if (effect.kind === 'shell') this.actions.push({ kind: 'shell', text: asText(args[0]) });
-    else if (effect.kind === 'code') this.actions.push({ kind: 'code', text: asText(args.at(name === 'Function' ? -1 : 0)) });
+    else if (effect.kind === 'shell') this.#does({ kind: 'shell', text: asText(args[0]) });
+    else if (effect.kind === 'code') this.#does({ kind: 'code', text: asText(args.at(name === 'Function' ? -1 : 0)) });
     else if (effect.kind === 'open') this.#open(args, list);
     else this.#run(effect.kind, args);
   }
@@ -264,38 +247,38 @@ class Program {
   #command(template: readonly string[], args: readonly Abstract[]): void {
     const argv = template.map((word) => (/^\$\d$/.test(word) ? asText(args[Number(word[1])]) : word));
     const content = argv[0] === 'tee' && args[1]?.kind === 'text' ? args[1].text : undefined;
-    this.actions.push({ kind: 'argv', argv, ...(content === undefined ? {} : { content }) });
+    this.#does({ kind: 'argv', argv, ...(content === undefined ? {} : { content }) });
   }
 
   #connect(args: readonly Abstract[]): void {
     const to = args[0]?.kind === 'list' ? asText(args[0].items[0]) : asText(args[0]);
     this.#reaches = true;
-    this.actions.push({ kind: 'argv', argv: ['nc', to] });
+    this.#does({ kind: 'argv', argv: ['nc', to] });
   }
 
   /** A database in a file is written to, not connected to. */
   #database(args: readonly Abstract[]): void {
     const path = asText(args[0]);
-    if (path !== '' && path !== ':memory:') this.actions.push({ kind: 'argv', argv: ['tee', path] });
+    if (path !== '' && path !== ':memory:') this.#does({ kind: 'argv', argv: ['tee', path] });
   }
 
   #open(args: readonly Abstract[], list: Node | null): void {
     const mode = /mode\s*=\s*["'](\w+)/.exec(list?.text ?? '')?.[1] ?? (args[1]?.kind === 'text' ? args[1].text : 'r');
-    this.actions.push({ kind: 'argv', argv: [/[wax+]/.test(mode) ? 'tee' : 'cat', asText(args[0])] });
+    this.#does({ kind: 'argv', argv: [/[wax+]/.test(mode) ? 'tee' : 'cat', asText(args[0])] });
   }
 
   #run(kind: 'argv' | 'spawn', args: readonly Abstract[]): void {
     const [first, second] = args;
     if (kind === 'argv') {
-      if (first?.kind === 'list') this.actions.push({ kind: 'argv', argv: first.items.map(asText) });
-      else this.actions.push({ kind: 'shell', text: asText(first) });
+      if (first?.kind === 'list') this.#does({ kind: 'argv', argv: first.items.map(asText) });
+      else this.#does({ kind: 'shell', text: asText(first) });
       return;
     }
     const rest = second?.kind === 'list' ? second.items : args.slice(1).filter((one) => one.kind === 'text');
     const words = rest.map(asText);
     // os.execv repeats the program's name as the first of its arguments.
     const repeats = words[0] !== undefined && asText(first).endsWith(words[0]) && words.length > 1;
-    this.actions.push({ kind: 'argv', argv: [asText(first), ...(repeats ? words.slice(1) : words)] });
+    this.#does({ kind: 'argv', argv: [asText(first), ...(repeats ? words.slice(1) : words)] });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Grammars, Node } from '../syntax/node.ts';
 import type { Span } from '../verdict/types.ts';
-import { dynamic, fixed, type Code, type Command, type Redirect, type Value } from './command.ts';
+import { dynamic, fixed, type Code, type Command, type Program, type ProgramPlace, type Redirect, type Value } from './command.ts';
 import type { Prepared } from './prepare.ts';
 
 /** Reason why a command line could not be understood in full. */
@@ -8,6 +8,7 @@ export interface Problem {
   readonly kind: 'syntax' | 'limit' | 'dynamic';
   readonly what: string;
   readonly span: Span;
+  readonly at: ProgramPlace | null;
 }
 
 /** One text that is being walked: the act's own, or one that was found inside it. */
@@ -15,6 +16,10 @@ export interface Frame {
   readonly prepared: Prepared;
   /** Set when the text is not the act's own: then all spans are this one. */
   readonly within: Span | null;
+  /** The whole of the text; null: offsets of nodes are not those of it. */
+  readonly program: Program | null;
+  /** The outermost place in a program within the act that is being walked. */
+  readonly at: ProgramPlace | null;
   readonly depth: number;
   readonly via: readonly string[];
   /** Bodies of the functions that are being walked: a call of one of them again is recursion. */
@@ -137,8 +142,8 @@ export interface Limits {
 
 export const freshLimits = (): Limits => ({ steps: 20_000, commands: 1_000, characters: 262_144, depth: 10 });
 
-export function problem(run: Run, kind: Problem['kind'], what: string, span: Span): void {
-  if (!run.problems.some((one) => one.what === what && one.span.start === span.start)) run.problems.push({ kind, what, span });
+export function problem(run: Run, kind: Problem['kind'], what: string, span: Span, at: ProgramPlace | null = null): void {
+  if (!run.problems.some((one) => one.what === what && one.span.start === span.start)) run.problems.push({ kind, what, span, at });
 }
 
 /** False, and noted, when the walk has done enough. */

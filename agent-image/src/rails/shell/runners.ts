@@ -1,7 +1,7 @@
 // agent-image, rails/shell: commands that find, git, ssh and others run. May import rails/verdict and rails/syntax, no rail.
 import { args, dynamic, fixed, isFixed, spaced, type Command, type Value } from './command.ts';
 import { absolute } from './places.ts';
-import { plain } from './marks.ts';
+import { plain, printable } from './marks.ts';
 import { rest, shell, stringOption } from './prefixes.ts';
 import type { Inner, Unwrapper } from './run.ts';
 
@@ -106,11 +106,13 @@ const evaluate: Unwrapper = (command) => [
 const source: Unwrapper = (command, run) => {
   const path = command.argv[1];
   if (path === undefined) return [];
-  const content = /^\/(?:dev\/stdin|dev\/fd\/0)$/.test(path.text)
-    ? (command.stdin ?? dynamic())
-    : run.files.get(absolute(path.text, command.cwd));
+  const isInput = /^\/(?:dev\/stdin|dev\/fd\/0)$/.test(path.text);
+  const content = isInput ? (command.stdin ?? dynamic()) : run.files.get(absolute(path.text, command.cwd));
   if (content === undefined) return [];
-  return [{ code: { language: 'shell', value: content, source: 'elsewhere' }, positional: command.argv.slice(2), sameShell: true }];
+  const file = isInput ? {} : { file: printable(path.text) };
+  return [
+    { code: { language: 'shell', value: content, source: 'elsewhere', ...file }, positional: command.argv.slice(2), sameShell: true },
+  ];
 };
 
 /** `git -c key=!code`, aliases and the commands that take code. */

@@ -74,6 +74,7 @@ function callNamed(name: string, one: Call, site: Site, run: Run): Value {
     cwd: scope.cwd,
     via: frame.via,
     span,
+    at: frame.at,
     hidden: one.hidden ?? false,
     recursion: body !== undefined && frame.active?.includes(body) === true ? body.text : null,
     code: [],
@@ -141,7 +142,7 @@ export function statement(node: Node, site: Site, stdin: Value | null, run: Run,
     if (body !== null) return statement(body, here, stdin, run, [...mine, ...redirects]);
     return around(here, run, stdin, [...mine, ...redirects], () => fixed(''));
   }
-  if (node.type === 'command') return callsOf(node, redirects, here, stdin, run);
+  if (node.type === 'command') return callsOf(node, redirects, placed(here, node), stdin, run);
   const last = named(node).at(-1);
   // Redirects behind a list or pipeline belong to its last part.
   if (redirects.length > 0 && last !== undefined && ['list', 'pipeline', 'negated_command'].includes(node.type)) {
@@ -150,6 +151,13 @@ export function statement(node: Node, site: Site, stdin: Value | null, run: Run,
       : concat([fixed(''), ...inOrder(named(node).slice(0, -1), here, stdin, run), statement(last, here, stdin, run, redirects)]);
   }
   return around(here, run, stdin, redirects, (input) => (kinds[node.type] ?? other)(node, here, input, run));
+}
+
+/** Marks the place of a command in a program within the act. */
+function placed(site: Site, node: Node): Site {
+  const { within, at, program, prepared } = site.frame;
+  if (within === null || at !== null || program === null) return site;
+  return { ...site, frame: { ...site.frame, at: { ...program, offset: prepared.offsets[node.start] ?? 0 } } };
 }
 
 function around(site: Site, run: Run, stdin: Value | null, redirects: readonly Node[], body: (stdin: Value | null) => Value): Value {

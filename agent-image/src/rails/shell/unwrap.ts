@@ -1,5 +1,6 @@
 // agent-image, rails/shell: commands and programs inside other commands. May import rails/verdict and rails/syntax, no rail.
 import { type Command, type Language, concat, dynamic, fixed, isFixed, type Value } from './command.ts';
+import { printable } from './marks.ts';
 import { absolute } from './places.ts';
 import type { Inner, Run, Site, Unwrapper } from './run.ts';
 import { prefixes } from './prefixes.ts';
@@ -95,7 +96,7 @@ function input(command: Command, kind: Interpreter, positional: readonly Value[]
 function script(command: Command, run: Run, kind: Interpreter, path: Value, positional: readonly Value[]): readonly Inner[] {
   const content = isFixed(path) ? run.files.get(absolute(path.text, command.cwd)) : dynamic(path.from);
   if (content === undefined || (content.text === dynamic().text && content.from.length === 0)) return [];
-  return [{ code: { language: kind.language, value: content, source: 'elsewhere' }, positional }];
+  return [{ code: { language: kind.language, value: content, source: 'elsewhere', file: printable(path.text) }, positional }];
 }
 
 /** Modules that are programs of another kind. */
@@ -121,7 +122,8 @@ function ownScript(command: Command, run: Run): readonly Inner[] {
   if (!path.includes('/')) return [];
   const content = run.files.get(absolute(path, command.cwd));
   if (content === undefined) return [];
-  return [{ code: { language: languageOf(path, content.text), value: content, source: 'elsewhere' }, positional: command.argv.slice(1) }];
+  const code = { language: languageOf(path, content.text), value: content, source: 'elsewhere', file: printable(path) } as const;
+  return [{ code, positional: command.argv.slice(1) }];
 }
 
 /** By the first line, then by the ending. */

@@ -254,5 +254,5 @@ export function expandQuoted(text: string, run: Run, site: Site): Value {
     problem(run, 'syntax', 'a here-document could not be read', site.span);
     return dynamic();
   }
-  return single(argument, run, { ...site, frame: { ...site.frame, within: site.span } })[0] ?? dynamic();
+  return single(argument, run, { ...site, frame: { ...site.frame, within: site.span, program: null } })[0] ?? dynamic();
 }

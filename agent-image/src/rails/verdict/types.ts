@@ -73,6 +73,17 @@ export interface Finding {
   readonly reason: string;
   /** Alternative to the act. */
   readonly cure: string;
+  /** The line of a program that does it, where the act runs or writes one; absent: the span shows it. */
+  readonly line?: ProgramLine;
+}
+
+/** A line of a program. */
+export interface ProgramLine {
+  /** From 1; absent: the program was put together out of a file, whose lines are others. */
+  readonly number?: number;
+  /** As the act names it; absent: the program stands in the act. */
+  readonly file?: string;
+  readonly text: string;
 }
 
 /** One simple command as gate 1 understood it; `…` stands for what only the run would show. */
