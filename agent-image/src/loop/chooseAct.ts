@@ -1,6 +1,6 @@
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
+import { shortened } from '../base/text.ts';
 import type { ModelProposal } from '../models/models.ts';
-import { brief } from './transcript.ts';
 
 /** A proposal, and what is known of its first call before it is done. */
 export interface ConsideredProposal {
@@ -24,7 +24,7 @@ export function judgementOf({ refused, why, energy, risk }: ConsideredProposal):
 
 /** Returns the notice with which other proposals are asked for beside one that a score would refuse. It is no part of the conversation. */
 export function anotherWay({ calls: [first] }: Pick<ModelProposal, 'calls'>, why: string): ConversationMessage {
-  const call = first === undefined ? '' : ` \`${first.name} ${brief(first.arguments)}\``;
+  const call = first === undefined ? '' : ` \`${first.name} ${shortened(first.arguments.replaceAll(/\s+/g, ' '), 80)}\``;
   return {
     role: 'User',
     origin: 'Notice',

@@ -159,7 +159,7 @@ describe('reminders', () => {
 
   it('has the beginning of the goal and no limits while all of the conversation is there', () => {
     const text = reminder(steps(8), large) ?? '';
-    expect(text).toMatch(/^Reminder: nothing new is asked\. .*whole in the first message\./);
+    expect(text).toMatch(/^Reminder: nothing new is asked\. .*\n\nGoal \(whole in the first message, with the limits\): Mend add/);
     expect(text).toContain('Mend add(). Mend');
     for (const part of ['Budget left now: 9 tokens.', '- (now) edit', '- check']) expect(text).toContain(part);
     expect(text).not.toContain('Protected');

@@ -139,7 +139,7 @@ interface Reminded {
   readonly goal: string;
   /** As `constraintsOf` returns them. */
   readonly constraints: readonly string[];
-  /** What is left of the budget, a line each; empty: it is not bounded. */
+  /** Rest of the budget, a line each; empty: it is not bounded. */
   readonly left: readonly string[];
   readonly plan: readonly PlanItem[];
 }
@@ -159,13 +159,12 @@ export function reminder(history: readonly ConversationMessage[], reminded: Remi
 }
 
 function reminderText({ goal, constraints, left }: Reminded, open: string, isCut: boolean): string {
-  const head = `${reminderHead}: nothing new is asked. Go on, or submit when the goal is reached.`;
   const limits = [...(isCut ? constraints : []), ...left];
   const parts = [
-    isCut ? head : `${head} Goal and limits stand whole in the first message.`,
+    `${reminderHead}: nothing new is asked. Go on, or submit when the goal is reached.`,
     isCut
       ? `Goal\n${observed(goal.trim(), { tokens: reminderGoalTokens, rest: 'the first message has the whole goal' })}`
-      : `Goal: ${shortened(goal.trim().replaceAll(/\s+/g, ' '), reminderCharacters)}`,
+      : `Goal (whole in the first message, with the limits): ${shortened(goal.trim().replaceAll(/\s+/g, ' '), reminderCharacters)}`,
   ];
   if (limits.length > 0) parts.push(`Limits\n${limits.map((line) => `- ${line}`).join('\n')}`);
   if (open !== '') parts.push(open);

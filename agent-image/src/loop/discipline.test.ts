@@ -190,7 +190,7 @@ describe('refusals', () => {
 
   it('end an attempt that repeats one call sooner, as standing still', () => {
     const same = step(call('edit', { outcome: 'Refused', rule: 'gate 2: Policy, a learned score' }));
-    expect(kinds(times(8, same))).toBe('...n.r' + 'nE');
+    expect(kinds(times(8, same))).toBe('...n.rnE');
   });
 
   it.for<[string, StepTrace[]]>([

@@ -42,6 +42,42 @@ describe.skipIf(binary === '')('run_checks', () => {
     );
   });
 
+  it('shows the new warnings of a check that holds, and those of the start not', async () => {
+    const lint = (...lines: readonly string[]): string => `cat <<'E'\n${lines.join('\n')}\nE\n`;
+    const old = [
+      '/w/a.js',
+      "  3:1  warning  'x' is never used  no-unused-vars",
+      'b.c:4:2: warning: unused variable k',
+      '3 problems (0 errors, 3 warnings)',
+    ];
+    const spec = { checks: [{ name: 'lint', command: ['sh', 'lint.sh'], expect: 'Pass' }], protect: { mode: 'None' } } as never;
+    const bed = await begin({ files: { 'lint.sh': lint(...old) }, spec });
+    await bed.write(
+      'lint.sh',
+      lint(
+        '/w/a.js',
+        "  5:1  warning  'x' is never used  no-unused-vars",
+        "  9:1  warning  'y' is never used  no-unused-vars",
+        ...old.slice(2),
+      ),
+    );
+    const { text } = await bed.call('run_checks', {});
+    expect(timeless(text)).toBe(
+      "lint: holds (exit status 0, N s)\nwarnings that it did not have at the start (1):\n/w/a.js: 9:1  warning  'y' is never used  no-unused-vars\n\nall checks hold",
+    );
+    await bed.write('lint.sh', lint(...old));
+    expect(timeless((await bed.call('run_checks', {})).text)).toBe('lint: holds (exit status 0, N s)\n\nall checks hold');
+  });
+
+  it('shows one error of many suites once', async () => {
+    const script = (what: string): string => `for n in a b c d; do echo "FAIL test/$n.js"; echo "  Error: no ${what}"; done; exit 1\n`;
+    const spec = { checks: [{ name: 'unit', command: ['sh', 'check.sh'] }], protect: { mode: 'None' } } as never;
+    const bed = await begin({ files: { 'check.sh': script('x') }, spec });
+    await bed.write('check.sh', script('y'));
+    const { text } = await bed.call('run_checks', {});
+    expect(text).toContain('end of its output:\nFAIL test/a.js\n  Error: no y\n[the same in 3 more: test/b.js, test/c.js, test/d.js]\n');
+  });
+
   it('names the checks that there are', () =>
     play({
       name: '',

@@ -1,6 +1,8 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import { tail, broken, holds, proveAgain, type Proof } from '../attempt/checkRun.ts';
 import { countTests, failing, wholeRun } from '../checks/index.ts';
+import { shortened } from '../base/text.ts';
+import { folded } from './folded.ts';
 import { count, plain, putBack, treeNow, ArgumentError, type Tool, type ToolContext } from './tool.ts';
 
 /** Tests that one list names, and characters of the output of a check that does not hold. */
@@ -9,6 +11,7 @@ const maxNamed = 20;
 const maxNew = 5;
 const addedWords = 'new since the start';
 const maxOutput = 4000;
+const maxWarning = 240;
 
 /** Runs the task's checks on the current tree, and reverts their changes. */
 export const runChecks: Tool = {
@@ -63,7 +66,43 @@ function describe(proof: Proof): string {
   const failed = verdict.newlyPassing.includes(wholeRun) ? ['it failed at the start'] : [];
   const head = `${judged.check.name}: ${good ? 'holds' : 'does not hold'} (${[endOf(proof), ...countsOf(proof), ...failed].join('; ')})`;
   const reason = good || why === null ? [] : [`${plain(why.message)}; ${plain(why.cure)}`];
-  return [head, ...changes, ...reason, ...(good ? [] : ['end of its output:', tail(output, maxOutput) || '[no output]'])].join('\n');
+  const shown = good ? warned(newWarnings(proof)) : ['end of its output:', tail(folded(output), maxOutput) || '[no output]'];
+  return [head, ...changes, ...reason, ...shown].join('\n');
+}
+
+/** Warnings of a check that holds, without those of the start; numbers in them are places, which an edit moves. None where the start is cut. */
+function newWarnings({ judged: { baseline }, run }: Proof): readonly string[] {
+  const before = baseline[0]?.output ?? '';
+  if (before.startsWith('…')) return [];
+  const key = (line: string): string => line.replaceAll(/[^A-Za-z'"`/.]+/g, ' ').trim();
+  const known = new Map<string, number>();
+  for (const one of warningsIn(plain(before)).map(key)) known.set(one, (known.get(one) ?? 0) + 1);
+  return warningsIn(plain(run.output)).filter((line) => {
+    const left = known.get(key(line)) ?? 0;
+    known.set(key(line), left - 1);
+    return left <= 0;
+  });
+}
+
+/** Lines with a warning, without sums of them; behind the line of the file that they stand below. */
+function warningsIn(output: string): readonly string[] {
+  let file = '';
+  return output.split('\n').flatMap((line) => {
+    const isBelow = /^\s+\S/.test(line);
+    if (!isBelow) file = line.trim();
+    if (!/warning\b/i.test(line) || /\b(?:\d+|no) warnings?\b/i.test(line)) return [];
+    return [isBelow && /[./]/.test(file) && !/\s/.test(file) ? `${file}: ${line.trim()}` : line.trim()];
+  });
+}
+
+function warned(lines: readonly string[]): readonly string[] {
+  if (lines.length === 0) return [];
+  const more = lines.length > maxNew ? [`… (${lines.length - maxNew} more)`] : [];
+  return [
+    `warnings that it did not have at the start (${lines.length}):`,
+    ...lines.slice(0, maxNew).map((line) => shortened(line, maxWarning)),
+    ...more,
+  ];
 }
 
 /** Ids that are no tests: the command as a whole, and groups, whose tests are named separately unless only what is around them failed. */
