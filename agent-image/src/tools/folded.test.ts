@@ -16,6 +16,16 @@ describe('folded output', () => {
     ],
     ['modules of Python', names(3).map(pytest).join('\n'), `${pytest('ta')}\n[the same in 2 more: tests/test_tb.py, tests/test_tc.py]`],
     [
+      'files with numbers',
+      [1, 2, 10].map((n) => `not ok ${n} - t${n}.js\n  error: no x`).join('\n'),
+      'not ok 1 - t1.js\n  error: no x\n[the same in 2 more: t2.js, t10.js]',
+    ],
+    [
+      'modules of unittest, with a line between them',
+      `${['a', 'b', 'c'].map((one) => `=====\nERROR: test_${one} (loader.test_${one})\n-----\nImportError: no x\n\n`).join('')}-----\nRan 3 tests`,
+      '=====\nERROR: test_a (loader.test_a)\n-----\nImportError: no x\n[the same in 2 more: test_b, test_c]\n\n=====\n\n-----\nRan 3 tests',
+    ],
+    [
       'files of one name in many folders',
       names(3).map((one) => `not ok - packages/${one}/test.js\n  error: no x in packages/${one}`).join('\n'),
       'not ok - packages/ta/test.js\n  error: no x in packages/ta\n[the same in 2 more: packages/tb/test.js, packages/tc/test.js]',
@@ -32,6 +42,7 @@ describe('folded output', () => {
     ['other errors', names(4).map((one, n) => `FAIL ${one}.js\n  got value${'abcd'[n]}`).join('\n')],
     ['one error in many lines of a file', names(9).map((_, n) => `  ${n}:5  error  'x' is not defined  no-undef`).join('\n')],
     ['what is named in one line each', names(9).map((one) => `src/${one}.ts(1,2): error TS2304: Cannot find name 'x'.`).join('\n')],
+    ['one error in many places of a file', [1, 2, 3, 4, 5, 6].map((n) => `src/a.c:${n}:2: error: unknown x`).join('\n')],
     ['equal lines', 'a\n'.repeat(20_000)],
     ['one line of dots', '.'.repeat(32_000)],
     ['one line of blanks', `a${' '.repeat(32_000)}b`],

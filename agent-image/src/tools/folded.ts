@@ -27,28 +27,39 @@ export function folded(output: string): string {
   const out = all.slice(0, -maxLines);
   for (let at = 0; at < lines.length;) {
     const found = blocksAt(lines, shapes, at);
-    const length = found?.length ?? 1;
-    out.push(...lines.slice(at, at + length));
-    const names = found?.names ?? [];
+    if (found === null) {
+      out.push(lines[at] ?? '');
+      at += 1;
+      continue;
+    }
+    const { names, text, between, lines: count } = found;
     const more = names.length > maxNames ? `, … (${names.length - maxNames} more)` : '';
-    if (names.length > 0) out.push(`[the same in ${names.length} more: ${names.slice(0, maxNames).map(plain).join(', ')}${more}]`);
-    at += length * (names.length + 1);
+    out.push(...text, `[the same in ${names.length} more: ${names.slice(0, maxNames).map(plain).join(', ')}${more}]`, ...between);
+    at += count;
   }
   return out.join('\n');
 }
 
-/** The shortest block that begins here and comes again: its lines, and the names by which the others differ. */
+/** The shortest block that begins here and comes again, what stands between two, the names by which the others differ, and the lines of all. */
 function blocksAt(lines: readonly string[], shapes: readonly string[], at: number) {
-  for (let length = 2; length <= maxBlock && at + leastBlocks * length <= lines.length; length += 1) {
+  // A list has a line for each of its things, whose numbers count.
+  if (shapes[at] === shapes[at + 1]) return null;
+  for (let length = 2; length <= maxBlock && at + (leastBlocks - 1) * length < lines.length; length += 1) {
+    if (shapes[at] !== shapes[at + length]) continue;
     const first = lines.slice(at, at + length);
+    const text = first.slice(0, first.findLastIndex((line) => /\w/.test(line)) + 1);
     const names: string[] = [];
-    for (let next = at + length; next + length <= lines.length; next += length) {
-      if (shapes[at] !== shapes[next]) break;
-      const name = nameOf(first, lines.slice(next, next + length));
+    let next = at + length;
+    // After the last one there may be something else than between the others.
+    for (let whole = true; whole; next += length) {
+      const name = nameOf(text, lines.slice(next, next + text.length));
       if (name === null) break;
       names.push(name);
+      whole = first.every((line, n) => n < text.length || line === lines[next + n]);
+      if (!whole) next += text.length - length;
     }
-    if (names.length + 1 >= leastBlocks && first.filter((line) => line.trim() !== '').length > 1) return { length, names };
+    if (names.length + 1 >= leastBlocks && text.filter((line) => line.trim() !== '').length > 1)
+      return { text, names, between: first.slice(text.length), lines: next - at };
   }
   return null;
 }
@@ -56,7 +67,7 @@ function blocksAt(lines: readonly string[], shapes: readonly string[], at: numbe
 /** The name by which another block differs from the first one, in its first line; null: it differs in more, or in none. */
 function nameOf(first: readonly string[], other: readonly string[]): string | null {
   const [mine, its] = [wordsOf(first[0] ?? ''), wordsOf(other[0] ?? '')];
-  const at = mine.findIndex((one, n) => masked(one) !== masked(its[n] ?? ''));
+  const at = mine.findIndex((one, n) => one !== its[n] && /[A-Za-z]/.test(one));
   const [name, otherName] = [mine[at], its[at]];
   if (name === undefined || otherName === undefined) return null;
   const parts = partsOf(name, otherName);
