@@ -6,6 +6,7 @@ import {
   decisions,
   decisionTable,
   highest,
+  isHook,
   isTest,
   placeless,
   rails as allRails,
@@ -224,7 +225,7 @@ function newFindings({ path, before, after }: Rewrite, { rails, policy, absolute
   return findings.filter((one) => {
     const at = old.indexOf(`${one.rail} ${placeless(one.reason)}`);
     if (at !== -1) old.splice(at, 1);
-    return at === -1 || aboutPath.has(one.rail);
+    return at === -1 || aboutPath.has(one.rail) || (one.rail === 'persistence' && isHook(absolute(path)));
   });
 }
 
