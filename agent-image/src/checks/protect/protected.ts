@@ -218,7 +218,12 @@ function conventionRules({ tools, installs }: Entries, tree: readonly string[]):
   used.push(...conventions);
   if (installs) used.push(installConvention);
   used.push(...Object.entries(vendored).flatMap(([sign, convention]) => (tree.includes(sign) ? [convention] : [])));
-  return used.map(ruleOf);
+  // One that is there says which tests of its folder run.
+  const stanzas = new Set(tools.has('dune') ? tree.filter((path) => /(?:^|\/)dune$/.test(path)) : []);
+  return [
+    ...used.map(ruleOf),
+    { matches: (path) => stanzas.has(path), protection: { kind: 'Settings', why: 'a check calls dune' } } satisfies Rule,
+  ];
 }
 
 function ruleOf({ globs, protection, caseSensitive }: Convention): Rule {
