@@ -45,7 +45,7 @@ export async function verify(
   const restored = await session.restore(result.id);
   if (restored.manifestDigest !== result.manifestDigest) throw differs(result.id);
   const judgement = await judgeResult(scope, prepared, baseline, result);
-  const { discard, aside, paths } = judgement;
+  const { discard, paths } = judgement;
   const fell = await proveAll(
     scope,
     baseline,
@@ -55,7 +55,7 @@ export async function verify(
   if (fell !== null) throw await flaky(scope, { fell, winner }, prepared, baseline, result);
   await session.restore(result.id);
   const failed = proofs.find((proof) => !holds(proof));
-  if (failed !== undefined) throw await notProved(scope, winner, failed, aside);
+  if (failed !== undefined) throw await notProved(scope, winner, failed, judgement, baseline);
   // A change that is not there cannot be accepted.
   const asked = paths.length > 0 ? baseline.reviews : [];
   for (const check of asked)
@@ -172,7 +172,13 @@ async function judgeResult({ session }: Scope, { initial }: Prepared, { protecte
   throw new AttemptFailure('PolicyViolation', first.code, `${first.message}; ${first.cure}${othersOf(violations)}`);
 }
 
-async function notProved(scope: Scope, winner: Winner | null, failed: Proof, aside: readonly string[]): Promise<AttemptFailure> {
+async function notProved(
+  scope: Scope,
+  winner: Winner | null,
+  failed: Proof,
+  { aside, discard }: Pick<Awaited<ReturnType<typeof judgeResult>>, 'aside' | 'discard'>,
+  { protectedSet }: Baseline,
+): Promise<AttemptFailure> {
   const reason = broken(failed) ?? failed.verdict.reasons[0];
   const { verdict, judged, run } = failed;
   const infrastructure = reason?.code === 'Interrupted';
@@ -182,10 +188,14 @@ async function notProved(scope: Scope, winner: Winner | null, failed: Proof, asi
     : reason === undefined
       ? `check ${failed.judged.check.name}: ${verdict.stillFailing.slice(0, 3).join(', ')} still fail`
       : `${reason.message}; ${reason.cure}`;
+  const leftOut = discard.filter((path) => protectedSet.leftOut?.(path) === true);
+  const named = (what: string, paths: readonly string[]): string =>
+    paths.length === 0 ? '' : ` without ${what} (${paths.slice(0, 3).join(', ')})`;
+  const without = `${named('the new tests', aside)}${named('what the repository leaves out of commits', leftOut)}`;
   return new AttemptFailure(
     infrastructure ? 'Infrastructure' : 'CheckFailed',
     reason?.code ?? 'StillFails',
-    `in a fresh container${aside.length === 0 ? '' : ` without the new tests (${aside.slice(0, 3).join(', ')})`}, ${why}`,
+    `in a fresh container${without}, ${why}`,
   );
 }
 

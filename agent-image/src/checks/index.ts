@@ -16,6 +16,7 @@ export { namingEnvironment, countTests, failing, wholeRun } from './parse/result
 export { parseResults } from './parse/index.ts';
 export { failureOfBuild } from './parse/summed.ts';
 export { homeCache } from './protect/conventions.ts';
+export { isLeftOut } from './protect/delivered.ts';
 export { reportFiles } from './protect/entries.ts';
 export { judgeChanges } from './protect/judge.ts';
 export { isJudged, resultTampering, type Writing } from './protect/signs.ts';

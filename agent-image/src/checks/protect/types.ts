@@ -35,6 +35,8 @@ export interface ProtectedSet {
   readonly stays: (path: string) => boolean;
   /** Files made by running the checks or by a build, in folders that git leaves out: deleted before checks run, never a violation. */
   readonly derived: (path: string) => boolean;
+  /** Of the derived ones those that no commit of the change would hold: they are not there where it is delivered to. Absent: it is not delivered. */
+  readonly leftOut?: (path: string) => boolean;
   /**
    * Build folders of CMake and Meson that set-up made: all that changes in them is derived. Checks that prove a result need them as they
    * were at snapshot 0, not without what changed: set-up may have configured them as nothing else does.
