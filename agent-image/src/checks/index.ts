@@ -16,12 +16,11 @@ export { namingEnvironment, countTests, failing, wholeRun } from './parse/result
 export { parseResults } from './parse/index.ts';
 export { failureOfBuild } from './parse/summed.ts';
 export { homeCache } from './protect/conventions.ts';
-export { isLeftOut } from './protect/delivered.ts';
 export { reportFiles } from './protect/entries.ts';
 export { judgeChanges } from './protect/judge.ts';
 export { isJudged, resultTampering, type Writing } from './protect/signs.ts';
 export { packagesOf } from './protect/conventions.ts';
-export { protectedPaths } from './protect/protected.ts';
+export { isLeftOut, protectedPaths } from './protect/protected.ts';
 export { guardedPart } from './protect/sections.ts';
 export type { Change, ChangeJudgement, CheckCommand, Operation, ProtectedSet, Violation } from './protect/types.ts';
 export { selectTests } from './select.ts';

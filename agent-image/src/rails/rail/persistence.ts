@@ -77,7 +77,7 @@ function setting(command: Command) {
   return { key, value, unset: left[0] === 'unset' || own.some((word) => /^--unset(?:-all)?$/.test(word)) };
 }
 
-/** What the whole text of a file says to git; undefined where it is not known, or no file that git reads for that. */
+/** Findings in the whole text of a file that git reads; undefined where the text is not known, or git does not read it. */
 function toGit(path: string, { name, argv, via, stdin }: Command): readonly Found[] | undefined {
   if (name !== 'tee' || argv.length !== 2 || via.length > 0 || stdin === null || !isFixed(stdin)) return undefined;
   const text = plain(stdin.text);

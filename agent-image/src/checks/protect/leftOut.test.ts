@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { isLeftOut } from './delivered.ts';
+import { isLeftOut } from './protected.ts';
 
 const rules: Readonly<Record<string, string>> = {
   '.gitignore':
