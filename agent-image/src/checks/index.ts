@@ -18,7 +18,7 @@ export { failureOfBuild } from './parse/summed.ts';
 export { homeCache } from './protect/conventions.ts';
 export { reportFiles } from './protect/entries.ts';
 export { judgeChanges } from './protect/judge.ts';
-export { isJudged, resultTampering, type Writing } from './protect/signs.ts';
+export { definesMain, isJudged, resultTampering, type Writing } from './protect/signs.ts';
 export { packagesOf } from './protect/conventions.ts';
 export { isLeftOut, protectedPaths } from './protect/protected.ts';
 export { guardedPart } from './protect/sections.ts';

@@ -149,6 +149,7 @@ export function protectedPaths(
     },
     isNew: (path) => isNewPath(normal(path), there),
     stays: ruleOf(testPrograms).matches,
+    joinsTests: byDefault ? joining(paths, there, entries, read) : () => false,
     inline: (path) => byDefault && path.endsWith('.rs') && why(path) === null,
     reports: [...entries.reports].sort(),
     tools: entries.tools,
@@ -275,6 +276,40 @@ function buildsOf(
     configured,
     reportFolders: [...new Set(found.flatMap((one) => (one.reports === undefined ? [] : [`${one.folder}/${one.reports}`])))],
   };
+}
+
+const buildFile = /(?:^|\/)(?:CMakeLists\.txt|[^/]+\.cmake|(?:GNU)?[Mm]akefile|[^/]+\.mk)$/;
+/** Libraries of tests with a function main. */
+const withMain =
+  /\b(?:(?:gtest|gmock|benchmark|doctest)_main|Catch2WithMain|catch2_main|boost_unit_test_framework|CppUTest\w*|criterion)\b/i;
+/** `file(GLOB A src/*.cpp)`, `aux_source_directory(src A)`, `$(wildcard src/*.c)`: what stands in their brackets. */
+const taking = /\b(?:file\s{0,9}\(\s{0,9}(GLOB(?:_RECURSE)?)\s|(aux_source_directory)\s{0,9}\(|wildcard\s)([^()]{1,2000})\)/gi;
+const maxBuildFiles = 64;
+
+function joining(tree: readonly string[], there: ReadonlySet<string>, { tools }: Entries, read: ReadFile): ProtectedSet['joinsTests'] {
+  if (!['cmake', 'ctest', 'make', 'gmake', 'ninja'].some((tool) => tools.has(tool))) return () => false;
+  const texts = tree
+    .filter((path) => buildFile.test(path))
+    .slice(0, maxBuildFiles)
+    .map((path) => [path, read(path) ?? ''] as const);
+  if (!texts.some(([, text]) => withMain.test(text))) return () => false;
+  const globs = texts.flatMap(([path, text]) =>
+    [...text.matchAll(taking)].flatMap(([, glob, folder, words = '']) =>
+      words.split(/[\s"';]+/).flatMap((word) => {
+        const bare = word.replace(/^\$[{(]\w+[)}]\/?/, '').replace(/^\.\//, '');
+        if (folder === undefined && !bare.includes('*')) return [];
+        const whole = folder === undefined ? bare : `${bare}/*`;
+        const below = /RECURSE/i.test(glob ?? '') ? whole.replace(/(?:^|\/)(?=[^/]*$)/, (slash) => `${slash}**/`) : whole;
+        // A variable in front may be the folder of the file or that of the project.
+        return [below, posix.join(posix.dirname(path), below)];
+      }),
+    ),
+  );
+  const isTaken = picomatch(
+    globs.filter((glob) => glob.length < maxPattern),
+    { dot: true },
+  );
+  return (path) => !there.has(path) && /\.(?:c|cc|cpp|cxx|c\+\+)$/i.test(path) && isTaken(path);
 }
 
 interface IgnoreRule {

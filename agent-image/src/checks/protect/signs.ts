@@ -133,6 +133,8 @@ const php: readonly Sign[] = [
 /** Names of macros that frameworks of tests in C and C++ define, as a pattern. */
 const macros = String.raw`(?:(?:EXPECT|ASSERT)_(?:EQ|NE|L[TE]|G[TE]|TRUE|FALSE|STR\w+|THAT|NEAR|FLOAT_EQ|DOUBLE_EQ|(?:ANY_|NO_)?THROW)|REQUIRE(?:_\w+)?|CHECK_(?:EQ|FALSE|THROWS\w*)|SUCCEED|TEST(?:_CASE|_F|_P)?|(?:BOOST|CATCH|DOCTEST|GTEST)_\w+|assert|main|return|if)\b`;
 const ownMain = /(?<![\w.>:])main\s*\([^()]*\)\s*(?:->\s*int\s*)?\{/;
+/** Reports whether a source of C or C++ defines the function main. */
+export const definesMain = (text: string): boolean => ownMain.test(plain(text, '.c'));
 const c: readonly Sign[] = [
   { pattern: /^[ \t]*#[ \t]*include[ \t]*"[^"\n]*\.(?:txt|dat|data|csv|md|log|bin|tmp|bak|cfg|conf|ini)"/m, what: 'loads code from a file that holds none by its name' },
   { pattern: /\b(?:_exit|_Exit|quick_exit)\s*\(|(?<![\w.>]|void )exit\s*\((?!\s*(?:-?[1-9]|EXIT_FAILURE\b|int\b))/, what: 'ends its process with a status that may be 0', unless: /^(?:static )?(?:int|void|auto)\s+main\s*\(/m, instead: 'Return from functions; in the file of the function main it is free.' },

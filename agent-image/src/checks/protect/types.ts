@@ -42,6 +42,8 @@ export interface ProtectedSet {
    * were at snapshot 0, not without what changed: set-up may have configured them as nothing else does.
    */
   readonly configured: readonly string[];
+  /** Reports whether a build takes up a new source of C or C++ by a pattern where tests have their function main from a library. */
+  readonly joinsTests: (path: string) => boolean;
   /** Reports whether tests may stand in this file of code: with contents of snapshot 0, they are judged by themselves. */
   readonly inline: (path: string) => boolean;
   /** Reports whether protected paths are below a path. */
