@@ -281,7 +281,7 @@ function buildsOf(
 const buildFile = /(?:^|\/)(?:CMakeLists\.txt|[^/]+\.cmake|(?:GNU)?[Mm]akefile|[^/]+\.mk)$/;
 /** Libraries of tests with a function main. */
 const withMain =
-  /\b(?:(?:gtest|gmock|benchmark|doctest)_main|Catch2WithMain|catch2_main|boost_unit_test_framework|CppUTest\w*|criterion)\b/i;
+  /(?:\b|-l)(?:(?:gtest|gmock|benchmark|doctest)_main|Catch2WithMain|catch2_main|boost_unit_test_framework|CppUTest\w*|criterion)\b/i;
 /** `file(GLOB A src/*.cpp)`, `aux_source_directory(src A)`, `$(wildcard src/*.c)`: what stands in their brackets. */
 const taking = /\b(?:file\s{0,9}\(\s{0,9}(GLOB(?:_RECURSE)?)\s|(aux_source_directory)\s{0,9}\(|wildcard\s)([^()]{1,2000})\)/gi;
 const maxBuildFiles = 64;
