@@ -59,6 +59,7 @@ await describeRail('persistence', {
       content: '[core]\n\tbare = false\n[remote "origin"]\n\turl = a\n[branch "b"]\n\tremote = .\n',
     },
     { tool: 'FileWrite', path: '/workspace/.git/config', content: '[filter "lfs"]\n\tclean = git-lfs clean -- %f\n\trequired = true\n' },
+    { tool: 'FileWrite', path: '/workspace/.git/config', content: '[core]\n\thooksPath = .husky/_\n' },
     { tool: 'FileWrite', path: '/workspace/.git/modules/a/config', content: '[core]\n\tworktree = ../../../a\n' },
     { tool: 'FileWrite', path: '/workspace/a/.git', content: 'gitdir: ../.git/modules/a\n' },
     { tool: 'FileWrite', path: '/workspace/.git/hooks/pre-commit.sample', content: '#!/bin/sh\n' },

@@ -16,6 +16,9 @@ const config = new RegExp(`${repository}config(?:\\.worktree)?$`);
 const elsewhere = /\/\.git$/;
 const below = /^gitdir: (?:[^\n]*\/)?\.git\/(?:modules|worktrees)\/[^\n]*\n?$/;
 
+/** Hooks of the project by Husky, whose installation sets them: files that its commits hold. */
+const husky = /^(?:[\w-]+\/){0,4}\.husky(?:\/_)?$/;
+
 /** Reports whether git runs a file, whatever stood in it before. */
 export const isHook = (path: string): boolean => hooks.test(path);
 
@@ -86,7 +89,7 @@ function toGit(path: string, { name, argv, via, stdin }: Command): readonly Foun
       ? nothing
       : found('High', `${name} writes ${path}, by which git takes another folder for the repository`);
   if (!config.test(path)) return undefined;
-  const risky = settingsIn(text).filter(({ key, value }) => isRisky(key, value));
+  const risky = settingsIn(text).filter(({ key, value }) => isRisky(key, value) && !(key === 'core.hookspath' && husky.test(value)));
   return risky.flatMap(({ key, value }) =>
     found('High', `${name} sets ${key} = ${value.slice(0, 200)} in ${path}, which changes what git runs or trusts`),
   );
