@@ -125,9 +125,28 @@ describe('delivery', () => {
       const run = begin({}, replies);
       const outcome = await bed.engine.run(run.context);
       expect([outcome.result, pushes()]).toEqual(['Failed', 0]);
-      expect(JSON.stringify(await bed.notes())).toContain(`without what the repository leaves out of commits (${path})`);
+      expect(JSON.stringify(await bed.notes())).toContain(`without what the repository leaves out of commits (${path}`);
     },
   );
+
+  test('is of what was proved: no commit holds an empty folder', async () => {
+    const text = 'from pathlib import Path\n\nSIGN = 1 if Path("a/b").is_dir() else -1\n\n\ndef add(a, b):\n    return a + SIGN * b\n';
+    const replies: readonly Reply[] = [
+      {
+        calls: [
+          [
+            'bash',
+            { command: 'mkdir -p a/b full && mkdir -m 777 full/e && echo x > full/x && ln -s full l && touch run && chmod 777 run' },
+          ],
+        ],
+      },
+      { calls: [['edit_file', { path: 'calc.py', old_text: `${await git('show', 'main:calc.py')}\n`, new_text: text }]] },
+      { calls: [['submit', { answer: 'done' }]] },
+    ];
+    const run = begin({}, replies);
+    expect([(await bed.engine.run(run.context)).result, pushes()]).toEqual(['Failed', 0]);
+    expect(JSON.stringify(await bed.notes())).toContain('without what the repository leaves out of commits (a, a/b, full/e)');
+  });
 
   test.each([
     ['between push and pull request', 'intent'],
