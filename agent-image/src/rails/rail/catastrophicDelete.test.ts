@@ -48,7 +48,7 @@ await describeRail('catastrophic-delete', {
     "git -c alias.x='!rm -rf /' x",
     "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0='rm -rf /' git status",
     "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0='rm -rf /'; git -p log",
-    "GIT_CONFIG_PARAMETERS=\"'core.fsmonitor=rm -rf /'\" git status",
+    'GIT_CONFIG_PARAMETERS="\'core.fsmonitor=rm -rf /\'" git status',
     "X='rm -rf /' git --config-env=core.fsmonitor=X status",
     "git rebase --exec='rm -rf /' HEAD~1",
     "git filter-branch --tree-filter='rm -rf /'",
