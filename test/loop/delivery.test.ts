@@ -112,6 +112,42 @@ describe('delivery', () => {
     expect(JSON.stringify(await bed.notes())).not.toContain(token);
   });
 
+  test.each(['sign.log', 'data/.GIT/sign', 'data/.git/sign'])(
+    'is of what was proved: a change that needs %s, which no commit holds, proves nothing',
+    async (path) => {
+      const text = `from pathlib import Path\n\nSIGN = int(Path("${path}").read_text())\n\n\ndef add(a, b):\n    return a + SIGN * b\n`;
+      const calc = (await git('show', 'main:calc.py')) + '\n';
+      const replies: readonly Reply[] = [
+        { calls: [['bash', { command: `mkdir -p $(dirname ${path}) && echo 1 > ${path}` }]] },
+        { calls: [['edit_file', { path: 'calc.py', old_text: calc, new_text: text }]] },
+        { calls: [['submit', { answer: 'done' }]] },
+      ];
+      const run = begin({}, replies);
+      const outcome = await bed.engine.run(run.context);
+      expect([outcome.result, pushes()]).toEqual(['Failed', 0]);
+      expect(JSON.stringify(await bed.notes())).toContain(`without what the repository leaves out of commits (${path}`);
+    },
+  );
+
+  test('is of what was proved: no commit holds an empty folder', async () => {
+    const text = 'from pathlib import Path\n\nSIGN = 1 if Path("a/b").is_dir() else -1\n\n\ndef add(a, b):\n    return a + SIGN * b\n';
+    const replies: readonly Reply[] = [
+      {
+        calls: [
+          [
+            'bash',
+            { command: 'mkdir -p a/b full && mkdir -m 777 full/e && echo x > full/x && ln -s full l && touch run && chmod 777 run' },
+          ],
+        ],
+      },
+      { calls: [['edit_file', { path: 'calc.py', old_text: `${await git('show', 'main:calc.py')}\n`, new_text: text }]] },
+      { calls: [['submit', { answer: 'done' }]] },
+    ];
+    const run = begin({}, replies);
+    expect([(await bed.engine.run(run.context)).result, pushes()]).toEqual(['Failed', 0]);
+    expect(JSON.stringify(await bed.notes())).toContain('without what the repository leaves out of commits (a, a/b, full/e)');
+  });
+
   test.each([
     ['between push and pull request', 'intent'],
     ['when the pull request is open and nobody noted it', 'open'],

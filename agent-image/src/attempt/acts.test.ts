@@ -115,6 +115,43 @@ test.each([
   else expect(refused).toMatch(why);
 });
 
+test.each(['.git/hooks', '.git/config', 'a/.git', '.git/refs/heads'])('a link among the files of git is refused: %s', async (path) => {
+  const entry = { path: `workspace/${path}`, op: 'A', modeTo: 0o777, sizeTo: 0 };
+  const session = {
+    diff: () => Promise.resolve({ entries: [entry] }),
+    read: () => Promise.resolve(null),
+    restore: () => Promise.resolve(),
+    relative: (given: string) => given.replace('workspace/', ''),
+    fromWorkspace: (given: string) => given.replace('workspace/', ''),
+  } as unknown as SandboxSession;
+  const protectedSet = protectedPaths([], [], { mode: 'Default', paths: [] });
+  const { refused } = await judgeEffects(session, { protectedSet } as Baseline, gate, 'from', 'to');
+  expect(refused).toContain(`left a link as ${path}`);
+});
+
+test.each([
+  ['.git/hooks/pre-push', '#!/bin/sh\n# \0\n', '#!/bin/sh\nid\n# \0\n', /writes .*hooks\/pre-push/],
+  ['.git/config', '[core]\n', '[core] # \0\n\tsshCommand = ./x.sh\n', /core\.sshcommand/],
+  ['.git/config', '[core]\n', '[core]\n\tautocrlf = input\n', null],
+])('what git runs is judged by what a command left in it: %s', async (path, before, after, why) => {
+  let tree = 'to';
+  const relative = (given: string): string => given.replace('workspace/', '');
+  const session = {
+    diff: () => Promise.resolve({ entries: [{ path: `workspace/${path}`, op: 'M', sizeFrom: 9, sizeTo: 9 }] }),
+    read: () => Promise.resolve(Buffer.from(tree === 'to' ? after : before)),
+    restore: (id: string) => Promise.resolve((tree = id)),
+    relative,
+    fromWorkspace: relative,
+    absolute: (given: string) => `/workspace/${given}`,
+  } as unknown as SandboxSession;
+  const protectedSet = protectedPaths([path], [], { mode: 'Default', paths: [] });
+  const place = { roots: ['/workspace'], absolute: (given: string) => `/workspace/${given}` };
+  const judging = createGate({ rails, task, session: place, writing: 'Programs' }, protectedSet);
+  const { refused } = await judgeEffects(session, { protectedSet } as Baseline, judging, 'from', 'to');
+  if (why === null) expect(refused).toBeNull();
+  else expect(refused).toMatch(why);
+});
+
 test('code that a command wrote is judged though a zero stands in it', async () => {
   const texts: Readonly<Record<string, string>> = { from: 'export const a = 1;\n', to: 'process.exit(0); // \0\n' };
   let tree = 'to';

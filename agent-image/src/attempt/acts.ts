@@ -9,6 +9,7 @@ import { foldersAbove } from '../base/paths.ts';
 import type { AttemptContext } from './ports.ts';
 import { tail, type Baseline } from './checkRun.ts';
 import type { Rewrite } from '../features/index.ts';
+import { steersGit } from '../rails/index.ts';
 import type { Scope } from './scope.ts';
 import type { ActIdentity } from './notes.ts';
 import { maxFileBytes, type DiffEntry } from '@agentfleet/protocol/keeper';
@@ -209,9 +210,15 @@ export function othersOf([, ...others]: Changes['violations']): string {
   return ` (also refused: ${paths.join(', ')}${more})`;
 }
 
-/** A link shows as an empty file of all rights: code that it leads to could be written under a name by which nobody judges it. */
+/**
+ * A link shows as an empty file of all rights: code that it leads to could be written under a name by which nobody judges it, and so could
+ * hooks and settings of git, which makes no links among its own files.
+ */
 function linked(written: readonly DiffEntry[]): string | null {
-  const link = written.find(({ path, modeTo, sizeTo }) => isJudged(path) && modeTo === 0o777 && sizeTo === 0);
+  const isLink = ({ modeTo, sizeTo }: DiffEntry): boolean => modeTo === 0o777 && sizeTo === 0;
+  const own = written.find((entry) => /(?:^|\/)\.git(?:\/|$)/.test(entry.path) && isLink(entry));
+  if (own !== undefined) return `its commands left a link as ${own.path}; what is git's own has to be a file or folder of its own`;
+  const link = written.find((entry) => isJudged(entry.path) && isLink(entry));
   return link === undefined ? null : `its commands left a link as ${link.path}; code has to be a file of its own: copy it`;
 }
 
@@ -243,9 +250,9 @@ async function contentRefusal(
   if (written.length === 0) return null;
   const { before, after } = await bothSides(session, from, to, written);
   const rewrites = [...after].map(([path, bytes]): Rewrite => ({ path, before: before.get(path) ?? null, after: bytes }));
-  // Only text can be source, and code with a zero in a comment; other files that may not be there are judged by their path, above.
+  // Only text can be source, and code with a zero in a comment; hooks of git are programs too. Other files are judged by their path, above.
   const { allowed, why, review, approval } = gate.judge({
-    rewrites: rewrites.filter(({ path, after: bytes }) => !bytes.includes(0) || isJudged(path)),
+    rewrites: rewrites.filter(({ path, after: bytes }) => !bytes.includes(0) || isJudged(path) || steersGit(session.absolute(path))),
     acts: [],
   });
   const [open] = [...review, ...approval];

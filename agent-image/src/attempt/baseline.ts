@@ -1,6 +1,7 @@
 import { isCommandCheck, type Check, type ArtifactCheck, isArtifactCheck, type CommandCheck, type Protect } from '@agentfleet/protocol/api';
 import {
   wholeRun,
+  isLeftOut,
   protectedPaths,
   type CheckCommand,
   type ProtectedSet,
@@ -34,6 +35,8 @@ import { openStrategy, type Prepared, type Scope } from './scope.ts';
 /** Rounds of reading scripts that scripts call; each finds at least one more file. */
 const maxRounds = 12;
 const maxScriptBytes = 256 * 1024;
+/** Files of rules about what commits leave out. */
+const maxIgnores = 256;
 
 /**
  * Returns the paths that an attempt may not touch, from the tree of snapshot 0. The files that the checks' scripts call are read as
@@ -79,6 +82,22 @@ function exceptArtifacts(set: ProtectedSet, artifacts: readonly ArtifactCheck[])
   };
 }
 
+/** The set of a task whose change is delivered: the proof has no new file that the commit would not hold. */
+async function exceptLeftOut(scope: Scope, tree: readonly string[], set: ProtectedSet): Promise<ProtectedSet> {
+  const { session, context } = scope;
+  if (context.task.spec.output === undefined) return set;
+  const ignores = new Map<string, string>();
+  for (const path of tree.filter((one) => /^(?:.*\/)?\.gitignore$/.test(one)).slice(0, maxIgnores)) {
+    const bytes = await session.read(path);
+    if (bytes !== null && bytes.length <= maxScriptBytes) ignores.set(path, bytes.toString('utf8'));
+  }
+  const [isIgnored, there] = [isLeftOut(ignores), new Set(tree)];
+  // What a check names is asked for, wherever it stays.
+  const named = context.task.spec.checks.flatMap(({ command = [] }) => command).join('\n');
+  const leftOut = (path: string): boolean => !path.startsWith('../') && !there.has(path) && !named.includes(path) && isIgnored(path);
+  return { ...set, leftOut, derived: (path) => set.derived(path) || leftOut(path) };
+}
+
 /**
  * The parser of Node: place, source with a mark, error, and as its first frame what parses. A missing export is a SyntaxError
  * too, at the file that asks for it, but another file may mend that. In TAP all of it stands in comments.
@@ -122,7 +141,7 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   const [commands, artifacts] = [all.filter(isCommandCheck), all.filter(isArtifactCheck)];
   for (const check of artifacts) assertSchema(check);
   const found = await protection(tree, commands, protect, (path) => session.read(path));
-  const protectedSet = exceptArtifacts(found, artifacts);
+  const protectedSet = exceptArtifacts(await exceptLeftOut(scope, tree, found), artifacts);
   const reach = reachOf(context, task.spec.policy.network.mode === 'Allowed' ? 'Allowed' : 'None');
   const runner: CheckRunner = { session, task, reports: protectedSet.reports, reportFolders: protectedSet.reportFolders, reach };
   await admitChecks(scope, commands, protectedSet);

@@ -222,6 +222,42 @@ describe('commands of a candidate', () => {
   });
 });
 
+describe('a new source with a function main', () => {
+  const build = 'file(GLOB SRC CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp)\nadd_executable(unit tests/a.cpp ${SRC})\n';
+  const judged = (texts: Readonly<Record<string, string>>, path: string, text: string, before: string | null = null): GateVerdict => {
+    const checks = [{ name: 'unit', command: ['sh', '-c', 'cmake -S . -B b && make -C b && ctest --test-dir b'] }];
+    const set = protectedPaths(Object.keys(texts), checks, { mode: 'Default', paths: [] }, (one) => texts[one]);
+    const spec = { policy: { profile: 'Default', network: { mode: 'Loopback' } }, protect: { mode: 'Default' } };
+    const session = { roots: ['/workspace'], absolute: (one: string): string => `/workspace/${one}` };
+    const own = createGate({ rails, task: { spec } as unknown as AgentTask, session, writing: 'Programs' }, set);
+    return own.judge({ rewrites: [{ path, before: before === null ? null : Buffer.from(before), after: Buffer.from(text) }], acts: [] });
+  };
+  const main = 'int main() { return 0; }\n';
+  const linked = `${build}target_link_libraries(unit gtest_main)\n`;
+  const files = { 'src/a.cpp': '', 'tests/a.cpp': '' };
+
+  test.each([
+    ['CMakeLists.txt', linked, 'src/b.cpp'],
+    ['CMakeLists.txt', `aux_source_directory(src SRC)\n${linked}`, 'src/b.cc'],
+    ['CMakeLists.txt', linked.replace('GLOB', 'GLOB_RECURSE'), 'src/deep/b.cpp'],
+    ['lib/CMakeLists.txt', linked.replace('GTest', ''), 'lib/src/b.cpp'],
+    ['Makefile', 'unit: $(wildcard src/*.c)\n\t$(CC) $^ -lgtest_main\n', 'src/b.c'],
+  ])('is refused where %s with %j takes up %s', (file, text, path) => {
+    const verdict = judged({ ...files, [file]: text }, path, main);
+    expect(verdict).toMatchObject({ allowed: false });
+    expect(verdict.why).toContain('library of tests');
+    expect(judged({ ...files, [file]: text }, path, 'int add(int a, int b) { return a + b; }\n')).toMatchObject({ allowed: true });
+  });
+
+  test.each([
+    ['no library has a main', build, 'src/b.cpp'],
+    ['no pattern has it', linked, 'apps/b.cpp'],
+    ['no pattern has it', linked, 'src/deep/b.cpp'],
+  ])('is free where %s: %j, %s', (_, text, path) => {
+    expect(judged({ ...files, 'CMakeLists.txt': text }, path, main)).toMatchObject({ allowed: true });
+  });
+});
+
 describe('an edit that lets objects decide assertions', () => {
   const before = Buffer.from('def add(a, b):\n    return a - b\n');
   const number = 'class Sum(int):\n    def __eq__(self, other):\n        return isinstance(other, int)\n\n\n';

@@ -1,11 +1,12 @@
 import { basename } from 'node:path';
 import type { AgentTask, ApprovalKind, SetupStep } from '@agentfleet/protocol/api';
 import type { ShellAct } from '@agentfleet/protocol/inference';
-import { resultTampering, judgeChanges, type ProtectedSet, type Writing } from '../checks/index.ts';
+import { definesMain, resultTampering, judgeChanges, type ProtectedSet, type Writing } from '../checks/index.ts';
 import {
   decisions,
   decisionTable,
   highest,
+  isHook,
   isTest,
   placeless,
   rails as allRails,
@@ -176,6 +177,8 @@ function guarded({ path, before, after }: Rewrite, set: ProtectedSet): string | 
   if (protection !== null) return `${path} is protected: ${protection.why}`;
   if (set.holdsProtected(path)) return `protected files lie under ${path}`;
   if (set.derived(path)) return `${basename(path)} is made by running the checks, or lies in a folder that .gitignore leaves out`;
+  if (before === null && set.joinsTests(path) && definesMain(after.toString('utf8')))
+    return `${path}: the build takes it up by a pattern, and its function main comes before that of the library of tests`;
   const shadow = before === null ? set.shadows(path) : null;
   return shadow === null ? null : `${path}: ${shadow}`;
 }
@@ -224,7 +227,7 @@ function newFindings({ path, before, after }: Rewrite, { rails, policy, absolute
   return findings.filter((one) => {
     const at = old.indexOf(`${one.rail} ${placeless(one.reason)}`);
     if (at !== -1) old.splice(at, 1);
-    return at === -1 || aboutPath.has(one.rail);
+    return at === -1 || aboutPath.has(one.rail) || (one.rail === 'persistence' && isHook(absolute(path)));
   });
 }
 

@@ -1,11 +1,11 @@
 import { changesBetween, othersOf } from './acts.ts';
-import { newExecId } from '@agentfleet/keeper/client';
-import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { KeeperRefusal, newExecId } from '@agentfleet/keeper/client';
+import type { DiffEntry, SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { isArtifactCheck } from '@agentfleet/protocol/api';
 import { type Baseline, broken, contradiction, flakyCheck, holds, proveAgain, runAgain, tail, type Proof } from './checkRun.ts';
 import { type Ledger, review } from './closing.ts';
 import { AttemptFailure } from '../base/failure.ts';
-import { leavesOf } from '../base/paths.ts';
+import { foldersAbove, leavesOf } from '../base/paths.ts';
 import type { Prepared, Scope, Winner } from './scope.ts';
 import { labels } from './prepare.ts';
 
@@ -45,7 +45,7 @@ export async function verify(
   const restored = await session.restore(result.id);
   if (restored.manifestDigest !== result.manifestDigest) throw differs(result.id);
   const judgement = await judgeResult(scope, prepared, baseline, result);
-  const { discard, aside, paths } = judgement;
+  const { discard, paths } = judgement;
   const fell = await proveAll(
     scope,
     baseline,
@@ -55,7 +55,7 @@ export async function verify(
   if (fell !== null) throw await flaky(scope, { fell, winner }, prepared, baseline, result);
   await session.restore(result.id);
   const failed = proofs.find((proof) => !holds(proof));
-  if (failed !== undefined) throw await notProved(scope, winner, failed, aside);
+  if (failed !== undefined) throw await notProved(scope, winner, failed, judgement, baseline);
   // A change that is not there cannot be accepted.
   const asked = paths.length > 0 ? baseline.reviews : [];
   for (const check of asked)
@@ -104,13 +104,14 @@ async function startOfChecks(
   { session }: Scope,
   { initial }: Prepared,
   { protectedSet }: Baseline,
-  { discard, aside, own }: Awaited<ReturnType<typeof judgeResult>>,
+  { discard, aside, own, empty }: Awaited<ReturnType<typeof judgeResult>>,
   result: SnapshotRecord,
 ): Promise<Start> {
   // Tests of the agent's own prove nothing, and could act on those that do.
-  if (protectedSet.configured.length === 0) return { base: result.id, gone: [...discard, ...aside].map((path) => session.located(path)) };
+  if (protectedSet.configured.length === 0)
+    return { base: result.id, gone: [...discard, ...aside, ...empty].map((path) => session.located(path)) };
   const archive = `/tmp/${newExecId()}.tar`;
-  const kept = own.filter(({ op, path }) => op !== 'D' && !aside.includes(path)).map(({ path }) => `./${path}\n`);
+  const kept = own.filter(({ op, path }) => op !== 'D' && !aside.includes(path) && !empty.includes(path)).map(({ path }) => `./${path}\n`);
   try {
     if (kept.length > 0) await tar(session, ['-c', '--no-recursion', '-T', '-', '-f', archive], kept.join(''));
     await session.restore(initial.id);
@@ -163,16 +164,49 @@ async function judgeResult({ session }: Scope, { initial }: Prepared, { protecte
   const { violations, discard, aside, entries } = await changesBetween(session, protectedSet, initial.id, result.id, true);
   const [first] = violations;
   if (first === undefined) {
-    const own = entries.flatMap(({ op, path: full }) => {
-      const path = session.relative(full);
-      return path === null || protectedSet.derived(path) ? [] : [{ op, path }];
+    const own = entries.flatMap((entry) => {
+      const path = session.relative(entry.path);
+      return path === null || protectedSet.derived(path) ? [] : [{ ...entry, path }];
     });
-    return { discard, aside, own, paths: leavesOf(own.map(({ path }) => path)) };
+    const paths = leavesOf(own.map(({ path }) => path));
+    return { discard, aside, own, paths, empty: protectedSet.leftOut === undefined ? [] : await emptyFolders(session, own, paths) };
   }
   throw new AttemptFailure('PolicyViolation', first.code, `${first.message}; ${first.cure}${othersOf(violations)}`);
 }
 
-async function notProved(scope: Scope, winner: Winner | null, failed: Proof, aside: readonly string[]): Promise<AttemptFailure> {
+/** New folders without a file that stays: no commit holds them. */
+async function emptyFolders(
+  session: Pick<Scope['session'], 'call' | 'absolute'>,
+  own: readonly DiffEntry[],
+  leaves: readonly string[],
+): Promise<readonly string[]> {
+  const isNew = ({ op, path, sizeTo, modeTo = 0 }: DiffEntry): boolean =>
+    op === 'A' && sizeTo === 0 && (modeTo & 0o111) > 0 && !/^\.git(?:\/|$)/.test(path);
+  const added = own.filter(isNew);
+  const isFolder = (path: string): Promise<boolean> =>
+    session
+      .call((keeper) => keeper.listFiles(session.absolute(path), 1, 1))
+      .then(
+        () => true,
+        (error: unknown) => {
+          if (error instanceof KeeperRefusal) return false;
+          throw error;
+        },
+      );
+  const [isLeaf, empty] = [new Set(leaves), new Set<string>()];
+  for (const { path } of added) if (isLeaf.has(path) && (await isFolder(path))) empty.add(path);
+  const above = foldersAbove(leaves.filter((path) => !empty.has(path)));
+  const folders = foldersAbove(empty);
+  return added.map(({ path }) => path).filter((path) => empty.has(path) || (folders.has(path) && !above.has(path)));
+}
+
+async function notProved(
+  scope: Scope,
+  winner: Winner | null,
+  failed: Proof,
+  { aside, discard, empty }: Pick<Awaited<ReturnType<typeof judgeResult>>, 'aside' | 'discard' | 'empty'>,
+  { protectedSet }: Baseline,
+): Promise<AttemptFailure> {
   const reason = broken(failed) ?? failed.verdict.reasons[0];
   const { verdict, judged, run } = failed;
   const infrastructure = reason?.code === 'Interrupted';
@@ -182,10 +216,14 @@ async function notProved(scope: Scope, winner: Winner | null, failed: Proof, asi
     : reason === undefined
       ? `check ${failed.judged.check.name}: ${verdict.stillFailing.slice(0, 3).join(', ')} still fail`
       : `${reason.message}; ${reason.cure}`;
+  const leftOut = [...discard.filter((path) => protectedSet.leftOut?.(path) === true), ...empty];
+  const named = (what: string, paths: readonly string[]): string =>
+    paths.length === 0 ? '' : ` without ${what} (${paths.slice(0, 3).join(', ')})`;
+  const without = `${named('the new tests', aside)}${named('what the repository leaves out of commits', leftOut)}`;
   return new AttemptFailure(
     infrastructure ? 'Infrastructure' : 'CheckFailed',
     reason?.code ?? 'StillFails',
-    `in a fresh container${aside.length === 0 ? '' : ` without the new tests (${aside.slice(0, 3).join(', ')})`}, ${why}`,
+    `in a fresh container${without}, ${why}`,
   );
 }
 

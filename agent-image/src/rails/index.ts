@@ -7,5 +7,6 @@ export { createRails, type Rails, decisionTable } from './rails.ts';
 export { installedGrammars, loadGrammars, type GrammarFiles, type Grammars } from './syntax/node.ts';
 export { kubectlWords, type KubectlWords } from './rail/clusterObjects.ts';
 export { rails } from './rail/index.ts';
+export { isHook, steersGit } from './rail/persistence.ts';
 export { isTest } from './rail/testTampering.ts';
 export * from './verdict/types.ts';

@@ -149,6 +149,7 @@ export function protectedPaths(
     },
     isNew: (path) => isNewPath(normal(path), there),
     stays: ruleOf(testPrograms).matches,
+    joinsTests: byDefault ? joining(paths, there, entries, read) : () => false,
     inline: (path) => byDefault && path.endsWith('.rs') && why(path) === null,
     reports: [...entries.reports].sort(),
     tools: entries.tools,
@@ -218,7 +219,12 @@ function conventionRules({ tools, installs }: Entries, tree: readonly string[]):
   used.push(...conventions);
   if (installs) used.push(installConvention);
   used.push(...Object.entries(vendored).flatMap(([sign, convention]) => (tree.includes(sign) ? [convention] : [])));
-  return used.map(ruleOf);
+  // One that is there says which tests of its folder run.
+  const stanzas = new Set(tools.has('dune') ? tree.filter((path) => /(?:^|\/)dune$/.test(path)) : []);
+  return [
+    ...used.map(ruleOf),
+    { matches: (path) => stanzas.has(path), protection: { kind: 'Settings', why: 'a check calls dune' } } satisfies Rule,
+  ];
 }
 
 function ruleOf({ globs, protection, caseSensitive }: Convention): Rule {
@@ -270,4 +276,84 @@ function buildsOf(
     configured,
     reportFolders: [...new Set(found.flatMap((one) => (one.reports === undefined ? [] : [`${one.folder}/${one.reports}`])))],
   };
+}
+
+const buildFile = /(?:^|\/)(?:CMakeLists\.txt|[^/]+\.cmake|(?:GNU)?[Mm]akefile|[^/]+\.mk)$/;
+/** Libraries of tests with a function main. */
+const withMain =
+  /(?:\b|-l)(?:(?:gtest|gmock|benchmark|doctest)_main|Catch2WithMain|catch2_main|boost_unit_test_framework|CppUTest\w*|criterion)\b/i;
+/** `file(GLOB A src/*.cpp)`, `aux_source_directory(src A)`, `$(wildcard src/*.c)`: what stands in their brackets. */
+const taking = /\b(?:file\s{0,9}\(\s{0,9}(GLOB(?:_RECURSE)?)\s|(aux_source_directory)\s{0,9}\(|wildcard\s)([^()]{1,2000})\)/gi;
+const maxBuildFiles = 64;
+
+function joining(tree: readonly string[], there: ReadonlySet<string>, { tools }: Entries, read: ReadFile): ProtectedSet['joinsTests'] {
+  if (!['cmake', 'ctest', 'make', 'gmake', 'ninja'].some((tool) => tools.has(tool))) return () => false;
+  const texts = tree
+    .filter((path) => buildFile.test(path))
+    .slice(0, maxBuildFiles)
+    .map((path) => [path, read(path) ?? ''] as const);
+  if (!texts.some(([, text]) => withMain.test(text))) return () => false;
+  const globs = texts.flatMap(([path, text]) =>
+    [...text.matchAll(taking)].flatMap(([, glob, folder, words = '']) =>
+      words.split(/[\s"';]+/).flatMap((word) => {
+        const bare = word.replace(/^\$[{(]\w+[)}]\/?/, '').replace(/^\.\//, '');
+        if (folder === undefined && !bare.includes('*')) return [];
+        const whole = folder === undefined ? bare : `${bare}/*`;
+        const below = /RECURSE/i.test(glob ?? '') ? whole.replace(/(?:^|\/)(?=[^/]*$)/, (slash) => `${slash}**/`) : whole;
+        // A variable in front may be the folder of the file or that of the project.
+        return [below, posix.join(posix.dirname(path), below)];
+      }),
+    ),
+  );
+  const isTaken = picomatch(
+    globs.filter((glob) => glob.length < maxPattern),
+    { dot: true },
+  );
+  return (path) => !there.has(path) && /\.(?:c|cc|cpp|cxx|c\+\+)$/i.test(path) && isTaken(path);
+}
+
+interface IgnoreRule {
+  readonly ignores: boolean;
+  readonly foldersOnly: boolean;
+  readonly matches: (path: string) => boolean;
+}
+
+/**
+ * Reports whether a new file is left out of a commit: a `.gitignore` names it, or it lies in a folder `.git` other than the repository's
+ * own. Read as gitignore(5) says.
+ *
+ * @param ignores the texts of `.gitignore` files by their paths
+ * @example isLeftOut(new Map([['.gitignore', '*.log\n']]))('a/b.log'); // true
+ */
+export function isLeftOut(ignores: ReadonlyMap<string, string>): (path: string) => boolean {
+  // Of two rules that match, that of the deeper folder counts, and in one file the later one.
+  const rules = [...ignores]
+    .toSorted(([a], [b]) => depth(a) - depth(b))
+    .flatMap(([path, text]) => ignoreRules(path.slice(0, -name.length), text));
+  const isIgnored = (path: string, isFolder: boolean): boolean =>
+    rules.findLast((rule) => (isFolder || !rule.foldersOnly) && rule.matches(path))?.ignores === true;
+  return (path) =>
+    path.split('/').some((part, at) => part.toLowerCase() === '.git' && (at > 0 || part !== '.git')) ||
+    (!path.startsWith('.git/') && (parentsOf(path).some((folder) => isIgnored(folder, true)) || isIgnored(path, false)));
+}
+
+const name = '.gitignore';
+const depth = (path: string): number => path.split('/').length;
+const maxPattern = 4096;
+
+function ignoreRules(folder: string, text: string): readonly IgnoreRule[] {
+  return text.split(/\r?\n/).flatMap((line): readonly IgnoreRule[] => {
+    const [, not, whole = ''] = /^(!?)(.*)$/.exec(line.replace(/(?<![\\ \t])[ \t]+$/, '')) ?? [];
+    const pattern = whole
+      .replace(/^\//, '')
+      .replace(/\/$/, '')
+      .replace(/\/\*\*$/, '/**/*')
+      .replaceAll('[!', '[^');
+    if (pattern === '' || line.startsWith('#') || line.length > maxPattern) return [];
+    const anchored = /\/./.test(whole);
+    const options = { dot: true, nobrace: true, noextglob: true, nonegate: true, basename: false } as const;
+    const matches = picomatch(anchored ? pattern : `**/${pattern}`, options);
+    const below = (path: string): boolean => path.startsWith(folder) && matches(path.slice(folder.length));
+    return [{ ignores: not === '', foldersOnly: whole.endsWith('/'), matches: below }];
+  });
 }

@@ -112,6 +112,29 @@ test.each([
   ['a.scala', 'sys.exit(0)'],
   ['a.php', 'echo $all;\nexit;'],
   ['a.php', 'die(0);'],
+  ['a.rb', 'def add(a, b)\n  exit\nend'],
+  ['a.rb', 'def add(a, b) = exit(true)'],
+  ['a.rb', 'def add(a, b); Process.exit; end'],
+  ['a.rb', '  [1].each { Kernel::exit 0 }'],
+  ['a.rb', '  puts "bye"; exit'],
+  ['a.php', '    echo "bye"; exit;'],
+  ['a.rb', '  raise SystemExit'],
+  ['a.rb', '  Kernel.send(:exit)'],
+  ['a.rb', '  Thread.main.kill'],
+  ['a.php', 'function add($a) {\n  exit;\n}'],
+  ['a.php', 'function add($a) { $b = $a; exit(0); }'],
+  ['a.php', '    $ok or die("no");'],
+  ['a.php', '    $f = fn () => exit();'],
+  ['a.php', '    if ($x) exit($status);'],
+  ['a.ex', '  def add(a, b), do: System.halt(0)'],
+  ['a.ex', '  def add(_, _), do: :erlang.halt'],
+  ['a.ex', '  ExUnit.configure(exclude: [:all])'],
+  ['a.ml', 'let add a b = exit 0'],
+  ['a.ml', 'let () = at_exit (fun () -> Unix._exit 0)'],
+  ['a.hs', 'add a b = unsafePerformIO exitSuccess'],
+  ['a.hs', 'add a b = unsafePerformIO (exitWith ExitSuccess)'],
+  ['a.dart', 'int add(int a, int b) => exit(0);'],
+  ['a.dart', '  exitCode = 0;'],
 ])('%s must not gain %j', (path, text) => {
   expect(resultTampering(path, 'x\n', `x\n${text}\n`)).toMatch(new RegExp(`^${path}: it `));
 });
@@ -152,6 +175,18 @@ test.each([
   ['A.java', 'System.exit( 2);\nif (latest) halt(401, "no");\nString test = "TEST";'],
   ['a.md', 'run unittest'],
   ['a.rb', 'def ==(other)\n  return true if equal?(other)\n  def self.exec(x) = db.exec(x)\n  # exit\nend\nclass ObjectStore\nend'],
+  ['a.rb', '  # do exit\n  exit 1\n  exit(false) unless ok\n  exit = doors.last\n  { exit: 1 }\n  room.exit\nrescue SystemExit'],
+  ['a.rb', '  Thread.current[:a] = Thread.new { work }\n  puts "or exit"'],
+  [
+    'a.php',
+    '    // or exit;\n    header("Location: $url");\n    exit;\n    exit(1);\n    exit(self::FAILURE);\n    $this->exit();\n    Foo::exit(0);',
+  ],
+  ['a.php', 'abstract class Exits {\n    public function exit(int $code): void;\n    /*\n     * exit;\n     */\n}'],
+  ['a.ex', 'defmodule A do\n  use GenServer\n  def stop(pid), do: GenServer.stop(pid)\n  def fail, do: System.halt(1)\nend'],
+  ['test/support/a.ex', 'defmodule Support do\n  use ExUnit.CaseTemplate\nend'],
+  ['a.ml', 'let fail () = exit 1\nlet exits = [ 0 ]'],
+  ['a.hs', 'import System.Exit (exitSuccess, exitFailure)\nfail = exitFailure'],
+  ['a.dart', 'Never fail() => exit(1);\nvoid exit(int code) {}\npage.exit();'],
   ['a.go', 'import (\n\t"fmt"\n\t"os"\n)\nfunc key() string { return "os" }'],
   [
     'a.rs',
@@ -187,6 +222,11 @@ test.each([
   ['main.c', 'static void usage(int status) {\n  exit(status);\n}\nint main(void) {\n  usage(0);\n}\n'],
   ['Main.java', 'class Main {\n  public static void main(String[] a) {\n    System.exit(run(a));\n  }\n}\n'],
   ['a.rb', '#!/usr/bin/env ruby\nexit run(ARGV)\n'],
+  ['a.rb', 'def usage = nil\n\nif __FILE__ == $PROGRAM_NAME\n  usage\n  exit\nend\n'],
+  ['a.ex', 'defmodule A do\n  def main(args) do\n    System.halt(run(args))\n  end\nend\n'],
+  ['main.ml', 'let () =\n  print_endline "a";\n  exit 0\n'],
+  ['Main.hs', 'main :: IO ()\nmain = exitSuccess\n'],
+  ['a.dart', 'void main(List<String> args) {\n  exit(run(args));\n}\n'],
   ['a.php', '#!/usr/bin/env php\n<?php\nexit(0);\n'],
   ['main.rs', 'fn main() -> Result<(), Error> {\n    std::process::exit(run()?);\n}\n'],
   ['A.java', 'class A {\n    public static void main(String[] args) {\n\n        System.exit(run(args));\n    }\n}\n'],
@@ -225,7 +265,7 @@ test('a file that was no program may not become one that ends with 0', () => {
   expect(resultTampering('a.c', 'int main() {\n}\n', after, 'Programs')).toBeNull();
 });
 
-test.each(['.c', '.java', '.rb', '.go', '.rs', '.py', '.js', '.php'])('a file of %s without end is judged in linear time', (extension) => {
+test.each(['.c', '.java', '.rb', '.go', '.rs', '.py', '.js', '.php', '.ex', '.ml', '.hs', '.dart'])('a file of %s without end is judged in linear time', (extension) => {
   const pieces = ['import ', 'import{', 'from ', 'def __eq__(', 'def __bool__(a) ', '__eq__ = lambda ', 'exit(', ' ', '\n', '"os" ', '{ ', 'fn eq(', 'operator==(', 'def ==', '# define ', 'cfg!(', 'process::{', "'"];
   for (const piece of pieces) expect(resultTampering(`a${extension}`, '', `x ${piece.repeat(50_000)}`) ?? '').toBeTypeOf('string');
 }); // prettier-ignore

@@ -42,7 +42,30 @@ const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = n
   ['CMakeLists.txt', adds(cmakeOf, (was, word) => isList(was) && item.test(word), addsOnly)],
   ['meson.build', adds(mesonOf, (was, word) => holdsSources(was) && source.test(word), definesOnly)],
   ...['Makefile', 'makefile', 'GNUmakefile'].map((name) => [name, addsSources] as const),
+  // A version of its own, and dependencies by version: `path:`, `git:`, aliases, paths of tests and compilers stay.
+  [
+    'mix.exs',
+    same((text) =>
+      text.replaceAll(
+        /^[ \t]*(?:version: "[\w.+-]*"|\{:(?!ex_unit\b)\w+, "[\w .<>=~!+-]*"(?:, (?:only: (?::\w+|\[[:\w, ]*\])|runtime: \w+|optional: \w+))*\}),?[ \t]*(?:\n|$)/gm,
+        '',
+      ),
+    ),
+  ],
+  ['pubspec.yaml', same(withoutPackages)],
+  [
+    'package.yaml',
+    same((text) => text.replaceAll(/^(?:version|synopsis|description):[^\n]*\n|^dependencies:[ \t]*\n(?:[ \t]*- [^\n]*\n)*/gm, '')),
+  ],
+  ['.cabal', same(withoutLibraries)],
+  [
+    'dune',
+    same((text) => (/\((?:tests?|cram|rule|inline_tests)\b/.test(text) ? text : withoutFields(text, 'libraries|public_names?|synopsis'))),
+  ],
+  ['dune-project', same((text) => withoutFields(text, 'version|synopsis|description|depends|authors|maintainers|license|source|homepage'))],
 ]);
+
+const ruleOf = (path: string) => rules.get(baseName(path)) ?? rules.get(/\.cabal$/.exec(path)?.[0] ?? '');
 
 /**
  * Reports whether a change of a shared settings file cannot affect tests. Decided by allow-lists: an unknown part
@@ -51,7 +74,7 @@ const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = n
  * @param tools what the checks call: sections for them must stay
  */
 export function harmless(path: string, before: string, after: string, tools: ReadonlySet<string> = new Set()): boolean {
-  return rules.get(baseName(path))?.(before, after) === true && said(before, tools) === said(after, tools);
+  return ruleOf(path)?.(before, after) === true && said(before, tools) === said(after, tools);
 }
 
 /** Sections of a file for tools: `[tool.ruff.lint]`, `[flake8]`, `[mypy-a.*]`. */
@@ -67,7 +90,7 @@ function said(text: string, tools: ReadonlySet<string>): string {
 
 /** The part of a settings file of this name that may not change; null: no other part may either. */
 export function guardedPart(path: string): string | null {
-  if (!rules.has(baseName(path))) return null;
+  if (ruleOf(path) === undefined) return null;
   return /^(?:CMakeLists\.txt|meson\.build|(?:GNU)?[Mm]akefile)$/.test(baseName(path))
     ? 'what it lists; files and tests may be added'
     : 'what bears on tests in it';
@@ -132,6 +155,41 @@ function withoutRequires(text: string): string {
     else if (line !== '' && !/^require\s/.test(line) && !line.startsWith('//')) kept.push(line);
   }
   return kept.join('\n');
+}
+
+/** A file of Pub without its version, its descriptions and what it takes by version. */
+function withoutPackages(text: string): string {
+  let section = '';
+  const kept = text.split(/\r\n|\r|\n/).filter((line) => {
+    section = /^[^ \t#]/.test(line) ? line.trimEnd() : section;
+    if (/^(?:version|description|homepage|repository|issue_tracker|documentation): *[\w^"'][^\n{}&*|>]*$/.test(line)) return false;
+    return !/^(?:dev_)?dependencies:$/.test(section) || !/^  \w+: *(?:any|["']?[\^<>=\d][\w.^<>= +-]*["']?)$/.test(line);
+  });
+  return kept.join('\n');
+}
+
+/** Parts of a Cabal file that say what is built and not what is tested, and fields in them that reach further. */
+const cabalParts = /^(?:library|executable|foreign-library|source-repository)\b/i;
+const cabalFields =
+  /^(?:version|synopsis|description|category|author|maintainer|license|license-file|copyright|homepage|bug-reports|stability|extra-\w+-files)[ \t]*:/i;
+const reaching =
+  /^[ \t]+(?:buildable|ghc-options|cpp-options|build-tools?\b[\w-]*|import|mixins|[\w-]*preprocess[\w-]*)[ \t]*:|-pgmF|-F\b/i;
+
+/** A Cabal file without the parts that no test is defined in. */
+function withoutLibraries(text: string): string {
+  let free = false;
+  const kept = text.split(/\r\n|\r|\n/).filter((line) => {
+    if (/^[^ \t]/.test(line) && !line.startsWith('--')) free = cabalParts.test(line) || cabalFields.test(line);
+    return (!free || reaching.test(line)) && line.trim() !== '' && !line.trim().startsWith('--');
+  });
+  return kept.join('\n');
+}
+
+/** S-expressions of Dune without fields of some names, where nothing but plain words stands in them. */
+function withoutFields(text: string, names: string): string {
+  const word = String.raw`[\w\s.:<>=&~@/+-]|"[\w\s.:/,'-]*"`;
+  const nested = (depth: number): string => (depth === 0 ? `(?:${word})*` : String.raw`(?:${word}|\(${nested(depth - 1)}\))*`);
+  return text.replaceAll(new RegExp(String.raw`\((?:${names})\b${nested(4)}\)`, 'g'), '').replaceAll(/\s+/g, ' ');
 }
 
 /** Commands of CMake that define more files, targets and tests. */

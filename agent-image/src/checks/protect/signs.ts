@@ -110,7 +110,9 @@ const ruby: readonly Sign[] = [
   { pattern: /\bat_exit\b|\bexit!|\btrap\b[ (]*['":](?:SIG)?EXIT\b/, what: 'acts when its process ends, or ends it' },
   { pattern: /\$std(?:out|err)\s*=[^=~]|\bstd(?:out|err)\s*\.\s*reopen\b|\/dev\/(?:std|fd|tty)|\/proc\/self/i, what: 'takes over the output' },
   { pattern: /(?:^|[;{]|\b(?:then|do|and|or|else)\b|&&|\|\|)[ \t]*(?:(?:Kernel|Process)\.)?exec[ (]/m, what: 'acts when its process ends, or ends it' },
-  { pattern: /^(?:(?:Kernel|Process)\.)?exit\b(?![ \t]*[:=!?.,\]]|[ \t]*\(?[ \t]*(?:[1-9]|false\b))|\bSystemExit\.new\b(?![ \t]*\([ \t]*[1-9])/m, what: 'ends its process with a status that may be 0', unless: /^#!/, instead: 'Call it below `if __FILE__ == $PROGRAM_NAME` only.' },
+  // RSpec counts the examples until then, test-unit none, and both end with 0.
+  { pattern: /^(?:(?:[ \t]+|def\b)(?:(?:[^\n#'"]|"[^"\n]*"|'[^'\n]*'){0,200}?(?:[;{]|\b(?:then|do|and|or|else)\b|&&|\|\||\)[ \t]*=)[ \t]*)?)?(?:(?:Kernel|Process)(?:\.|::))?exit\b(?![ \t]*[:=!?.,\]]|[ \t]*\(?[ \t]*(?:[1-9]|false\b))|\bSystemExit\.new\b(?![ \t]*\([ \t]*[1-9])|\braise\b[ (]+SystemExit\b(?!\.)|\b(?:__send__|send|public_send|method)\b[ (]+[:'"]+exit\b/m, what: 'ends its process with a status that may be 0', unless: /^#!/, instead: 'Call it below `if __FILE__ == $PROGRAM_NAME` only.' },
+  { pattern: /\bThread\.(?:main\.(?:kill|exit|terminate|raise)|current\.(?:kill|exit|terminate)|exit)\b/, what: 'acts when its process ends, or ends it' },
   { pattern: /^[ \t]*class[ \t]+(?:Class|Module|BasicObject)[ \t]*(?:$|[#;])/m, what: 'reaches into other modules' },
   { pattern: /\bdef[ \t]+={2,3}[ \t]*\(?[^()\n]{0,80}\)?[ \t]*(?:=[ \t]*|[;\n]\s*)(?:return[ \t]+)?true(?![ \t]*(?:if|unless|and|or|&|\|)|\w)/, what: 'makes an object equal to everything' },
   { pattern: /\bObjectSpace\s*\.|\bTracePoint\b|\bset_trace_func\b/, what: 'reaches into the interpreter' },
@@ -122,6 +124,8 @@ const php: readonly Sign[] = [
   { pattern: /\bPHPUnit\b|\bPHPUNIT_\w+|\bPest\\/, what: 'names a test runner' },
   { pattern: /\bregister_shutdown_function\b|\bpcntl_exec\b/, what: 'acts when its process ends, or ends it' },
   { pattern: /^(?:exit|die)\b(?!\s*\(\s*(?:[1-9$'"]|\S+ \?))/im, what: 'ends its process with a status that may be 0', unless: /^#!/ },
+  // PHPUnit ends with it, and has said nothing. What answers a request ends so: under PHPUnit its header() is an error.
+  { pattern: /^(?:[ \t]+(?![ \t]|\/\/|[#*])|[^\n/#*]{0,120}\{)(?:(?:[^\n'"]|"[^"\n]*"|'[^'\n]*'){0,200}?(?:[;{)]|\|\||&&|\?\?|=>|\b(?:or|and|else)\b)[ \t]*)?[ \t]*(?<!\bheader\([^\n]{0,300}\s{0,40})(?:exit|die)\b(?!\s*\(\s*(?:[1-9]|[\w:\\]{0,80}(?:FAIL|ERR)))/im, what: 'ends its process with a status that may be 0', unless: /^#!/, instead: 'Return from functions; exit(1) is free, and so is any in a script that begins with #!.' },
   { pattern: /(?<![\w>:$])eval\s*\(|\b(?:uopz|runkit7?)_\w+/, what: 'makes code while it runs' },
   { pattern: /\b(?:OK \(|Tests: )(?:\d|['"{$%])|(?:\d|\}|%[ds]) assertions?\b/, what: 'prints what a test runner prints' },
 ]; // prettier-ignore
@@ -129,6 +133,8 @@ const php: readonly Sign[] = [
 /** Names of macros that frameworks of tests in C and C++ define, as a pattern. */
 const macros = String.raw`(?:(?:EXPECT|ASSERT)_(?:EQ|NE|L[TE]|G[TE]|TRUE|FALSE|STR\w+|THAT|NEAR|FLOAT_EQ|DOUBLE_EQ|(?:ANY_|NO_)?THROW)|REQUIRE(?:_\w+)?|CHECK_(?:EQ|FALSE|THROWS\w*)|SUCCEED|TEST(?:_CASE|_F|_P)?|(?:BOOST|CATCH|DOCTEST|GTEST)_\w+|assert|main|return|if)\b`;
 const ownMain = /(?<![\w.>:])main\s*\([^()]*\)\s*(?:->\s*int\s*)?\{/;
+/** Reports whether a source of C or C++ defines the function main. */
+export const definesMain = (text: string): boolean => ownMain.test(plain(text, '.c'));
 const c: readonly Sign[] = [
   { pattern: /^[ \t]*#[ \t]*include[ \t]*"[^"\n]*\.(?:txt|dat|data|csv|md|log|bin|tmp|bak|cfg|conf|ini)"/m, what: 'loads code from a file that holds none by its name' },
   { pattern: /\b(?:_exit|_Exit|quick_exit)\s*\(|(?<![\w.>]|void )exit\s*\((?!\s*(?:-?[1-9]|EXIT_FAILURE\b|int\b))/, what: 'ends its process with a status that may be 0', unless: /^(?:static )?(?:int|void|auto)\s+main\s*\(/m, instead: 'Return from functions; in the file of the function main it is free.' },
@@ -148,6 +154,26 @@ const java: readonly Sign[] = [
   { pattern: /\bTests run: (?:\d|["{%])/, what: 'prints what a test runner prints' },
 ]; // prettier-ignore
 
+const endsWithZero = 'ends its process with a status that may be 0';
+const elixir: readonly Sign[] = [
+  { pattern: /\bSystem\s*\.\s*(?:halt|stop)\b(?!\s*\(\s*[1-9])|:erlang\s*\.\s*halt\b(?!\s*\(\s*[1-9])|:init\s*\.\s*stop\b(?!\s*\(\s*[1-9])/, what: endsWithZero, unless: /^[ \t]+def main\(/m, instead: 'In the module of the function main it is free.' },
+  { pattern: /\bSystem\s*\.\s*at_exit\b|\bExUnit\s*\.\s*(?:configure|run|stop|after_suite|Server|Runner|EventManager|CLIFormatter)\b|\bconfig[ \t(]+:ex_unit\b/, what: 'names a test runner, or acts when its process ends' },
+  { pattern: /(?:\d|\}) tests?, (?:\d|#\{)/, what: 'prints what a test runner prints' },
+]; // prettier-ignore
+
+const ocaml: readonly Sign[] = [
+  { pattern: /\bexit[ \t]+\(?0\b|\bat_exit\b|\bUnix\s*\.\s*(?:_exit|execv\w*)\b/, what: endsWithZero, unless: /^let (?:\(\)|_)[ \t]*=|^let main\b/m, instead: 'In the file of the main program it is free.' },
+]; // prettier-ignore
+
+const haskell: readonly Sign[] = [
+  { pattern: /\bexitSuccess\b(?![ \t]*[,)])|\bexitWith\b[ \t(]{0,20}ExitSuccess\b|\bexitImmediately\b/, what: endsWithZero, unless: /^main[ \t]*(?:::|=)/m, instead: 'In the module of the function main it is free.' },
+]; // prettier-ignore
+
+const dart: readonly Sign[] = [
+  { pattern: /(?<![\w.])exit\s*\((?!\s*(?:[1-9]|int\b))|(?<![\w.])exitCode\s*=\s*0\b/, what: endsWithZero, unless: /^(?:Future<\w+> |void |int )?main\s*\(/m, instead: 'In the file of the function main it is free.' },
+  { pattern: /\bAll tests passed!/, what: 'prints what a test runner prints' },
+]; // prettier-ignore
+
 const signs: Readonly<Record<string, readonly Sign[]>> = {
   ...Object.fromEntries(['.py', '.pyi', '.pyw'].map((name) => [name, python])),
   ...Object.fromEntries(['.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx'].map((name) => [name, script])),
@@ -157,6 +183,11 @@ const signs: Readonly<Record<string, readonly Sign[]>> = {
   '.rs': rust,
   '.rb': ruby,
   '.php': php,
+  '.ex': elixir,
+  '.exs': elixir,
+  '.ml': ocaml,
+  '.hs': haskell,
+  '.dart': dart,
 };
 
 /** Start of the main program of a file; no test runs it by loading the file. */

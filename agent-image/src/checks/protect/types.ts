@@ -35,11 +35,15 @@ export interface ProtectedSet {
   readonly stays: (path: string) => boolean;
   /** Files made by running the checks or by a build, in folders that git leaves out: deleted before checks run, never a violation. */
   readonly derived: (path: string) => boolean;
+  /** Of the derived ones those that no commit of the change would hold: they are not there where it is delivered to. Absent: it is not delivered. */
+  readonly leftOut?: (path: string) => boolean;
   /**
    * Build folders of CMake and Meson that set-up made: all that changes in them is derived. Checks that prove a result need them as they
    * were at snapshot 0, not without what changed: set-up may have configured them as nothing else does.
    */
   readonly configured: readonly string[];
+  /** Reports whether a build takes up a new source of C or C++ by a pattern where tests have their function main from a library. */
+  readonly joinsTests: (path: string) => boolean;
   /** Reports whether tests may stand in this file of code: with contents of snapshot 0, they are judged by themselves. */
   readonly inline: (path: string) => boolean;
   /** Reports whether protected paths are below a path. */

@@ -1,5 +1,6 @@
 // agent-image, rails/shell: commands that find, git, ssh and others run. May import rails/verdict and rails/syntax, no rail.
-import { args, dynamic, fixed, isFixed, spaced, type Command, type Value } from './command.ts';
+import { args, byName, dynamic, fixed, isFixed, lookup, spaced, type Command, type Value } from './command.ts';
+import { runsValue } from './gitSettings.ts';
 import { absolute } from './places.ts';
 import { plain, printable } from './marks.ts';
 import { rest, shell, stringOption } from './prefixes.ts';
@@ -115,36 +116,59 @@ const source: Unwrapper = (command, run) => {
   ];
 };
 
-/** `git -c key=!code`, aliases and the commands that take code. */
-const git: Unwrapper = (command) => {
+/** `git -c key=!code`, aliases, variables that hold settings, and the commands that take code. */
+const git: Unwrapper = (command, _run, site) => {
   const out: Inner[] = [];
   const words = command.argv.slice(1);
+  const variable = (name: string): Value | undefined => command.env.get(name) ?? site.scope.variables.get(name)?.[0]?.[0];
+  const set = (key: string, value: Value): void => {
+    if (value.text.startsWith('!')) out.push(shell({ text: value.text.slice(1), from: value.from }));
+    else if (runsValue(key)) out.push(shell(value));
+  };
   words.forEach((word, i) => {
+    const [, named, name = ''] = /^(?:--config-env=)([^=]+)=(\w+)$/.exec(word.text) ?? [];
+    if (named !== undefined) set(named, variable(name) ?? dynamic());
     const configured = words[i - 1]?.text === '-c' || (words.some((one) => one.text === 'config') && i > 0);
     const text = /^[\w.-]+=/.test(word.text) ? word.text.slice(word.text.indexOf('=') + 1) : word.text;
     const key = /^[\w.-]+=/.test(word.text) ? (word.text.split('=')[0] as string) : (words[i - 1]?.text ?? '');
-    if (!configured) return;
-    const runs =
-      /^(?:core\.(?:sshcommand|pager|editor|fsmonitor|askpass)|credential\.helper|sequence\.editor|diff\.external|.*\.(?:textconv|command|cmd|driver|clean|smudge)|pager\.\w+)$/i;
-    if (text.startsWith('!')) out.push(shell({ text: text.slice(1), from: word.from }));
-    else if (runs.test(key) && key !== text) out.push(shell({ text, from: word.from }));
+    if (configured && (key !== text || text.startsWith('!'))) set(key, { text, from: word.from });
   });
+  for (let at = 0; at < maxItems; at += 1) {
+    const key = variable(`GIT_CONFIG_KEY_${at}`);
+    if (key !== undefined) set(key.text, variable(`GIT_CONFIG_VALUE_${at}`) ?? dynamic());
+  }
+  const given = variable('GIT_CONFIG_PARAMETERS');
+  for (const [, key = '', text = ''] of given?.text.matchAll(/'([\w.-]{1,200})'?='?([^']*)'/g) ?? [])
+    set(key, { text, from: given?.from ?? [] });
+  return [...out, ...taken(words)];
+};
+
+/** Code that commands of git take as a word. */
+function taken(words: readonly Value[]): readonly Inner[] {
+  const out: Inner[] = [];
+  const verb = words.find((one) => !one.text.startsWith('-'))?.text ?? '';
   words.forEach((word, i) => {
-    const verb = words.find((one) => !one.text.startsWith('-'))?.text;
-    if ((verb === 'rebase' && /^(?:-x|--exec)$/.test(word.text)) || (verb === 'filter-branch' && /^--\w+-filter$/.test(word.text))) {
-      const code = words[i + 1];
-      if (code !== undefined) out.push(shell(code));
-    }
+    const option = lookup(codeOptions, verb)?.exec(word.text);
+    if (option != null) out.push(shell(option[1] === undefined ? (words[i + 1] ?? dynamic()) : { text: option[1], from: word.from }));
     const [, pager] = /^(?:-O|--open-files-in-pager=)([^]+)$/.exec(verb === 'grep' ? word.text : '') ?? [];
     if (pager !== undefined) out.push(shell({ text: pager, from: word.from }));
-    const [isExt, ext] = /^(?:-x|--extcmd)(?:=([^]+))?$/.exec(verb === 'difftool' ? word.text : '') ?? [];
-    if (isExt !== undefined) out.push(shell(ext === undefined ? (words[i + 1] ?? dynamic()) : { text: ext, from: word.from }));
     if (verb === 'bisect' && word.text === 'run') out.push({ argv: words.slice(i + 1) });
     if ((verb === 'submodule' || verb === 'foreach') && word.text === 'foreach')
       out.push(shell(spaced(words.slice(i + 1).filter((one) => one.text !== '--recursive'))));
   });
   return out;
-};
+}
+
+/** Options of git whose value the shell runs, by command; the value stands behind `=`, or is the next word. */
+const codeOptions = byName(
+  ['rebase', /^(?:-x|--exec)(?:=([^]+))?$/],
+  ['filter-branch', /^--\w+-filter(?:=([^]+))?$/],
+  ['difftool', /^(?:-x|--extcmd)(?:=([^]+))?$/],
+  ['fetch pull ls-remote fetch-pack', /^--upload-pack(?:=([^]+))?$/],
+  ['clone', /^(?:-u|--upload-pack)(?:=([^]+))?$/],
+  ['push send-pack', /^--(?:receive-pack|exec)(?:=([^]+))?$/],
+  ['archive', /^--exec(?:=([^]+))?$/],
+);
 
 const trap: Unwrapper = (command) => {
   const action = command.argv.slice(1).find((word) => !/^--?$|^-[lp]/.test(word.text));
