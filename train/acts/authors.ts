@@ -11,7 +11,7 @@ import { believedBy, type Believed } from './calibrate.ts';
 import { allActs, packActs, type LabelledAct } from './data.ts';
 import { authorsOf } from './folds.ts';
 import { countGate, refuses, searchThresholds, type Thresholds } from './thresholds.ts';
-import { actHeads, askedRecall, believedOf } from './train.ts';
+import { actHeads, refusalCost, believedOf } from './train.ts';
 
 const weights = join(import.meta.dirname, '..', '..', 'inference-image', 'weights');
 const seed = 20_261_121;
@@ -20,7 +20,8 @@ const fixed: Thresholds = { vetoBelowProbability: 0.15, warnBelowProbability: 0.
 /** Returns the acts with the probabilities of the committed weights, and the thresholds of a head. */
 async function committed(): Promise<{ readonly believed: readonly Believed[]; readonly thresholdsOf: (act: LabelledAct) => Thresholds }> {
   const model = loadEnergyModel(await readFile(join(weights, 'energy-features-v3.json')));
-  const acts = await packActs({ policy: loadPolicy(await readFile(join(weights, 'policy-v1.json'))), gate: await openFirstGate() });
+  const policy = loadPolicy(await readFile(join(weights, 'policy-v1.json')));
+  const acts = await packActs({ policyOf: () => policy, gate: await openFirstGate() });
   const heads = model.calibration?.heads ?? [];
   return { believed: believedBy(model, acts), thresholdsOf: ({ head }) => heads.find(({ name }) => name === head) ?? fixed };
 }
@@ -33,7 +34,7 @@ async function leftOut(): ReturnType<typeof committed> {
     authorsOf(acts).flatMap((author) =>
       actHeads.map((head) => {
         const others = believed.filter(({ act }) => act.head === head && act.author !== author);
-        return [`${head} ${author}`, searchThresholds(others, askedRecall)] as const;
+        return [`${head} ${author}`, searchThresholds(others, refusalCost)] as const;
       }),
     ),
   );

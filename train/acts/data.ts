@@ -1,21 +1,13 @@
 import { posix } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import {
-  likeness,
-  loadContexts,
-  loadHazards,
-  loadInjections,
-  shingles,
-  type HazardEntry,
-  type Proposal,
-} from '@agentfleet/eval/judgements';
+import { likeness, shingles, type Proposal } from '@agentfleet/eval/judgements';
 import { brokenNodesOf, openFirstGate, type FirstGate, type FirstWord } from '@agentfleet/eval/local';
 import { normalisedHash } from '@agentfleet/eval/stats';
-import { actFeatures, type EnergyHead, type Features, type JudgedAct } from '@agentfleet/protocol/inference';
+import { actFeatures, type EnergyHead, type Features } from '@agentfleet/protocol/inference';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
 import { loadPolicy, type Policy } from '../../inference-image/src/engines/policy/policy.ts';
 import { train as trainPolicy } from '../policy/train.ts';
-import { foldsOf, samplesOf } from '../policy/samples.ts';
+import { actOf, onlyAuthor, packEntries, textOf, type Act, type PackEntry } from '../policy/packs.ts';
+import { foldsOf, harmlessAct, samplesOf, solutionWeight, type Sample } from '../policy/samples.ts';
 import { Random } from '../numeric/random.ts';
 import { embedded } from './embedded.ts';
 import { hiddenIn, oracleActs } from './oracles.ts';
@@ -50,31 +42,25 @@ export function onePerProblem<T extends { readonly act: { readonly problem: stri
   return all.filter(({ act: { problem } }) => !seen.has(problem) && seen.add(problem));
 }
 
-/** Packs, whose development halves are for work; their sealed halves are never read here. */
-const packFolder = (name: string): string => fileURLToPath(new URL(`../../test/packs/${name}`, import.meta.url));
 export const foldCount = 5;
 /** Acts of which so much of the text is the same are one problem. */
 const tooAlike = 0.5;
 
-type Act = Pick<JudgedAct, 'tool' | 'subject' | 'content'>;
-
-/** The text of an act as a worker asks about it. */
-const textOf = ({ subject, content }: Act): string => (content === undefined ? subject : `${subject}\n${content}`);
-
-/** Judges of an act; Policy must never have seen it. */
+/** Judges of an act. */
 interface Judges {
-  readonly policy: Policy;
+  /** Returns a Policy that never saw the problem of an act. */
+  readonly policyOf: (problem: string) => Policy;
   readonly gate: FirstGate;
 }
 
 function labelled(
   act: Act,
   of: Pick<LabelledAct, 'id' | 'problem' | 'author' | 'source' | 'label' | 'weight' | 'embedded'>,
-  { policy, gate }: Judges,
+  { policyOf, gate }: Judges,
   proposal = proposalOf(act),
 ): LabelledAct {
   const { tool, subject, content } = act;
-  const { unsafe, label } = policy.judge({ id: 'a', rails: [], ...act });
+  const { unsafe, label } = policyOf(of.problem).judge({ id: 'a', rails: [], ...act });
   const first = gate(proposal);
   const features: Features = {
     ...actFeatures({ subject, ...(content !== undefined && { content }) }),
@@ -86,21 +72,11 @@ function labelled(
   return { ...of, policy: { unsafe, label }, first, head, text: textOf(act), features, good: of.label === 'Benign' };
 }
 
-const actOf = (entry: Proposal): Act => {
-  if (entry.tool === 'Shell') return { tool: 'Shell', subject: entry.command };
-  if (entry.tool === 'ExecCode') return { tool: 'ExecCode', subject: entry.argv.join(' ') };
-  return { tool: 'FileWrite', subject: entry.path, content: entry.content };
-};
-
 /** Returns an act as gate 1 is given it; a file of a template is in the workspace where it names no other place. */
 function proposalOf({ tool, subject, content }: Act): Proposal {
   if (tool === 'FileWrite') return { tool, path: posix.resolve(workspaceDir, subject.replace(/^~/, homeDir)), content: content ?? '' };
   return { tool: 'Shell', command: subject };
 }
-
-type PackEntry = Pick<HazardEntry, 'id' | 'author' | 'label'> & Proposal;
-/** Of the first edition, whose entries name none. */
-const onlyAuthor = 'First';
 
 /** An entry of the pack as a worker asks about it. */
 export function labelledEntry(entry: PackEntry, judges: Judges): LabelledAct {
@@ -108,36 +84,15 @@ export function labelledEntry(entry: PackEntry, judges: Judges): LabelledAct {
   return labelled(actOf(entry), { id, problem: id, author, source: 'Pack', label, weight: 1 }, judges, entry);
 }
 
-/** Acts that texts from outside ask for, and those that the goals call for. */
-async function steeredActs(): Promise<readonly PackEntry[]> {
-  const folder = packFolder('injection-2');
-  const [texts, contexts] = await Promise.all([loadInjections('dev', folder), loadContexts('dev', folder)]);
-  return texts.flatMap(({ id, author = onlyAuthor, act }): PackEntry[] => {
-    const harmless = contexts.get(id)?.harmless;
-    return [
-      ...(act === undefined ? [] : [{ ...act, id, author, label: act.class }]),
-      ...(harmless === undefined ? [] : [{ ...harmless, id: `${id}-goal`, author, label: 'Benign' } as const]),
-    ];
-  });
-}
-
-/** Acts of the packs' development halves, which the Policy of the release never saw. */
+/** Acts of the packs' development halves. */
 export async function packActs(judges: Judges): Promise<readonly LabelledAct[]> {
-  const second = (await loadHazards('dev', packFolder('hazard-2'))).map((entry) => ({ ...entry, id: `2-${entry.id}` }));
-  const entries = [...(await loadHazards('dev', packFolder('hazard'))), ...second, ...(await steeredActs())];
-  // Packs may hold the same act: the first stands for it.
-  const first = new Map(entries.toReversed().map((entry) => [normalisedHash(textOf(actOf(entry))), entry.id]));
-  const once = entries.filter((entry) => first.get(normalisedHash(textOf(actOf(entry)))) === entry.id);
-  return once.map((entry) => labelledEntry(entry, judges));
+  return (await packEntries()).map((entry) => labelledEntry(entry, judges));
 }
 
 /** Acts of recorded conversations that passed, and solutions of tasks. */
 async function playedActs(judges: Judges, seed: number): Promise<readonly LabelledAct[]> {
-  const harmless = (one: RecordedAct, problem: string, id: string, weight: number): LabelledAct => {
-    const act: Act =
-      'command' in one ? { tool: 'Shell', subject: one.command } : { tool: 'FileWrite', subject: one.path, content: one.content };
-    return labelled(act, { id, problem, source: 'Recorded', label: 'Benign', weight }, judges);
-  };
+  const harmless = (one: RecordedAct, problem: string, id: string, weight: number): LabelledAct =>
+    labelled(harmlessAct(one), { id, problem, source: 'Recorded', label: 'Benign', weight }, judges);
   const recorded = (await recordings()).map((one, at) => harmless(one, `recorded-${at}`, `r${at}`, 1));
   const solved = (await oracleActs(new Random(seed))).map(({ act, family }, at) =>
     harmless(act, `solution-${family}`, `s${at}`, solutionWeight),
@@ -145,8 +100,6 @@ async function playedActs(judges: Judges, seed: number): Promise<readonly Labell
   return [...recorded, ...solved];
 }
 
-/** Of a solution beside a whole template: there are many of one kind. */
-const solutionWeight = 0.25;
 /** Of harmful commands so many are hidden in a program. */
 const hiddenShare = 0.4;
 
@@ -161,21 +114,24 @@ function hiddenActs(commands: readonly LabelledAct[], programs: readonly string[
   });
 }
 
-/** Returns the acts of filled templates; Policy's judgement of each comes from a training without its template. */
-function templateActs(seed: number, gate: FirstGate): readonly LabelledAct[] {
-  const samples = samplesOf(new Random(seed));
+/** Returns for each problem that the Policy of the release learned from one that did not, and for all others that of the release. */
+function crossPolicies(samples: readonly Sample[], release: Policy, seed: number): Judges['policyOf'] {
   const folds = foldsOf(samples, foldCount, new Random(seed + 1));
   const policies = Array.from({ length: foldCount }, (_, fold) => {
-    const rest = samples.filter(({ template }) => folds.get(template) !== fold);
+    const rest = samples.filter(({ problem }) => folds.get(problem) !== fold);
     return loadPolicy(Buffer.from(JSON.stringify(trainPolicy(rest, new Random(seed + 2 + fold), {}))));
   });
-  return samples.map(({ act, label, template, weight }, at) => {
-    const policy = policies[folds.get(template) ?? 0] as Policy;
-    return labelled(act, { id: `t${at}`, problem: `template-${template}`, source: 'Template', label, weight }, { policy, gate });
-  });
+  return (problem) => policies[folds.get(problem) ?? foldCount] ?? release;
 }
 
-/** Acts that look alike and are not; the Policy of the release never saw them. */
+/** Returns the acts of filled templates. */
+function templateActs(samples: readonly Sample[], judges: Judges): readonly LabelledAct[] {
+  return samples.flatMap(({ act, label, source, problem, weight }, at) =>
+    source === 'Template' ? [labelled(act, { id: `t${at}`, problem, source: 'Template', label, weight }, judges)] : [],
+  );
+}
+
+/** Acts that look alike and are not. */
 function pairedActs(judges: Judges): readonly LabelledAct[] {
   const acts = [
     ...pairedCommands.map(([label, subject]) => ({ label, act: { tool: 'Shell', subject } as const })),
@@ -211,11 +167,11 @@ async function withSources(acts: readonly LabelledAct[]): Promise<readonly Label
 
 /** All acts that are learned from. A template of which a filling is an act of the pack goes: it would stand on both sides of a split. */
 export async function allActs(policy: Buffer, seed: number): Promise<readonly LabelledAct[]> {
-  const gate = await openFirstGate();
-  const judges = { policy: loadPolicy(policy), gate };
+  const samples = await samplesOf(new Random(seed));
+  const judges = { policyOf: crossPolicies(samples, loadPolicy(policy), seed), gate: await openFirstGate() };
   const pack = await packActs(judges);
   const known = new Set(pack.map(({ text }) => normalisedHash(text)));
-  const filled = templateActs(seed, gate);
+  const filled = templateActs(samples, judges);
   const contents = new Set(filled.map(({ text }) => normalisedHash(text)));
   const templates = [...filled, ...pairedActs(judges).filter(({ text }) => !contents.has(normalisedHash(text)))];
   const sets = pack.map(({ text }) => shingles(text));

@@ -31,7 +31,8 @@ if (existsSync(result)) {
 const model = loadEnergyModel(await readFile(join(image, 'weights', 'energy-features-v2.json')));
 const policy = await readFile(join(image, 'weights', 'policy-v1.json'));
 const known = new Set((await allActs(policy, seed)).map(({ text }) => normalisedHash(text)));
-const judges = { policy: loadPolicy(policy), gate: await openFirstGate() };
+const released = loadPolicy(policy);
+const judges = { policyOf: () => released, gate: await openFirstGate() };
 const acts = (await loadHazards('sealed', pack)).map((entry) => labelledEntry(entry, judges));
 const judged = believedBy(model, acts);
 

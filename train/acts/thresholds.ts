@@ -66,8 +66,13 @@ function kindsOf(believed: readonly Believed[]): (thresholds: Thresholds) => num
     always + objected.length + below(high, Math.max(bounds.harmless, warn)) + below(sure, veto) + below(unsure, warn);
 }
 
-/** Recall first, then the fewest refusals of what is harmless, then the lowest thresholds. @throws Error when there is nothing to search in */
-export function searchThresholds(believed: readonly Believed[], recall: number): Thresholds {
+/**
+ * Returns the thresholds with the lowest sum of the share of unsafe acts that pass and `cost` times the share of harmless ones that are
+ * refused; of equal ones the lowest.
+ *
+ * @throws Error when there is nothing to search in
+ */
+export function searchThresholds(believed: readonly Believed[], cost: number): Thresholds {
   const unsafe = believed.filter(({ act }) => !act.good);
   const safe = believed.filter(({ act }) => act.good);
   if (safe.length === 0 || unsafe.length === 0)
@@ -76,12 +81,12 @@ export function searchThresholds(believed: readonly Believed[], recall: number):
   const cuts = [0, ...new Set(believed.map(({ p }) => p))]
     .map((p) => (p === 0 ? 0 : Math.min(1, Math.ceil(p * 1e4 + 1) / 1e4)))
     .sort((a, b) => a - b);
-  let best: { readonly thresholds: Thresholds; readonly refused: number } | undefined;
+  let best = { thresholds: { vetoBelowProbability: 0, warnBelowProbability: 0 }, loss: Infinity };
   for (const vetoBelowProbability of cuts)
     for (const warnBelowProbability of cuts.filter((cut) => cut >= vetoBelowProbability)) {
       const thresholds = { vetoBelowProbability, warnBelowProbability };
-      const refused = refusedBy(thresholds);
-      if (stoppedBy(thresholds) / unsafe.length >= recall && (best === undefined || refused < best.refused)) best = { thresholds, refused };
+      const loss = (cost * refusedBy(thresholds)) / safe.length - stoppedBy(thresholds) / unsafe.length;
+      if (loss < best.loss) best = { thresholds, loss };
     }
-  return best?.thresholds ?? { vetoBelowProbability: 1, warnBelowProbability: 1 };
+  return best.thresholds;
 }

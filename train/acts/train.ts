@@ -11,10 +11,10 @@ import { countGate, searchThresholds, type GateCount, type Thresholds } from './
 export const actHeads = ['Shell', 'Editor'] as const;
 type ActHead = (typeof actHeads)[number];
 
-/** Share of the unsafe acts that both gates have to stop on the development half. */
-export const askedRecall = 0.97;
-/** Other shares, to tell what they would cost. */
-const otherRecalls = [0.9, 0.95, 0.98, 0.99] as const;
+/** Cost of refusing a share of the harmless acts, beside passing the same share of the unsafe ones: a refusal may end a task. */
+export const refusalCost = 2;
+/** Other costs, to tell what they would give. */
+const otherCosts = [0.5, 1, 4] as const;
 
 type ActFigures = Readonly<Record<string, unknown>>;
 
@@ -77,12 +77,9 @@ function trainHead(all: readonly LabelledAct[], name: ActHead, seed: number, par
   const acts = learnedBy(name, all);
   const { believed, cooled, temperature } = believedOf(all, name, seed);
   const pack = fromPack(believed);
-  const thresholds = searchThresholds(pack, askedRecall);
+  const thresholds = searchThresholds(pack, refusalCost);
   const words = { ...fitActs(acts, chosen, new Random(seed)), temperature };
-  const at = (recall: number): GateCount & { readonly recall: number } => ({
-    recall,
-    ...gateAt(pack, searchThresholds(pack, recall)),
-  });
+  const at = (cost: number): GateCount & { readonly cost: number } => ({ cost, ...gateAt(pack, searchThresholds(pack, cost)) });
   return {
     head: {
       content: null,
@@ -104,7 +101,7 @@ function trainHead(all: readonly LabelledAct[], name: ActHead, seed: number, par
         pack.filter(({ act }) => act.first.next !== 'GateTwo'),
         thresholds,
       ),
-      otherRecalls: otherRecalls.map(at),
+      otherCosts: otherCosts.map(at),
       parts: partsOf(acts, name, believed, seed, parts),
     },
   };

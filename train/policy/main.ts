@@ -20,9 +20,9 @@ const path = join(import.meta.dirname, '..', '..', 'inference-image', 'weights',
 function crossValidate(samples: readonly Sample[], judge: (policy: Policy, sample: Sample) => Judged): readonly Judged[] {
   const folds = foldsOf(samples, foldCount, new Random(seed + 1));
   return Array.from({ length: foldCount }, (_, fold) => {
-    const seen = samples.filter(({ template }) => folds.get(template) !== fold);
+    const seen = samples.filter(({ problem }) => folds.get(problem) !== fold);
     const policy = loadPolicy(Buffer.from(JSON.stringify(train(seen, new Random(seed + 2 + fold), {}))));
-    return samples.filter(({ template }) => folds.get(template) === fold).map((sample) => judge(policy, sample));
+    return samples.filter(({ problem }) => folds.get(problem) === fold).map((sample) => judge(policy, sample));
   }).flat();
 }
 
@@ -41,10 +41,10 @@ function row(name: string, figures: Figures): string {
   return `${name.padEnd(24)}${cells.map((cell) => `${(100 * cell).toFixed(1)} %`.padStart(12)).join('')}`;
 }
 
-const samples = samplesOf(new Random(seed));
+const samples = await samplesOf(new Random(seed));
 const judged = crossValidate(samples, whole);
 const figures = measure(judged);
-const count = new Set(samples.map(({ template }) => template)).size;
+const count = new Set(samples.filter(({ source }) => source === 'Template').map(({ problem }) => problem)).size;
 stdout.write(`${count} templates, ${samples.length} samples; each judged by weights that never saw its template (${foldCount} folds)\n`);
 stdout.write(`${' '.repeat(24)}${['accuracy', 'recall@5%FP', 'recall@0.5', 'FP@0.5'].map((head) => head.padStart(12)).join('')}\n`);
 stdout.write(`${row('rules and classifier', figures)}\n`);
@@ -63,7 +63,7 @@ const about = {
   classes: policyLabels.length,
   templates: count,
   samples: samples.length,
-  measuredBy: `${foldCount} folds by template; these weights are trained on all templates; concepts and templates have one author`,
+  measuredBy: `${foldCount} folds by template and by author of packs; these weights are trained on all of them; templates have one author`,
   heldOutAccuracy: share(figures.accuracy),
   heldOutUnsafeRecallAt5PercentFalsePositives: share(figures.recallAt5),
   thresholdAt5PercentFalsePositives: share(figures.threshold),

@@ -68,7 +68,8 @@ export const concepts: Readonly<Record<string, Pattern>> = {
   stopsMachine: /\b(shutdown|reboot|halt|poweroff|sysrq|kexec)\b|\bkill(all)?\s+-9\s+-1|killall\b|pkill\s+-9|fork\b/,
   dropsData:
     /\bdrop\s+(database|table|schema)|\btruncate\s+(table\s+)?\w+\s+(cascade|;)?|flushall|dropDatabase|dropdb|\bdestroy\b|delete\s+(namespace|pods?|pvc|projects)\b|--all\b|\bprune\b|\brb\b/i,
-  production: /\bprod(uction)?\b|\bbackups?\b|--force\b(?!-)|-auto-approve|--purge|cascade/i,
+  production: /\bprod(uction)?\b|\bbackups?\b/i,
+  forces: /--force\b(?!-)|-auto-approve|--purge|cascade/i,
   rewritesHistory: anyOf(inOrder(/push\s/, /--force(?!-)|--mirror|--delete|\s:\w/), /filter-branch|reflog\s+expire|rm\s+-rf\s+\.git\b/),
   outside:
     /\b(https?|ftp|rsync|tcp):\/\/(?!localhost|127\.|0\.0\.0\.0)|\b(?!127\.|0\.0\.0\.0)\d{1,3}(\.\d{1,3}){3}\b|\w@[\w-]+(\.[\w-]+)+:|\/dev\/(tcp|udp)\//,
