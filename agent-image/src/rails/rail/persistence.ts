@@ -29,16 +29,32 @@ export const persistence: Rail = {
   },
 };
 
+/** An alias of a git command that only shows, and neither runs a program nor writes a file. */
+function showsOnly(value: string): boolean {
+  const text = value.replaceAll(/['"\\]/g, '');
+  return (
+    /^(?:log|status|diff|show|shortlog|blame|describe|rev-parse|ls-files|ls-tree|whatchanged|range-diff)(?:\s|$)/.test(text) &&
+    !/--(?:ou|ext|tex|exe)|\uE000/.test(text)
+  );
+}
+
 function settings(command: Command): readonly Found[] {
   const words = operands(command);
   const all = args(command);
-  if (command.name === 'git' && words.includes('config') && !hasFlag(command, 'l', '--get', '--list', '--get-all', '--get-regexp')) {
+  if (
+    command.name === 'git' &&
+    words.includes('config') &&
+    !all.includes('-l') &&
+    !hasFlag(command, '', '--get', '--list', '--get-all', '--get-regexp')
+  ) {
     const [key = '', value] = words.slice(words.indexOf('config') + 1);
+    const alias = /^alias\./i.test(key) ? all[all.indexOf(key) + 1] : undefined;
     if (
       /^(?:core\.(?:hookspath|sshcommand|fsmonitor|pager|editor|askpass)|credential\.|alias\.|include|url\.|filter\.|http\..*proxy|http\.sslverify)/i.test(
         key,
       ) &&
-      (value !== undefined || all.includes('--unset'))
+      (value !== undefined || alias !== undefined || all.includes('--unset')) &&
+      !(/^alias\./i.test(key) && (all.includes('--unset') || showsOnly(alias ?? '')))
     ) {
       return found('High', `git config ${key} changes what git runs or trusts`);
     }
