@@ -1,4 +1,5 @@
-import type { Place } from '../shell/places.ts';
+import { hasHole } from '../shell/marks.ts';
+import { absolute, type Place } from '../shell/places.ts';
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { findStarts } from '../shell/runners.ts';
 import { found, nothing, type Found, type Rail, type Surroundings } from './rail.ts';
@@ -36,12 +37,13 @@ export const catastrophicDelete: Rail = {
 
 /** Places where package managers and builds leave files in an image, and folders that only its build made. */
 const leftInImage =
-  /^\/(?:var\/lib\/(?:apt|dnf|yum)\/[\w.*\uE001/-]+|var\/(?:cache|log|tmp)\/[\w.*\uE001/-]+|tmp\/(?:\uE001|[\w.\uE001/-]+)|usr\/share\/(?:doc|man|info|locale)(?:\/[\w.*\uE001/-]*)?|root\/\.(?:cache|npm|cargo|gem|m2|gradle|composer|bundle|config|local|ash_history|bash_history|wget-hsts|gnupg)(?:\/[\w.*\uE001/-]*)?|usr\/local\/share\/\.cache(?:\/[\w.\uE001/-]*)?|usr\/src\/[\w.\uE001/-]+|(?:build|src|app|code|workdir|install|tmp-build)(?:\/[\w.\uE001/-]*)?)$/;
+  /^\/(?:(?:var\/(?:cache|log|tmp)|tmp)\/.|var\/lib\/[\w.-]+(?:\/|$)|(?:usr|etc)\/[\w.-]+\/[\w.]|(?:root|home\/[\w.-]+)\/\.\w|(?:build|src|app|code|install|opt\/[\w.-]+)(?:\/|$))/;
 
 /** Reports whether a command of an image's build deletes only what is left over in the image: nothing of where it is built. Pure. */
 export function clearsImage(command: Command): boolean {
   const targets = operands(command);
-  return command.name === 'rm' && targets.length > 0 && targets.every((target) => leftInImage.test(target) && !target.includes('..'));
+  const isLeft = (target: string): boolean => leftInImage.test(absolute(target, command.cwd)) && !hasHole(target) && !target.includes('..');
+  return command.name === 'rm' && targets.length > 0 && targets.every(isLeft);
 }
 
 function removed(command: Command, around: Surroundings): readonly Found[] {

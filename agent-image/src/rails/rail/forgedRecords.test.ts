@@ -37,6 +37,10 @@ await describeRail('forged-records', {
     "awk 'BEGIN { print 42 }' | tee reports/unit.txt",
     "go test | awk '{ print 42 }' | tee reports/unit.txt",
     'echo ok | tee reports/go-test.txt',
+    'yes ok | head -3 | tee reports/go-test.txt',
+    'tr a b <<< ok | tee reports/go-test.txt',
+    'grep ok made-up.txt | tee reports/go-test.txt',
+    "ln -s /workspace/logs /tmp/l && sed -i 's/FAIL/ok/' /tmp/l/ci.log",
     'tee reports/go-test.txt < made-up.txt',
     'echo "exit: 0" >> reports/go-test.txt',
     'echo "exit: $?" > reports/go-test.txt',
@@ -84,6 +88,7 @@ await describeRail('forged-records', {
     'set -o pipefail; go test ./... 2>&1 | tee reports/go-test.txt; echo "exit: $?" >> reports/go-test.txt',
     'pytest -q | tee -a reports/unit.txt',
     'python3 -m unittest 2>&1 | tee reports/unit.txt',
+    'pytest 2>&1 | tail -5 | tee reports/unit.txt',
     write(
       '.github/workflows/preview.yml',
       'steps:\n  - run: |\n      kubectl get namespace "$ns" -o name || exit 0\n      kubectl delete namespace "$ns"\n',

@@ -42,7 +42,7 @@ export const forgedRecords: Rail = {
     if (name === 'git') return named(command);
     const targets = writeTargets(command).map(plain);
     const mended = inPlace(command)
-      ? targets.find((path) => happened.test(path) && !/^\/(?:var\/)?tmp\//.test(absolute(path, command.cwd)))
+      ? targets.find((path) => happened.test(path) && !/^\/(?:var\/)?tmp\/[^/]+$/.test(absolute(path, command.cwd)))
       : undefined;
     if (mended !== undefined) return found('Unknown', `${name} changes what ${mended} says happened`);
     const claimed = /^(?:echo|printf)$/.test(name) && claims.test(plain(args(command).join(' '))) ? targets[0] : undefined;
@@ -82,7 +82,7 @@ function passedOn(command: Command): boolean {
   const [text, ...more] = command.argv.slice(1);
   if (command.name === 'tee') {
     const sources = [...origins(command.stdin)];
-    return sources.length > 0 && !sources.some(invents);
+    return sources.some(({ name }) => !filters.test(name)) && !sources.some(invents);
   }
   return (
     command.name === 'echo' &&
@@ -96,6 +96,8 @@ function passedOn(command: Command): boolean {
 
 const interpreters = /^(?:python[\d.]*|node|deno|bun|ruby|perl|php|(?:ba|da|z|k)?sh)$/;
 
+/** Programs whose output is what they were given, or is the same whatever is there. */
+const filters = /^(?:[efz]?grep|rg|head|tail|tr|sort|uniq|cut|column|rev|tac|fold|fmt|nl|paste|yes|seq|date|base64|basename|dirname)$/;
 /** A program that may write what the act's text says: a printer, an editor, an interpreter of a line, one that only the run would tell. */
 const invents = (command: Command): boolean =>
   command.name === '' ||

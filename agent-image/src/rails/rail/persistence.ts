@@ -34,7 +34,7 @@ function showsOnly(value: string): boolean {
   const text = value.replaceAll(/['"\\]/g, '');
   return (
     /^(?:log|status|diff|show|shortlog|blame|describe|rev-parse|ls-files|ls-tree|whatchanged|range-diff)(?:\s|$)/.test(text) &&
-    !/--(?:ou|ext|tex|exe)|\uE000/.test(text)
+    !/--(?:ou|ext|textc|exe)|\uE000/.test(text)
   );
 }
 

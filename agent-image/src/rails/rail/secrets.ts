@@ -33,7 +33,7 @@ export const secrets: Rail = {
     )
       return found('High', `${name} hands out secrets`);
     const path =
-      readTargets(command).find((text) => isSecret(text) && !isHarmless(text, command, around)) ??
+      readTargets(command).find((text) => (isSecret(text) || holdsKey(text, command)) && !isHarmless(text, command, around)) ??
       args(command).find((text) => {
         const value = text.split(/[@=]/).at(-1) ?? '';
         return /[@=:]/.test(text) && isSecret(value) && takesFiles(command, text) && !isHarmless(value, command, around);
@@ -48,6 +48,13 @@ export const secrets: Rail = {
 /** Programs that take such a name and show nothing of it. */
 const reading =
   /^(?:cp-example|dotenv|docker-compose|chmod|wc|md5sum|sha256sum|file|du|node|npm|python[\d.]*|test|diff-names|eslint|prettier|ansible-lint|visudo)$/;
+
+/** Reports whether openssl takes a file for a private key, whatever its name says. */
+const holdsKey = (text: string, command: Command): boolean =>
+  command.name === 'openssl' &&
+  /^(?:rsa|ec|dsa|pkey|pkcs8|pkcs12)$/.test(args(command)[0] ?? '') &&
+  text.endsWith('.pem') &&
+  !args(command).includes('-pubin');
 
 /** Reports whether a word of a command may name a file behind `@` or `=`. */
 const takesFiles = ({ name }: Command, text: string): boolean =>
