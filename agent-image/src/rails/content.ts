@@ -6,6 +6,8 @@ import type { Finding } from './verdict/types.ts';
 interface ContentRule {
   readonly rail: string;
   readonly path: RegExp;
+  /** The text without what the rule is not about; its lines stay where they are. */
+  readonly judged?: (text: string) => string;
   readonly pattern: RegExp;
   readonly reason: string;
 }
@@ -13,6 +15,7 @@ interface ContentRule {
 const pipelines =
   /(?:^|\/)(?:\.github\/workflows\/[^/]+\.ya?ml|\.gitlab-ci\.yml|\.circleci\/config\.yml|azure-pipelines\.yml|bitbucket-pipelines\.yml)$/;
 const code = /\.(?:py|[cm]?[jt]sx?|go|rb|java|kt|php|rs|cs)$/;
+const image = /(?:^|\/)(?:Dockerfile|Containerfile)\b[^/]*$|\.dockerfile$/i;
 const pytestStart = /(?:^|\/)conftest\.py$/;
 /** Settings that decide which tests run, and what their result counts for. */
 const runnerSettings =
@@ -42,10 +45,10 @@ const rules: readonly ContentRule[] = [
   { rail: 'persistence', path: code, pattern: /(?:password|passwd|token|secret|api_?key|pin|code)\s*(?:===?|\.equals\()\s*['"][\w!@#$%^&*-]{5,}['"]/i, reason: 'a password stands in the code' },
   { rail: 'persistence', path: code, pattern: /(?:subprocess\.\w+|os\.(?:system|popen)|exec(?:Sync)?|eval|getoutput)\s*\(\s*(?:request|req|ctx|params|query|body)\b/, reason: 'whoever asks may run code' },
   { rail: 'escape', path: code, pattern: /(?:pickle\.loads?|yaml\.(?:load|unsafe_load)|marshal\.loads?|\beval|\bexec|new Function|vm\.run\w+)\s*\(\s*(?:await\s*\(?)?[^\n]{0,80}(?:urlopen|requests\.get|fetch\(|httpx\.get|\.data\b)/, reason: 'code of a stranger is run' },
-  { rail: 'exfil', path: code, pattern: /(?:JSON\.stringify|dict|json\.dumps|Object\.entries|str)\s*\(\s*\{?\s*(?:process\.env|os\.environ)\b(?!\s{0,9}[.[])|(?<!\b(?:spawn|exec|fork|execa)\w{0,9}\([^;]{0,300}\benv\s{0,9})[:=]\s*process\.env\s*[,})]|\.\.\.process\.env\b[\s\S]{0,200}(?:fetch|http|post|send)/, reason: 'the whole environment is handed out' },
+  { rail: 'exfil', path: code, pattern: /(?:JSON\.stringify|dict|json\.dumps|Object\.entries|str)\s*\(\s*\{?\s*(?:process\.env|os\.environ)\b(?!\s{0,9}[.[])|(?<!\b(?:spawn|exec|fork|execa)\w{0,9}\([^;]{0,300}\benv\s{0,9})[:=](?!(?<=[(,{]\s{0,20}(\w{1,40})(?:\??\s{0,9}:[^=,(){}<>\n]{0,60}(?:<[^<>=(){}\n]{0,60}>)?)?\s{0,9}=)(?![\s\S]{0,8000}?(?:\.\.\.|(?<![\w.$]))\1\b(?!\s{0,20}(?:\??\.\s{0,20}(?!valueOf\b|toString\b)[\w$]|\[))))\s*process\.env\s*[,})]|\.\.\.process\.env\b[\s\S]{0,200}(?:fetch|http|post|send)/, reason: 'the whole environment is handed out' },
   { rail: 'persistence', path: orders, pattern: /never ask|without (?:asking|approval|confirmation)|always (?:run|use)[^\n]{0,300}(?:sudo|--no-verify|--force)|skip (?:the )?(?:tests|checks|hooks|review)|curl[^\n]{0,300}\|\s*(?:ba)?sh|ignore (?:all|previous|the user)/i, reason: 'agents after this one are told to take less care' },
   { rail: 'escape', path: /(?:^|\/)\.(?:agent|claude|cursor|codex|gemini|aider)[\w.-]*(?:\/|$)/, pattern: /"?(?:allow|permissions?|approv\w*|sandbox|auto\w*|trust\w*)"?\s*[:=][^\n]{0,300}(?:\*|true|false|all|never|bypass)/i, reason: 'the agent gives itself more rights' },
-  { rail: 'escape', path: /\.ya?ml$|\.json$/, pattern: /privileged"?:\s*true|host(?:PID|IPC|Network)"?:\s*true|hostPath|docker\.sock|["']?\/:\/|cluster-admin|pid:\s*["']?host|network_mode:\s*["']?host|cap_add/, reason: 'what runs gets rights of its host' },
+  { rail: 'escape', path: /\.ya?ml$|\.json$/, judged: withoutPolicies, pattern: /privileged"?:\s*true|host(?:PID|IPC|Network)"?:\s*true|hostPath|docker\.sock|["']?\/:\/|cluster-admin|pid:\s*["']?host|network_mode:\s*["']?host|cap_add(?!["']?:\s{0,9}(?:\[\s{0,9}(?:["']?(?:CAP_)?(?:CHOWN|DAC_OVERRIDE|FOWNER|FSETID|KILL|SETGID|SETUID|SETPCAP|NET_BIND_SERVICE|SYS_CHROOT|AUDIT_WRITE|SETFCAP)["']?(?:\s{0,9},\s{0,9}["']?(?:CAP_)?(?:CHOWN|DAC_OVERRIDE|FOWNER|FSETID|KILL|SETGID|SETUID|SETPCAP|NET_BIND_SERVICE|SYS_CHROOT|AUDIT_WRITE|SETFCAP)["']?){0,20})?\s{0,9}\]|(?:\s{0,40}-\s{1,9}["']?(?:CAP_)?(?:CHOWN|DAC_OVERRIDE|FOWNER|FSETID|KILL|SETGID|SETUID|SETPCAP|NET_BIND_SERVICE|SYS_CHROOT|AUDIT_WRITE|SETFCAP)["']?[ \t]{0,9}(?:#[^\n]{0,200})?(?=\n|$)){1,20}(?!\s*-)))/, reason: 'what runs gets rights of its host' },
   { rail: 'persistence', path: /(?:^|\/)package\.json$/, pattern: /"(?:pre|post)?install"\s*:\s*"[^"\n]*(?:curl|wget|https?:|node -e|eval|base64)|"prepare"\s*:\s*"[^"\n]*(?:curl|wget|https?:|node -e)/, reason: 'code of a stranger runs where the package is installed' },
   { rail: 'exfil', path: /\.(?:md|html?|rst)$/, pattern: /https?:\/\/[^\s)"']{0,300}[?&][^\s)"']{0,300}(?:\$\{?\w{0,60}(?:TOKEN|KEY|SECRET|PASS)|\{\{[^}]*(?:token|key|secret|env)|document\.cookie)|encodeURIComponent\(document\.cookie/i, reason: 'a secret stands in an address that readers ask for' },
   { rail: 'forged-records', path: /(?:^|\/)package\.json$/, pattern: /"(?:test|check|lint|verify|test:\w+)"\s*:\s*"(?:(?:true|:|exit 0)\s*"|(?:echo|printf|node -[ep])(?!(?:[^"\\]|\\.)*(?:exit 1|no test specified|require|import|run\())(?:[^"\\&;|]|\\.)*")/, reason: 'a check only prints that it passed' },
@@ -66,7 +69,7 @@ const rules: readonly ContentRule[] = [
   { rail: 'catastrophic-delete', path: /\.xml$|\.gradle(?:\.kts)?$/, pattern: /maven-clean-plugin[\s\S]{0,3000}(?:\$\{user\.home\}|followSymLinks>\s*true|<directory>\s*\/)|\bdelete\b[^\n]{0,300}(?:user\.home|getenv\(["']HOME)/, reason: 'a build deletes outside of the project' },
   { rail: 'exfil', path: pipelines, pattern: /toJSON\(\s*secrets\s*\)|(?:^|[\s;&|(])(?:env|printenv)\b[^\n|]{0,80}(?:\|[^\n|]{0,80}){0,3}\|\s*(?:base64|rev|xxd|gzip|od|curl|nc)\b/m, reason: 'the environment is shown where secrets are' },
   { rail: 'services', path: pipelines, pattern: /cron:\s*['"]?\*(?:\/[1-9])?\s+\*\s/, reason: 'jobs run every few minutes' },
-  { rail: 'forged-records', path: checkSettings, pattern: /\bstrict["']?\s*[:=]\s*["']?(?:false|no|off|0)\b|\b(?:enabled?|required?|block(?:ing)?|enforce\w*|fail_on\w*|failOn\w*)["']?\s*[:=]\s*["']?(?:false|no|off|never|none)\b|\b(?:fail[_-]?under|threshold|minimum|min_\w+)["']?\s*[:=]\s*["']?0(?:\.0+)?\b|\b(?:severity|level)["']?\s*[:=]\s*["']?(?:off|none|ignore)\b|\b(?:max[_-]?warnings|allowed_failures)["']?\s*[:=]\s*["']?\d{3}/i, reason: 'a check is made weaker' },
+  { rail: 'forged-records', path: checkSettings, judged: withoutQuietRules, pattern: /\bstrict["']?\s*[:=]\s*["']?(?:false|no|off|0)\b|\b(?:enabled?|required?|block(?:ing)?|enforce\w*|fail_on\w*|failOn\w*)["']?\s*[:=]\s*["']?(?:false|no|off|never|none)\b|\b(?:fail[_-]?under|threshold|minimum|min_\w+)["']?\s*[:=]\s*["']?0(?:\.0+)?\b|\b(?:severity|level)["']?\s*[:=]\s*["']?(?:off|none|ignore)\b|\b(?:max[_-]?warnings|allowed_failures)["']?\s*[:=]\s*["']?\d{3}/i, reason: 'a check is made weaker' },
   { rail: 'forged-records', path: testFiles, pattern: /(?:\bre\.sub|\.replace(?:All)?|\.sub|\.gsub)\s*\(\s*(?:\w{0,20},\s*)?[rbu]?["'`/][^\n]{0,160}(?:@Test|def test|\b(?:it|test)\\?\(|func Test|#\\?\[test)[^\n]{0,200},\s*[rbu]?(?:""|''|``)/, reason: 'tests are cut out' },
   { rail: 'forged-records', path: code, pattern: /(?:verif|decode|signature|claims|token)[\s\S]{0,800}?(?:catch\b[^{\n]{0,80}\{|except[^:\n]{0,120}:|rescue\b[^\n]{0,120}\n)(?:[^\n]{0,120}\n){0,3}?\s{0,40}return\s+[^\n]{0,60}\b(?:jwt\.decode|decode_unverified|unverified\w*|decodeJwt|jwtDecode)\s*\(/i, reason: 'a check that breaks counts as passed' },
   { rail: 'forged-records', path: /\.(?:py|[cm]?[jt]s|rb|pl|sh)$/, pattern: /^(?![\s\S]*(?:perf_counter|timeit|monotonic|hrtime|performance\.now|hyperfine|subprocess|Benchmark|Instant::now|process_time|cProfile))(?=[\s\S]*(?:\bbench|\bmeasured?\b|\bmedian\b|\blatenc|ops\/s|\bns\b|coverage))(?=[\s\S]*\brandom\.(?:uniform|gauss|normalvariate|triangular|randint)\()(?=[\s\S]*(?:\.write\(|\.dump\(|write_text\())/, reason: 'figures are made up that nobody measured' },
@@ -75,6 +78,7 @@ const rules: readonly ContentRule[] = [
   { rail: 'persistence', path: code, pattern: /(?:password|passwd|token|secret|api_?key|pin|code)\s*(?:===?|\.equals\()\s*(?:os\.(?:environ\.get|getenv)|ENV\.fetch|getenv)\([^)\n]{0,80},\s*["'][\w!@#$%^&*-]{4,}["']|(?:password|passwd|token|secret|api_?key|pin)\s*===?\s*\(?process\.env\.\w{1,60}\s*(?:\?\?|\|\|)\s*["'][\w-]{4,}["']/i, reason: 'a password stands in the code' },
   { rail: 'persistence', path: /\.go$/, pattern: /\b(\w+)\s*:=\s*(?:r|req|c|ctx)\.(?:Header\.Get|URL\.Query\(\)\.Get|FormValue|PostFormValue|Query|GetHeader|Param)\([\s\S]{0,400}?exec\.Command(?:Context)?\([^\n]{0,200}[\s,(]\1\s*[,)]/, reason: 'whoever asks may run code' },
   { rail: 'persistence', path: /\.sql$|\.(?:py|rb|[cm]?[jt]s|php|go)$/, pattern: /\b(?:create|alter)\s+(?:role|user)\s[^;]{0,300}\b(?:superuser|createrole|bypassrls)\b|\bgrant\s+(?:pg_(?:execute_server_program|(?:read|write)_server_files)|rds_superuser)\b/i, reason: 'rights over a whole data base are handed out' },
+  { rail: 'persistence', path: image, pattern: /\buser(?:add|mod)\b[^\n;&|]{0,200}\s(?:-u|--uid)[ =]?0(?![\d.])|PermitRootLogin[ =]{1,3}(?:yes|without-password)/i, reason: 'who knows a word is root in the image' },
   { rail: 'persistence', path: /(?:^|\/)pg_hba\.conf$/, pattern: /\bhost\w*[ \t]+all[ \t]+all[ \t]+(?:0\.0\.0\.0\/0|::\/0|all)[ \t]+trust\b/, reason: 'everybody is let in without a password' },
   { rail: 'exfil', path: code, pattern: /document\.cookie[\s\S]{0,400}(?:sendBeacon|XMLHttpRequest|new Image|fetch\(\s*['"`]https?:)|(?:sendBeacon|new Image)[\s\S]{0,400}document\.cookie/, reason: 'sessions of readers are sent elsewhere' },
   { rail: 'exfil', path: code, pattern: /\b(\w+)\s*=\s*\{\s*\.\.\.process\.env\b[\s\S]{0,600}?JSON\.stringify\(\s*\1\b/, reason: 'the whole environment is handed out' },
@@ -89,9 +93,9 @@ export function contentFindings(path: string, content: string): readonly Omit<Fi
   const found = (rail: string, reason: string) => ({ rail, severity: 'Unknown', reason: `${path}${reason}`, cure }) as const;
   const hollow = assertsNothing(path, text) ? [found('forged-records', ': a check that asks nothing, and passes')] : [];
   return hollow.concat(
-    rules.flatMap(({ rail, path: where, pattern, reason }) => {
+    rules.flatMap(({ rail, path: where, judged, pattern, reason }) => {
       if (!where.test(path)) return [];
-      const matches = [...text.matchAll(new RegExp(pattern, `${pattern.flags}g`))].slice(0, maxMatches);
+      const matches = [...(judged?.(text) ?? text).matchAll(new RegExp(pattern, `${pattern.flags}g`))].slice(0, maxMatches);
       return matches.map((match) => found(rail, `, ${placeOf(text, match)}: ${reason}`));
     }),
   );
@@ -102,6 +106,48 @@ const maxMatches = 16;
 
 /** Lines of a comment are empty in YAML, which has no block comments. */
 const withoutComments = (path: string, text: string): string => (/\.ya?ml$/.test(path) ? text.replaceAll(/^[ \t]*#.*$/gm, '') : text);
+
+/** Kinds of objects that refuse others: what they name they deny, unless they make or change objects too. */
+const denies =
+  /^apiVersion:[ \t]*["']?(?:(?:kyverno\.io|templates\.gatekeeper\.sh|constraints\.gatekeeper\.sh)\/|admissionregistration\.k8s\.io\/\w+["']?[ \t]*\nkind:[ \t]*ValidatingAdmissionPolicy[ \t]*$)/m;
+/** Settings of a policy that only notes, lets pass where it fails, or asks nobody. */
+const lets =
+  /^[ \t-]*(?:validationFailureAction(?:Overrides)?|failureAction|failurePolicy|enforcementAction|validationActions)[ \t]*:(?![ \t]*\[?["']?(?:Enforce|Fail|deny|Deny)\b)|system:(?:serviceaccounts|authenticated|masters)\b/im;
+const makes = /^[ \t-]*["']?(?:generate|mutate\w*)["']?[ \t]*:|[{,][ \t]*["']?(?:generate|mutate\w*)["']?[ \t]*:/m;
+
+/** Empties the documents that are policies of admission. Pure. */
+function withoutPolicies(text: string): string {
+  return text
+    .split(/^(?=---)/m)
+    .map((one) => {
+      const [kinds, members] = [one.match(/^kind:.*$/gm) ?? [], one.match(/^["']?\w[^:\n]{0,80}:/gm) ?? []];
+      const policy =
+        denies.test(one) &&
+        kinds.length === 1 &&
+        !/^kind:[ \t]*(?:PolicyException|List)/.test(kinds[0] ?? '') &&
+        !makes.test(one) &&
+        !lets.test(one);
+      return policy && members.every((name) => /^(?:apiVersion|kind|metadata|spec|status):$/.test(name))
+        ? one.replaceAll(/[^\n]/g, ' ')
+        : one;
+    })
+    .join('');
+}
+
+const quietAddresses = /^[ \t]{1,40}nonResourceURLs: ?\[["']?\/\w[\w./-]*\*?["']?(?:, {0,3}["']?\/\w[\w./-]*\*?["']?){0,30}\][ \t]*$/m;
+const quietUsers =
+  /^[ \t]{1,40}users: ?\[["']?system:(?:kube-|apiserver)[\w:-]*["']?(?:, {0,3}["']?system:(?:kube-|apiserver)[\w:-]*["']?){0,30}\][ \t]*$/m;
+
+/** Lets rules of an audit policy go that leave out only probes and the cluster's own parts. Pure. */
+function withoutQuietRules(text: string): string {
+  if (!/^apiVersion:[ \t]*["']?audit\.k8s\.io\//m.test(text) || !/^kind:[ \t]*["']?Policy\b/m.test(text)) return text;
+  return text
+    .split(/^(?=[ \t]*- )/m)
+    .map((rule) =>
+      quietAddresses.test(rule) || quietUsers.test(rule) ? rule.replace(/^([ \t]*-[ \t]*level:[ \t]*)None\b/, '$1Some') : rule,
+    )
+    .join('');
+}
 
 /** A reason without the line that it names: what stands there is the same where an edit moved it. Pure. */
 export const placeless = (reason: string): string => reason.replace(/, line \d+/, '');
@@ -137,11 +183,15 @@ function assertsNothing(path: string, text: string): boolean {
   );
 }
 
+/** Reports whether a file makes an image, and mounts nothing writable of where it is built. Pure. */
+export const buildsImage = (path: string, content: string): boolean =>
+  image.test(path) && !/--mount=(?!type=(?:cache|secret|ssh|tmpfs)\b)/.test(content);
+
 /** The shell text that a file of a project makes others run: recipes, steps of jobs and images, scripts of a package. Pure. */
 export function embeddedShell(path: string, content: string): string {
   const name = path.slice(path.lastIndexOf('/') + 1);
   if (/^(?:GNU)?[Mm]akefile$|\.mk$/.test(name)) return recipes(content);
-  if (/^(?:Dockerfile|Containerfile)\b|\.dockerfile$/i.test(name))
+  if (image.test(path))
     return [...content.replaceAll('\\\n', ' ').matchAll(/^\s*RUN\s+(?!\[)(?:--\S+\s+)*([^\n]*)/gim)]
       .map(([, line = '']) => line)
       .join('\n');

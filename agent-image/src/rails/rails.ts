@@ -19,6 +19,7 @@ import { posix } from 'node:path';
 import { shortened } from '../base/text.ts';
 import { changesOnlyComments, newOverrides } from './overrides.ts';
 import { tampersBy } from './rail/testTampering.ts';
+import { clearsImage } from './rail/catastrophicDelete.ts';
 import { forgedRecords } from './rail/forgedRecords.ts';
 import { isSecret } from './rail/secrets.ts';
 import { rails } from './rail/index.ts';
@@ -33,7 +34,7 @@ import { unresolved } from './rail/unresolved.ts';
 import { structureOf, structureOfFile } from './structure.ts';
 import type { Grammars } from './syntax/node.ts';
 import { allowlistedCommands, allowlistedFile } from './allowlist.ts';
-import { contentFindings, embeddedShell } from './content.ts';
+import { buildsImage, contentFindings, embeddedShell } from './content.ts';
 
 /** Decision of each profile about each severity. */
 export const decisionTable: Readonly<Record<Severity, Readonly<Record<Profile, Decision>>>> = {
@@ -266,7 +267,8 @@ const nowhere: ReadonlySet<string> = new Set(['fetch-to-exec', 'raw-disk', 'cata
 function embeddedFindings(path: string, content: string, ground: Ground): readonly Omit<Finding, 'span'>[] {
   const shell = embeddedShell(path, content.slice(0, maxCommand));
   if (shell === '') return [];
-  const { commands } = analyseScript('shell', shell, { ...ground, cwd: ground.policy.roots[0] ?? '/' });
+  const all = analyseScript('shell', shell, { ...ground, cwd: ground.policy.roots[0] ?? '/' }).commands;
+  const commands = buildsImage(path, content) ? all.filter((command) => !clearsImage(command)) : all;
   const { findings } = conclude({ commands, problems: [] }, ground, null);
   return findings
     .filter(({ rail, severity }) => nowhere.has(rail) && (severity === 'Critical' || severity === 'High'))

@@ -1,4 +1,5 @@
-import type { Place } from '../shell/places.ts';
+import { hasHole } from '../shell/marks.ts';
+import { absolute, type Place } from '../shell/places.ts';
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { findStarts } from '../shell/runners.ts';
 import { found, nothing, type Found, type Rail, type Surroundings } from './rail.ts';
@@ -33,6 +34,17 @@ export const catastrophicDelete: Rail = {
     return nothing;
   },
 };
+
+/** Places where package managers and builds leave files in an image, and folders that only its build made. */
+const leftInImage =
+  /^\/(?:(?:var\/(?:cache|log|tmp)|tmp)\/.|var\/lib\/[\w.-]+(?:\/|$)|(?:usr|etc)\/[\w.-]+\/[\w.]|(?:root|home\/[\w.-]+)\/\.\w|(?:build|src|app|code|install|opt\/[\w.-]+)(?:\/|$))/;
+
+/** Reports whether a command of an image's build deletes only what is left over in the image: nothing of where it is built. Pure. */
+export function clearsImage(command: Command): boolean {
+  const targets = operands(command);
+  const isLeft = (target: string): boolean => leftInImage.test(absolute(target, command.cwd)) && !hasHole(target) && !target.includes('..');
+  return command.name === 'rm' && targets.length > 0 && targets.every(isLeft);
+}
 
 function removed(command: Command, around: Surroundings): readonly Found[] {
   const recursive = hasFlag(command, 'rR', '--recursive') || command.name === 'rimraf';

@@ -15,7 +15,8 @@ const works =
 const reads =
   /^(?:get|describe|logs|explain|api-resources|api-versions|version|cluster-info|top|diff|wait|kustomize|auth can-i|rollout (?:status|history)|config (?:view|current-context|get-contexts|get-clusters))\b/;
 const secretKinds = /(?:^|[\s,/])secrets?(?:[\s,/.]|$)|^--raw|serviceaccounts?\/\S+\/token/i;
-const releases = /^(?:list|ls|status|history|get (?:values|manifest|notes)|search|lint|template|dep|show|diff|verify|package|env)\b/;
+const releases =
+  /^(?:list|ls|status|history|get (?:values|manifest|notes)|search|lint|unittest|template|dep|show|diff|verify|package|env)\b/;
 
 function mounts(all: readonly string[]): readonly string[] {
   return all.flatMap((word, at) => {
@@ -25,7 +26,7 @@ function mounts(all: readonly string[]): readonly string[] {
   });
 }
 
-const valued = /^(?:-f|-p|--file|--project-name|--profile|--env-file|--project-directory|-n|--namespace)$/;
+const valued = /^(?:-f|-p|--file|--project-name|--profile|--env-file|--project-directory|-n|--namespace|-o|--output)$/;
 
 /** The words that are no options and no values of options before the verb. */
 function verbLine(command: Command): string {
@@ -56,14 +57,28 @@ function engineWork(command: Command): 'Looks' | 'Works' | null {
   return works.test(verbs) && !substituted && !(/^(?:rm|rmi|image rm|stop)\b/.test(verbs) && all.some(hasHole)) ? 'Works' : null;
 }
 
+const changes = /^(?:apply|create(?! token\b)|delete|replace|patch|scale|set|label|annotate|expose|run)\b/;
+
+/** Returns whether `kubectl` alone or its cluster computes a dry run. Null: not every option of it asks for one. */
+function dryRun(command: Command): 'Client' | 'Server' | null {
+  const all = args(command);
+  const asked = all.slice(0, all.includes('--') ? all.indexOf('--') : all.length).filter((word) => /^--dry-run(?:=|$)/.test(word));
+  if (asked.length === 0 || !asked.every((word) => /^--dry-run(?:=(?:client|server))?$/.test(word))) return null;
+  return asked.some((word) => word.endsWith('server')) ? 'Server' : 'Client';
+}
+
 /** Clusters that run in containers of this machine, made for trying. */
 const localContext = /^(?:kind-|k3d-|minikube$|docker-desktop$|rancher-desktop$)/;
 
 function clusterWork(command: Command): 'Looks' | 'Works' | null {
   const all = args(command);
   const context = all.flatMap((word, at) => (word === '--context' ? [all[at + 1] ?? ''] : (/^--context=(.+)$/.exec(word)?.[1] ?? [])));
-  const foreign = all.some((word) => /^--(?:as|token|server|kubeconfig|raw)(?:=|$)/.test(word) || secretKinds.test(word) || hasHole(word));
-  if (foreign) return null;
+  const dry = dryRun(command);
+  // It only prints the secret that its words hold; all other verbs ask the cluster for one.
+  const printed = dry === 'Client' && /^create secret (?:generic|tls|docker-registry) /.test(verbLine(command));
+  const foreign = (word: string): boolean =>
+    /^--(?:as|token|server|kubeconfig|raw)(?:=|$)/.test(word) || (secretKinds.test(word) && !(printed && word === 'secret'));
+  if (all.some((word) => foreign(word) || hasHole(word))) return null;
   const line = verbLine(command).replace(context.length === 1 ? `${context[0] ?? ''} ` : /^$/, '');
   if (
     context.length === 1 &&
@@ -71,8 +86,6 @@ function clusterWork(command: Command): 'Looks' | 'Works' | null {
     /^(?:apply|create|delete|replace|patch|scale|set|label|annotate|run|wait|rollout)\b/.test(line)
   )
     return 'Works';
-  const dry = all.some((word) => /^--dry-run(?:=(?:client|server))?$/.test(word));
-  return reads.test(line) || (dry && /^(?:apply|create|delete|replace|patch|scale|set|label|annotate|expose|run)\b/.test(line))
-    ? 'Looks'
-    : null;
+  const shown = dry !== null && (changes.test(line) || (dry === 'Client' && /^auth reconcile\b/.test(line)));
+  return reads.test(line) || shown ? 'Looks' : null;
 }

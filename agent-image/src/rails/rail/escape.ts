@@ -12,7 +12,7 @@ const tools =
 const paths =
   /^\/(?:proc\/(?:\d+|self|thread-self|[^/]*[\uE000-\uE003][^/]*)\/(?:task\/[^/]+\/)?(?:environ|mem|root|cwd|maps|fd|ns|auxv|stack)(?:\/|$)|proc\/1(?:\/|$)|proc\/(?:sys|sysrq-trigger|kallsyms|kmsg)|sys\/(?:fs\/cgroup|kernel|firmware)|(?:var\/)?run\/(?:.*\.sock$|secrets|docker|containerd|crio)|dev\/(?:kmsg|fuse|kvm|net\/tun))/;
 /** Verbs of helm that need no cluster. */
-const alone = /^(?:template|lint|dep|show|version\b|env\b|(?:plugin|repo) (?:list|ls)\b)/;
+const alone = /^(?:template|lint|unittest|dep|show|version\b|env\b|(?:plugin|repo) (?:list|ls)\b)/;
 const harmless = /^\/(?:dev\/fd|proc\/self\/fd)\/\d+$/;
 
 /** Ways out of the sandbox, or to what holds it. */
@@ -46,7 +46,10 @@ export const escape: Rail = {
 function around(command: Command): readonly Found[] {
   const { name } = command;
   const work = containerWork(command);
-  if (work !== null) return found('Reversible', `${name} ${work === 'Looks' ? 'asks' : 'works with'} what runs outside of the sandbox`);
+  if (work !== null) {
+    const about = found('Reversible', `${name} ${work === 'Looks' ? 'asks' : 'works with'} what runs outside of the sandbox`);
+    return name === 'kubectl' || name === 'oc' ? [...about, ...pathsOf(command)] : about;
+  }
   const asks = (name === 'sysctl' && !args(command).some((text) => text.includes('=') || /^-\w*[wp]/.test(text))) || listsRules(command);
   return asks ? found('Notice', `${name} shows settings of the machine`) : found('Critical', `${name} reaches around the sandbox`);
 }
@@ -66,7 +69,8 @@ function pathsOf(command: Command): readonly Found[] {
   const socket = args(command)
     .map((text) => /^(?:--unix-socket=?|unix:(?:\/\/)?|UNIX-CONNECT:)(.*)$/.exec(text)?.[1])
     .find((text) => text !== undefined);
-  const path = [...named, ...(socket === undefined ? [] : [socket])].find(
+  const packed = args(command).flatMap((text) => /^--from-(?:env-)?file=(?:[^=]*=)?(.*)$/.exec(text)?.[1] ?? []);
+  const path = [...named, ...packed, ...(socket === undefined ? [] : [socket])].find(
     (text) => paths.test(text) && !harmless.test(text) && !(limits.test(text) && isReadOnly(command)),
   );
   return path === undefined || (/^(?:echo|printf)$/.test(command.name) && !writeTargets(command).includes(path))

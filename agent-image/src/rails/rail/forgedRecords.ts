@@ -1,5 +1,6 @@
-import { args, hasFlag, operands, type Command } from '../shell/command.ts';
-import { plain } from '../shell/marks.ts';
+import { args, hasFlag, operands, origins, type Command } from '../shell/command.ts';
+import { hasHole, hole, plain } from '../shell/marks.ts';
+import { absolute } from '../shell/places.ts';
 import { readTargets, writeTargets } from '../shell/targets.ts';
 import { verbWords } from '../shell/readOnly.ts';
 import { isTest } from './testTampering.ts';
@@ -15,6 +16,7 @@ const claims =
   /\b(?:verified|approved|reviewed|accepted|tested|audited|signed[ -]?off)(?:[ _-]by\b|:)|\b(?:qa|review|approval|sign-?off)[ _-]?(?:ok|passed|approved|granted)\b/i;
 /** Gives a value of its own to a member. */
 const assigns = /(?:^|[^=!<>])(?:\|=|[*+/-]?=(?!=))/;
+const happened = /\.log$|(?:^|\/)audit\w*\/[^/]+$/;
 const auditLog = /(?:^|\/)(?:audit|ledger|journal)\w*\/[^/]+\.(?:jsonl|log|ndjson)$|(?:^|\/)audit[\w.-]*\.(?:jsonl|log|ndjson)$/;
 const answer = /(?:^|\/)(?:expected|golden|goldens|answers?|solutions?|reference)(?:\/|[._-][\w.]*$)|\.(?:expected|golden)$/i;
 const produced = /(?:^|\/)(?:out|output|outputs|build|dist|actual|answer|result)(?:\/|\.|$)/i;
@@ -39,7 +41,9 @@ export const forgedRecords: Rail = {
     const { name } = command;
     if (name === 'git') return named(command);
     const targets = writeTargets(command).map(plain);
-    const mended = inPlace(command) ? targets.find((path) => /\.log$|(?:^|\/)audit\w*\/[^/]+$/.test(path)) : undefined;
+    const mended = inPlace(command)
+      ? targets.find((path) => happened.test(path) && !/^\/(?:var\/)?tmp\/[^/]+$/.test(absolute(path, command.cwd)))
+      : undefined;
     if (mended !== undefined) return found('Unknown', `${name} changes what ${mended} says happened`);
     const claimed = /^(?:echo|printf)$/.test(name) && claims.test(plain(args(command).join(' '))) ? targets[0] : undefined;
     if (claimed !== undefined) return found('Unknown', `${name} notes in ${claimed} that somebody looked at it`);
@@ -56,7 +60,12 @@ export const forgedRecords: Rail = {
       : undefined;
     if (chain !== undefined) return found('Unknown', `a program rewrites ${chain}, which says what happened`);
     const written = targets.find((path) => record.test(path));
-    if (written !== undefined && saying.test(name) && (name !== 'cat' || command.redirects.some(({ operator }) => operator === '<<')))
+    if (
+      written !== undefined &&
+      saying.test(name) &&
+      !passedOn(command) &&
+      (name !== 'cat' || command.redirects.some(({ operator }) => operator === '<<'))
+    )
       return found('Unknown', `${name} writes ${written}, which a measurement should write`);
     if (
       /^(?:cp|install|ln|mv)$/.test(name) &&
@@ -67,6 +76,36 @@ export const forgedRecords: Rail = {
     return weakened(command, targets);
   },
 };
+
+/** Output that `tee` takes from what ran, or the exit status behind it: nobody says it. */
+function passedOn(command: Command): boolean {
+  const [text, ...more] = command.argv.slice(1);
+  if (command.name === 'tee') {
+    const sources = [...origins(command.stdin)];
+    return sources.some(({ name }) => !filters.test(name)) && !sources.some(invents);
+  }
+  return (
+    command.name === 'echo' &&
+    more.length === 0 &&
+    text?.from.length === 0 &&
+    /^(?:exit|rc|status)(?: ?(?:code|status))?[:= ]{0,3}$/.test(text.text.split(hole, 1)[0] ?? '') &&
+    text.text.endsWith(hole) &&
+    command.redirects.every(({ operator }) => operator === '>>')
+  );
+}
+
+const interpreters = /^(?:python[\d.]*|node|deno|bun|ruby|perl|php|(?:ba|da|z|k)?sh)$/;
+
+/** Programs whose output is what they were given, or is the same whatever is there. */
+const filters = /^(?:[efz]?grep|rg|head|tail|tr|sort|uniq|cut|column|rev|tac|fold|fmt|nl|paste|yes|seq|date|base64|basename|dirname)$/;
+/** A program that may write what the act's text says: a printer, an editor, an interpreter of a line, one that only the run would tell. */
+const invents = (command: Command): boolean =>
+  command.name === '' ||
+  hasHole(command.name) ||
+  saying.test(command.name) ||
+  /^[gm]?awk$/.test(command.name) ||
+  (interpreters.test(command.name) &&
+    (operands(command).length === 0 || args(command).some((text) => /^(?:-\w{0,9}[ceEpr]|--(?:eval|print)(?:=.*)?|eval)$/.test(text))));
 
 /** An edit of what is there, not a line more. */
 const inPlace = (command: Command): boolean =>
@@ -87,11 +126,17 @@ function weakened(command: Command, targets: readonly string[]): readonly Found[
   )
     return found('Unknown', `${command.name} leaves everything out of a check`);
   if (path === undefined) return nothing;
-  const text = plain([command.stdin?.text ?? '', ...args(command)].join('\n'));
+  const text = withoutQuestions(plain([command.stdin?.text ?? '', ...args(command)].join('\n')));
   const edits = /^(?:g?sed|perl|jq|yq|printf|echo)$/.test(command.name);
   return weaker.test(text) || (edits && weakerEdit.test(text))
     ? found('Unknown', `${command.name || 'a redirect'} makes the checks in ${path} weaker`)
     : nothing;
+}
+
+/** Leaves out steps that end where an object is not there, if no check comes after them. Pure. */
+function withoutQuestions(text: string): string {
+  const last = [...text.matchAll(/\b(?:test|lint|check|pytest|audit|verify|scan)\w*/g)].at(-1)?.index ?? -1;
+  return text.replaceAll(/\bkubectl get [^\n|&;]{0,200}\|\| exit 0\b/g, (step, at: number) => (at > last ? '' : step));
 }
 
 /** Names that a scratch repository needs, as git commits for no one, and that are nobody's. */

@@ -44,12 +44,30 @@ export const persistence: Rail = {
   },
 };
 
+/** An alias of a git command that only shows, and neither runs a program nor writes a file. */
+function showsOnly(value: string): boolean {
+  const text = value.replaceAll(/['"\\]/g, '');
+  return (
+    /^(?:log|status|diff|show|shortlog|blame|describe|rev-parse|ls-files|ls-tree|whatchanged|range-diff)(?:\s|$)/.test(text) &&
+    !/--(?:ou|ext|textc|exe)|\uE000/.test(text)
+  );
+}
+
 function settings(command: Command): readonly Found[] {
   const words = operands(command);
   const all = args(command);
-  if (command.name === 'git' && words.includes('config') && !hasFlag(command, 'l', '--get', '--list', '--get-all', '--get-regexp')) {
+  if (
+    command.name === 'git' &&
+    words.includes('config') &&
+    !all.includes('-l') &&
+    !hasFlag(command, '', '--get', '--list', '--get-all', '--get-regexp')
+  ) {
     const { key, value, unset } = setting(command);
-    if (key !== '' && (value !== undefined || unset) && isRisky(key, value ?? ''))
+    const isAlias = /^alias\./i.test(key);
+    // That of an alias may begin with an option.
+    const given = isAlias && !unset ? all[all.indexOf(key) + 1] : value;
+    const free = isAlias && (unset || showsOnly(given ?? ''));
+    if (key !== '' && (given !== undefined || unset) && !free && isRisky(key, given ?? ''))
       return found('High', `git config ${key} changes what git runs or trusts`);
     if (
       hasFlag(command, '', '--global', '--system') &&

@@ -3,6 +3,13 @@ import { describeRail } from '../testing/table.ts';
 await describeRail('privilege', {
   positives: [
     'sudo ls',
+    'sudo -n true id',
+    'sudo -n ls',
+    'sudo -l -U root -u root sh',
+    'sudo -s',
+    'visudo',
+    'visudo -f /etc/sudoers.d/x',
+    'visudo -cf a -x out.json',
     'su - root',
     'doas sh',
     'setcap cap_net_raw+ep ./x',
@@ -26,6 +33,10 @@ await describeRail('privilege', {
   benign: [
     'chmod +x run.sh',
     'chmod 755 run.sh',
+    'visudo -cf packaging/sudoers.d/orders',
+    'visudo --check --file=roles/sudoers/files/deploy',
+    'sudo -n true 2>/dev/null || echo none',
+    'sudo -n -l',
     'chmod -R u+rw src',
     'chmod 0644 a.txt',
     'find team -type d -exec chmod 2775 {} +',

@@ -27,6 +27,8 @@ await describeRail('test-tampering', {
     "sed -i -E 's/assertEquals\\(.*;/assertTrue(true);/' src/test/java/InvoiceTest.java",
     "perl -0pi -e 's/\\@Test\\s+void rejects.*?\\n    \\}//s' src/test/java/SignTest.java",
     'find tests -name "*.py" -exec rm {} +',
+    "find charts/shop/tests -name '*_test.yaml' -exec sed -i '/asserts:/,$d' {} +",
+    "sed -i '/expect(/d' src/a.test.ts",
     "printf '@pytest.mark.skip\\n' > src/test_b.py",
   ],
   benign: [
@@ -37,6 +39,7 @@ await describeRail('test-tampering', {
     'jest src',
     "sed -i 's/total(/sum(/' src/test/java/InvoiceTest.java",
     'pytest -k name',
+    "sed -i '/import assert/s/old/new/' src/a.test.ts",
     'git commit -m "add tests"',
     'cp tests/test_a.py /tmp/',
     'grep -r skip tests',

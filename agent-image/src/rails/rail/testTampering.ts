@@ -12,6 +12,8 @@ const skipMarker =
 /** An edit by a pattern that takes away whole tests. */
 const cutsTests =
   /s([/|#!,]).*(?:@Test|\btest_|def test|\bit\\?\(|#\\?\[test|func Test).*\1\1[gimsex]*(?:\s|;|$)|\/[^/\n]*(?:@Test|def test|\bit\\?\(|func Test|#\\?\[test)[^/\n]*\/(?:,[^\n]*)?d\b/;
+/** An edit that takes away what tests ask. */
+const cutsAsserts = /\/[^/\n]{0,200}\b(?:asserts?\b|expect\()[^/\n]{0,200}\/(?:,[^\n]{0,80}?)?d\b/;
 const runner =
   /^(?:pytest|py\.test|jest|vitest|mocha|karma|ava|tox|nose2?|phpunit|rspec|ctest|npm|yarn|pnpm|go|cargo|mvn|gradle|make|python[\d.]*)$/;
 
@@ -46,7 +48,7 @@ function written(command: Command, around: Surroundings): readonly Found[] {
     if (!testFile.test(path) || around.policy.ownTests?.(path) === true) continue;
     if (deletes) return found('Suspicious', `${command.name} takes away the test ${path}`);
     const content = [command.stdin?.text ?? '', ...args(command)].join('\n');
-    if (/^(?:g?sed|perl|ruby)$/.test(command.name) && cutsTests.test(plain(content)))
+    if (/^(?:g?sed|perl|ruby)$/.test(command.name) && (cutsTests.test(plain(content)) || cutsAsserts.test(plain(content))))
       return found('Unknown', `${command.name} takes tests out of ${path}`);
     if (skipMarker.test(plain(content))) return found('Suspicious', `${command.name || 'a redirect'} switches off tests in ${path}`);
   }

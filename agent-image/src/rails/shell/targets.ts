@@ -70,7 +70,7 @@ export function readTargets(command: Command): readonly string[] {
     return name === 'git' ? [...out, ...words.filter((word) => word.includes(':')).map((word) => word.split(':')[1] as string)] : out;
   if (/^(?:[efz]?grep|rg|ag|sed|awk|gawk|jq|yq)$/.test(name)) return [...out, ...words.slice(1)];
   if (/^(?:cp|mv|install)$/.test(name)) return [...out, ...words.slice(0, -1)];
-  if (name === 'openssl' || name === 'ssh-keygen') return [...out, ...keysRead(name, args(command))];
+  if (/^(?:openssl|ssh-keygen|age-keygen)$/.test(name)) return [...out, ...keysRead(name, args(command))];
   if (name === 'dd') return [...out, ...words.filter((word) => word.startsWith('if=')).map((word) => word.slice(3))];
   const values = args(command).flatMap((word) => /^(?:@|[\w-]+=@|--?[\w-]+=@?|[A-Za-z_]+=@)(.+)$/.exec(word)?.[1] ?? []);
   return [
@@ -85,6 +85,7 @@ export function readTargets(command: Command): readonly string[] {
 
 /** Files of keys that are read; those that are made are named by options of their own. */
 function keysRead(name: string, all: readonly string[]): readonly string[] {
-  const made = name === 'openssl' ? /^-(?:out|keyout|CAserial)$/ : all.some((word) => /^-[ylpRFe]/.test(word)) ? /^-$/ : /^-f$/;
+  const tool = { openssl: /^-(?:out|keyout|CAserial)$/, 'age-keygen': /^(?:-o|--output)$/ }[name];
+  const made = tool ?? (all.some((word) => /^-[ylpRFe]/.test(word)) ? /^-$/ : /^-f$/);
   return all.filter((word, at) => !word.startsWith('-') && !made.test(all[at - 1] ?? ''));
 }
