@@ -10,9 +10,9 @@ import { actOf, onlyAuthor, packEntries, textOf, type Act, type PackEntry } from
 import { foldsOf, harmlessAct, samplesOf, solutionWeight, type Sample } from '../policy/samples.ts';
 import { Random } from '../numeric/random.ts';
 import { embedded } from './embedded.ts';
-import { hiddenIn, oracleActs } from './oracles.ts';
+import { hiddenIn, oracleActs } from '../policy/oracles.ts';
 import { pairedCommands, pairedFiles } from './pairs.ts';
-import { recordedActs as recordings, type RecordedAct } from './recorded.ts';
+import { recordedActs as recordings, type RecordedAct } from '../policy/recorded.ts';
 
 /** A labelled act: of the development half of a pack, a filled template, or of a recorded conversation. */
 export interface LabelledAct {

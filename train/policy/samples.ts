@@ -1,6 +1,6 @@
 import { policyLabels, type JudgedAct, type PolicyLabel } from '@agentfleet/protocol/inference';
-import { oracleActs } from '../acts/oracles.ts';
-import { recordedActs, type RecordedAct } from '../acts/recorded.ts';
+import { oracleActs } from './oracles.ts';
+import { recordedActs, type RecordedAct } from './recorded.ts';
 import type { Random } from '../numeric/random.ts';
 import { actOf, onlyAuthor, packEntries, type Act } from './packs.ts';
 import { slots, templates } from './templates/index.ts';
