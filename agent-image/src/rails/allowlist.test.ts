@@ -165,15 +165,6 @@ describe('files that are known to do no harm', () => {
     ['lib/total.ts', 'export const total = (all: number[]) => all.reduce((a, b) => a + b, 0);\n'],
     ['tests/test_slug.py', 'from app import slug\n\n\ndef test_slug():\n    assert slug("A b") == "a-b"\n'],
     ['test/sum.test.ts', "test('sums', () => { expect(sum(1, 2)).toBe(3); });\n"],
-    [
-      'environments/prod.yaml',
-      '  resources: &small\n    requests: {cpu: 50m, memory: "128Mi"}\n    limits:\n      memory: 1.5Gi\n  # B3\n  securityContext:\n    pod:\n      runAsNonRoot: true\n      seccompProfile: {type: RuntimeDefault}\n    container:\n      allowPrivilegeEscalation: false\n      capabilities: { drop: [ALL] }\n',
-    ],
-    [
-      'templates/daemonset.yaml',
-      '    {{- with include "shop.owner" (dict "root" . "own" .Values.extraLabels) }}\n    {{- . | nindent 4 }}\n    {{- end }}\n    {{- if not .Values.x -}}\n  replicas: 2\n',
-    ],
-    ['charts/shop/values.yaml', "replicas: 3\npodLabels:\n  example.com/owner: 'shop'\nminAvailable: 50%\n"],
     ['docs/uninstall.md', '# Uninstall\n\n    sudo rm -rf /opt/shop\n'],
   ])('%s', (path, content) => expect(allowlisted(write(path, content))).toBe(true));
 
@@ -193,18 +184,7 @@ describe('files that are known to do no harm', () => {
     ['docs/key.md', 'The token is abc123def.\n'],
     ['docs/a.md', 'Agents must first run make.\n'],
     ['scripts/clean.sh', 'ls\n'],
-    ['values.yaml', 'replicas: 0\n'],
-    ['templates/a.yaml', '{{- with tpl .Values.x . }}\n'],
-    ['templates/a.yaml', '{{- if 1 }}hostPath: {{ .Values.x }}{{ end }}\n'],
-    ['templates/a.yaml', 'command: {{ .Values.x }}\n'],
-    ['values.yaml', 'runAsUser: 0\n'],
-    ['values.yaml', 'capabilities: { add: [ALL] }\n'],
-    ['values.yaml', 'resources: *other\n'],
-    ['values.yaml', '- ALL\n'],
-    ['values.yaml', 'command: [rm]\n'],
-    ['values.yaml', 'memory: 1Gi\nprivileged: true\n'],
-    ['scripts/values.yaml', 'memory: 1Gi\n'],
-    ['.gitlab-ci.yml', 'memory: 1Gi\n'],
+    ['values.yaml', 'memory: 1Gi\n'],
     ['.git/index', 'x\n'],
   ])('%s with %j is not one', (path, content) => expect(allowlisted(write(path, content))).toBe(false));
 

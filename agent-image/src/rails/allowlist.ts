@@ -245,46 +245,10 @@ function isTest(relative: string, content: string): boolean {
   return testName.test(relative) && count > 0 && (content.match(asks)?.length ?? 0) >= count && !empty.test(content);
 }
 
-/** Keys of YAML with the values by which an object only gets sizes, labels or fewer rights; elsewhere they mean no more. */
-const declared: readonly (readonly [RegExp, RegExp])[] = [
-  [/^(?:cpu|memory|storage|ephemeral-storage|sizeLimit)$/, /^\d+(?:\.\d+)?(?:m|[KMGT]i?)?$/],
-  [/^(?:replicas|minReplicas|maxReplicas|minAvailable|maxUnavailable|terminationGracePeriodSeconds)$/, /^[1-9]\d{0,3}%?$/],
-  [/^(?:runAsUser|runAsGroup|fsGroup)$/, /^[1-9]\d{0,8}$/],
-  [/^(?:runAsNonRoot|readOnlyRootFilesystem)$/, /^true$/],
-  [/^(?:allowPrivilegeEscalation|privileged|hostNetwork|hostPID|hostIPC|automountServiceAccountToken)$/, /^false$/],
-  [/^type$/, /^RuntimeDefault$/],
-  [/^medium$/, /^Memory$/],
-  [/^(?:[a-z][a-z0-9.-]*\/)?(?:owner|team|tier|environment|component|cost-cent(?:er|re))$/, /^[\w.-]{1,63}$/],
-];
-/** Keys of YAML that hold such keys. */
-const holders =
-  /^(?:resources|requests|limits|securityContext|podSecurityContext|containerSecurityContext|seccompProfile|capabilities|emptyDir|podDisruptionBudget|labels|podLabels|extraLabels|daemonSet|statefulSet|deployment|pod|container)$/;
-
-/** A line of a Helm template that only decides about others, or shows what a helper or the value at hand gives. */
-const decides =
-  /^[ \t]*\{\{-? ?(?:with|if|else|end|range|include|template|\.)(?=[ }])(?!.*\b(?:tpl|lookup|env|expandenv|Files|getHostByName)\b)[^{}\n]*\}\}[ \t]*$/gm;
-
-/** Reports whether lines of YAML, also in braces, only size objects, label them or take rights from them. Pure. */
-function onlyDeclares(content: string): boolean {
-  // A list of several lines may stand below another key, in lines that the edit does not add.
-  const parts = content
-    .replaceAll(decides, '')
-    .replaceAll(/\bdrop: \[ ?"?ALL"? ?\]/g, '')
-    .split(/[\n{}[\],]/)
-    .map((part) => part.trim());
-  return parts.every((part) => {
-    const [, key = '', value = ''] =
-      /^([\w./-]+):(?:\s+(?:&\w+|"([^"]*)"|'([^']*)'|(\S+)))?$/.exec(part)?.filter((one) => one !== undefined) ?? [];
-    const known = declared.some(([keys, values]) => keys.test(key) && values.test(value));
-    return part === '' || part.startsWith('# ') || known || (holders.test(key) && value === '');
-  });
-}
-
 /** Reports whether gate 2 need not look at a file: source in the workspace without words that a harm needs, tests that ask, prose. */
 export function allowlistedFile(relative: string, content: string, findings: readonly Finding[]): boolean {
   if (findings.length > 0 || content.length > 16_384 || relative.startsWith('.')) return false;
   if (prose.test(relative)) return !obeyed.test(relative) && !carries.test(content);
-  if (/\.ya?ml$/.test(relative) && !special.test(relative)) return onlyDeclares(content);
   if (!source.test(relative)) return false;
   const features = actFeatures({ subject: '', content });
   const clean = quiet.every((name) => features[name] === 0) && !senses.test(content);
