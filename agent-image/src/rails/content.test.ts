@@ -17,6 +17,9 @@ test.each([
   ['compose.yaml', 'cap_add:\n  - SYS_PTRACE\n', 'escape'],
   ['compose.yaml', 'cap_add: ["MKNOD"]\n', 'escape'],
   ['compose.yaml', 'cap_add: [NET_RAW]\n', 'escape'],
+  ['k8s/deployment.yaml', 'capabilities:\n  drop: [ALL]\n  add: [CHOWN, "SYS_ADMIN"]\n', 'escape'],
+  ['k8s/deployment.yaml', '    add:\n    - NET_BIND_SERVICE # port 80\n    - CAP_SYS_PTRACE\n', 'escape'],
+  ['k8s/pod.json', '"capabilities": { "add": ["ALL"] }\n', 'escape'],
   ['compose.yaml', 'cap_add: *all\n', 'escape'],
   ['compose.yaml', 'cap_add: [CHOWN]\nprivileged: true\n', 'escape'],
   ['p/a.yaml', `${kyverno}    - generate:\n        kind: ClusterRoleBinding\n        roleRef: {name: cluster-admin}\n`, 'escape'],
@@ -101,6 +104,8 @@ test.each([
   ['src/a.ts', 'const a = (env: Record<string, string | undefined> = process.env, x = 1) => env?.A ?? x;\n'],
   ['src/a.js', 'function port({ env = process.env } = {}) {\n  return Number(env.PORT);\n}\n'],
   ['compose.yaml', 'cap_drop: [ALL]\ncap_add: [CHOWN, FOWNER, SETUID, SETGID, DAC_OVERRIDE]\n'],
+  ['k8s/deployment.yaml', 'capabilities:\n  add: [NET_BIND_SERVICE]\n  drop: [ALL]\n'],
+  ['k8s/deployment.yaml', 'capabilities:\n  add:\n    - NET_BIND_SERVICE\n  drop:\n    - ALL\n'],
   ['compose.yaml', 'cap_add:\n  - CAP_NET_BIND_SERVICE\n  - "CHOWN" # for its data\nread_only: true\n'],
   ['p/a.yaml', `${kyverno}    - validate:\n        pattern: {=(hostPath): "null", roleRef: {name: "!cluster-admin"}}\n`],
   [
