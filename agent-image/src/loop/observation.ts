@@ -5,7 +5,7 @@ import { keptLines, plain } from '../tools/tool.ts';
 export const observationTokens = 4000;
 
 /** Share by which a text may be longer than its bound: to cut and read a few lines costs more than they do. */
-const slack = 0.05;
+const slack = 0.1;
 const headShare = 0.6;
 /** Bytes of UTF-8 in one token, roughly; `correction` of the context is its error for a model. */
 export const bytesPerToken = 4;
