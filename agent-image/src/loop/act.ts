@@ -248,7 +248,7 @@ async function settle(at: ActScope, { step, tree }: Call, observed: Observation,
   return why === null ? kept : back(why);
 }
 
-const maxChanges = 4;
+const maxChanges = 8;
 
 /** The result of a command with what it changed, on the last line, which has its end. */
 function withChanges(text: string, files: readonly string[]): string {
