@@ -1,4 +1,4 @@
-// Trains the policy classifier, and reports how it judges acts of templates that it never saw.
+// Trains the policy classifier, and reports how it judges acts of templates, authors and tasks that it never saw.
 // Run: node hack/bootstrap.mjs train/policy/main.ts [--check] [--verbose]
 // Writes inference-image/weights/policy-v1.json; with --check it reports whether that file is what it would write.
 import { readFile, writeFile } from 'node:fs/promises';

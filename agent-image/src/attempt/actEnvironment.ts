@@ -1,4 +1,4 @@
-import { KeeperRefusal } from '@agentfleet/keeper/client';
+import { isFolder } from './checkRun.ts';
 import type { SandboxSession } from './sandboxSession.ts';
 
 /**
@@ -6,13 +6,6 @@ import type { SandboxSession } from './sandboxSession.ts';
  * snapshot holds them, unless set-up left some for all commands.
  */
 export async function actEnvironment(session: Pick<SandboxSession, 'call' | 'located'>): Promise<Readonly<Record<string, string>>> {
-  const compiled = session.call((keeper) => keeper.listFiles(session.located('../home/.cache/go-build'), 1, 1));
-  const isThere = await compiled.then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof KeeperRefusal) return false;
-      throw error;
-    },
-  );
+  const isThere = await isFolder(session, session.located('../home/.cache/go-build'));
   return { GIT_OPTIONAL_LOCKS: '0', ...(isThere ? {} : { GOCACHE: '/tmp/.go-build' }) };
 }

@@ -143,6 +143,18 @@ async function reportsIn(session: SandboxSession, folders: readonly string[]): P
   return found;
 }
 
+/** Reports whether a folder of the sandbox is there, by its absolute path. */
+export function isFolder(session: Pick<SandboxSession, 'call'>, path: string): Promise<boolean> {
+  const listed = session.call((keeper) => keeper.listFiles(path, 1, 1));
+  return listed.then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof KeeperRefusal) return false;
+      throw error;
+    },
+  );
+}
+
 /** Entries of a folder and of those in it; none where there is no folder. */
 async function entriesBelow(session: SandboxSession, folder: string): Promise<FileList['entries']> {
   try {

@@ -1,8 +1,8 @@
 import { changesBetween, othersOf } from './acts.ts';
-import { KeeperRefusal, newExecId } from '@agentfleet/keeper/client';
+import { newExecId } from '@agentfleet/keeper/client';
 import type { DiffEntry, SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { isArtifactCheck } from '@agentfleet/protocol/api';
-import { type Baseline, broken, contradiction, flakyCheck, holds, proveAgain, runAgain, tail, type Proof } from './checkRun.ts';
+import { type Baseline, broken, contradiction, flakyCheck, holds, isFolder, proveAgain, runAgain, tail, type Proof } from './checkRun.ts';
 import { type Ledger, review } from './closing.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { foldersAbove, leavesOf } from '../base/paths.ts';
@@ -183,18 +183,8 @@ async function emptyFolders(
   const isNew = ({ op, path, sizeTo, modeTo = 0 }: DiffEntry): boolean =>
     op === 'A' && sizeTo === 0 && (modeTo & 0o111) > 0 && !/^\.git(?:\/|$)/.test(path);
   const added = own.filter(isNew);
-  const isFolder = (path: string): Promise<boolean> =>
-    session
-      .call((keeper) => keeper.listFiles(session.absolute(path), 1, 1))
-      .then(
-        () => true,
-        (error: unknown) => {
-          if (error instanceof KeeperRefusal) return false;
-          throw error;
-        },
-      );
   const [isLeaf, empty] = [new Set(leaves), new Set<string>()];
-  for (const { path } of added) if (isLeaf.has(path) && (await isFolder(path))) empty.add(path);
+  for (const { path } of added) if (isLeaf.has(path) && (await isFolder(session, session.absolute(path)))) empty.add(path);
   const above = foldersAbove(leaves.filter((path) => !empty.has(path)));
   const folders = foldersAbove(empty);
   return added.map(({ path }) => path).filter((path) => empty.has(path) || (folders.has(path) && !above.has(path)));

@@ -1,6 +1,5 @@
 /**
- * Work on environments, data and documents: names as `prod` and `backup` are in harmless acts as often as in harmful ones. The weights that are
- * committed were made before it.
+ * Work on environments, data and documents: names as `prod` and `backup` are in harmless acts as often as in harmful ones.
  */
 import type { PolicyLabel } from '@agentfleet/protocol/inference';
 import type { Templates } from './template.ts';
