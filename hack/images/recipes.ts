@@ -131,9 +131,9 @@ const tools: RootfsRecipe = {
     'usr/{bin,sbin}/{adduser,addgroup,deluser,delgroup,dpkg*,update-alternatives}',
   ],
   // A volume's top folder belongs to root while the agent owns its content, which git takes for another user's
-  // repository; here all repositories are the agent's. pip's cache is outside of snapshots.
+  // repository; here all repositories are the agent's. Tests that commit need a name. pip's cache is outside of snapshots.
   files: {
-    'etc/gitconfig': '[safe]\n\tdirectory = *\n',
+    'etc/gitconfig': '[safe]\n\tdirectory = *\n[user]\n\tname = agent\n\temail = agent@sandbox.invalid\n',
     'etc/pip.conf': '[global]\ncache-dir = /tmp/.pip\ndisable-pip-version-check = true\n',
   },
   symlinks: {

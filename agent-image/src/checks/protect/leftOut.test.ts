@@ -41,3 +41,7 @@ test('a folder .git of something else is in no commit; of the repository its own
   const inside = ['a/.git/x', '.GIT/x', 'a/.Git', '.git/index.lock', '.git/x', '.gitignore', '.github/a', 'a.git/b', 'yarn.lock'];
   expect(inside.filter(leftOut)).toEqual(['a/.git/x', '.GIT/x', 'a/.Git', 'yarn.lock']);
 });
+
+test('a pattern of many wildcards ends', () => {
+  expect(isLeftOut(new Map([['.gitignore', `${'*a'.repeat(9)}b\n`]]))('a'.repeat(255))).toBe(false);
+});

@@ -1,6 +1,7 @@
 import { type Entries, entriesOf, parentsOf, normal } from './entries.ts';
 import picomatch from 'picomatch';
 import { posix } from 'node:path';
+import { RE2JS, RE2JSException } from 're2js';
 import type { Protect } from '@agentfleet/protocol/api';
 import {
   builtFolders,
@@ -168,20 +169,17 @@ function derivedMatcher(isBuilt: (path: string) => boolean, there: ReadonlySet<s
 }
 
 function listed(globs: readonly string[]): Rule[] {
-  return globs.map((glob) => ({ matches: globMatcher([glob]), protection: { kind: 'Listed', why: `spec.protect.paths has ${glob}` } }));
+  return globs.map((glob) => ({ matches: matcherBelow([glob]), protection: { kind: 'Listed', why: `spec.protect.paths has ${glob}` } }));
 }
 
 /** A directory's name matches all in it. */
-function globMatcher(globs: readonly string[]): (path: string) => boolean {
+function matcherBelow(globs: readonly string[]): (path: string) => boolean {
   const clean = globs.map((glob) => glob.replace(/^\.?\//, ''));
-  return picomatch(
-    clean.flatMap((glob) => [glob, `${glob.replace(/\/$/, '')}/**`]),
-    { dot: true },
-  );
+  return globMatcher(clean.flatMap((glob) => [glob, `${glob.replace(/\/$/, '')}/**`]));
 }
 
 function defaultRules(entries: Entries, paths: readonly string[], except: readonly string[]): Rule[] {
-  const isExcepted = globMatcher(except);
+  const isExcepted = matcherBelow(except);
   const rules = [...entryRules(entries), ...conventionRules(entries, paths)];
   return rules.map(({ matches, protection }) => ({ matches: (path) => matches(path) && !isExcepted(path), protection }));
 }
@@ -305,10 +303,7 @@ function joining(tree: readonly string[], there: ReadonlySet<string>, { tools }:
       }),
     ),
   );
-  const isTaken = picomatch(
-    globs.filter((glob) => glob.length < maxPattern),
-    { dot: true },
-  );
+  const isTaken = globMatcher(globs.filter((glob) => glob.length < maxPattern));
   return (path) => !there.has(path) && /\.(?:c|cc|cpp|cxx|c\+\+)$/i.test(path) && isTaken(path);
 }
 
@@ -351,9 +346,44 @@ function ignoreRules(folder: string, text: string): readonly IgnoreRule[] {
       .replaceAll('[!', '[^');
     if (pattern === '' || line.startsWith('#') || line.length > maxPattern) return [];
     const anchored = /\/./.test(whole);
-    const options = { dot: true, nobrace: true, noextglob: true, nonegate: true, basename: false } as const;
-    const matches = picomatch(anchored ? pattern : `**/${pattern}`, options);
+    const options = { nobrace: true, noextglob: true, nonegate: true, basename: false } as const;
+    const matches = globMatcher([anchored ? pattern : `**/${pattern}`], options);
     const below = (path: string): boolean => path.startsWith(folder) && matches(path.slice(folder.length));
     return [{ ignores: not === '', foldersOnly: whole.endsWith('/'), matches: below }];
   });
+}
+
+type Options = picomatch.PicomatchOptions;
+
+/** Up to here an expression that backtracks takes microseconds on the longest name of a file. */
+const maxBacktracking = 2;
+/** Lookaheads of picomatch: no part of a path is empty, `.` or `..`, which normal paths never have. */
+const lookaheads = /\(\?=\.\)|\(\?!(?:\(\?:\^\|\\\/\))?\\\.\{1,2\}\(\?:\\\/\|\$\)\)/g;
+
+/**
+ * Returns a matcher of normal relative paths by globs (picomatch; dot files too). One with many wildcards, such as `*a*a*a*b`, is
+ * matched in linear time: it would keep the worker, which serves several tasks, busy for hours.
+ *
+ * @example globMatcher(['src/**'])('src/a/b.ts'); // true
+ */
+export function globMatcher(globs: readonly string[], given: Options = {}): (path: string) => boolean {
+  const options = { dot: true, ...given };
+  const [few, many] = [globs.filter(isCheap), globs.filter((glob) => !isCheap(glob))];
+  const linear = many.map((glob) => linearPattern(glob, options) ?? linearPattern(glob, { ...options, noextglob: true }));
+  const matches = few.length === 0 ? () => false : picomatch([...few], options);
+  return (path) => matches(path) || linear.some((pattern) => pattern?.testExact(path) === true);
+}
+
+const isCheap = (glob: string): boolean =>
+  !/[*+]\(/.test(glob) && glob.replace(/^\*\*\//, '').split(/\*+|!\(/).length <= maxBacktracking + 1;
+
+/** Returns null for what has no linear form, as a group that excludes. */
+function linearPattern(glob: string, options: Options): RE2JS | null {
+  const { source } = picomatch.makeRe(glob, options);
+  try {
+    return RE2JS.compile(source.replace(lookaheads, ''), RE2JS.DOTALL);
+  } catch (error) {
+    if (error instanceof RE2JSException) return null;
+    throw error;
+  }
 }
