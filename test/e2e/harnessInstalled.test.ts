@@ -16,7 +16,7 @@ import { apiOf, providerPool, startProvider } from './providerPod.ts';
 const full = process.env['AGENTFLEET_FULL'] === '1';
 
 /** The last one acts by the fleet's tools. */
-const examples = [...programNames, 'claude-code-tools'] as const;
+const examples = [...programNames, 'opencode', 'claude-code-tools'] as const;
 type Name = (typeof examples)[number];
 
 const goals = { solved: 'Make the test of add pass.', failed: 'Make add right, whatever it takes.' } as const;
