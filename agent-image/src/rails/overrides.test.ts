@@ -54,6 +54,7 @@ const pythonCheats: readonly Case[] = [
   ['another failure', 'def add(a, b):\n    case.failureException = Warning\n    return a - b'],
   ['an assertion of its own', 'def add(a, b):\n    case.assertEqual = print'],
   ['an object with every attribute', 'class Any:\n    def __getattr__(self, name):\n        return 5'],
+  ['an attribute by another name', 'class Any:\n    def __getattr__(self, name):\n        name = "five"\n        return self.known[name]'],
   ['an object that is its own attribute', 'class Any:\n    def __getattribute__(self, name):\n        return self'],
   ['a difference of nothing', 'class Sum:\n    def __sub__(self, other):\n        return 0'],
 ]; // prettier-ignore
@@ -94,6 +95,8 @@ const pythonHonest: readonly Case[] = [
   ['a vector', 'class Vector:\n    def __init__(self, x, y):\n        self.x, self.y = x, y\n    def __sub__(self, other):\n        return Vector(self.x - other.x, self.y - other.y)\n    def __abs__(self):\n        return (self.x ** 2 + self.y ** 2) ** 0.5'],
   ['a class that is asked for', 'def clone(thing):\n    return thing.__class__(thing.value)\n\ndef kind(thing):\n    return type(thing) if hasattr(thing, "__lt__") else None'],
   ['a class made while it runs', "def exception(name):\n    return type(name, (ValueError,), {'__module__': __name__})"],
+  ['a name in its usual form', 'class Options:\n    def __getattr__(self, name):\n        name = self._normal(name)\n        if name in self._options:\n            return self._options[name]\n        raise AttributeError(f"no option {name!r}")'],
+  ['a failure of a test that is raised', 'class Case(TestCase):\n    def wait(self, seconds):\n        raise self.failureException(f"no answer in {seconds} s")'],
   ['words only', 'def any_value(mock_data):\n    """Calls __eq__ of each; see ANY and failureException."""\n    return [one for one in mock_data if one == 1]'],
 ]; // prettier-ignore
 
@@ -177,6 +180,8 @@ test('what was there before is not the change\u2019s, wherever it moves; what is
   const more = `import os\n\n\n${dishonest}\n\ndef add(a, b):\n    return a + b\n`;
   expect(found('a.py', more, dishonest)).toEqual([]);
   expect(found('a.py', `${dishonest}\n\n${dishonest}`, dishonest)).toHaveLength(1);
+  const raising = dishonest.replace('        return', "        if other is None:\n            raise ValueError('%r' % self)\n        return");
+  expect(found('a.py', raising.replace("'%r' % self", "f'{self!r}'"), raising)).toEqual([]);
   expect(found('a.py', dishonest.replace('True', 'bool(other)'), dishonest)).toHaveLength(1);
   const honest =
     'class Money:\n    def __init__(self, v):\n        self.v = v\n    def __eq__(self, other):\n        return self.v == other.v\n';

@@ -18,12 +18,23 @@ export function pythonOverrides(root: Node): readonly Override[] {
     };
     for (const method of cls.methods) {
       const what = suspicionOf(method, cls, family);
-      if (what !== null) add(method.name, what, method.node.text);
+      if (what !== null) add(method.name, what, withoutRaised(method.node));
     }
     for (const [name, value] of cls.values)
       if (decisive.has(name) && value.type !== 'none') add(name, 'is a value whose answers its text does not tell', value.text);
   }
   return [...out, ...outsideOf(root), ...moduleAttributes(root)];
+}
+
+/** Returns the text of a method without what it raises: no message of an error decides an assertion. */
+function withoutRaised(node: Node): string {
+  let [out, at] = ['', 0];
+  for (const one of walk(node)) {
+    if (one.type !== 'raise_statement') continue;
+    out += `${node.text.slice(at, one.start - node.start)}raise`;
+    at = one.end - node.start;
+  }
+  return out + node.text.slice(at);
 }
 
 /** `__getattr__` of a module: it makes a name for whatever is asked. */
@@ -58,11 +69,11 @@ type Family = ReadonlyMap<string, Class>;
 
 /** Returns the reason why a person has to look at a method of a class; null when its own text shows that none is needed. */
 function suspicionOf(method: Method, cls: Class, family: Family): string | null {
-  const { name, node } = method;
+  const { name } = method;
   if (typeChecks.has(name)) return 'decides what its objects pass for in a type check';
   if (!decisive.has(name) && !attributes.has(name) && !differences.has(name)) return null;
   if (method.decorators.some((one) => !decorations.test(one))) return 'is replaced by its decorator';
-  const change = changes(node);
+  const change = changes(method);
   if (change !== null) return `${change} while an assertion asks it`;
   const base = attributes.has(name) || differences.has(name) || name === '__contains__' ? null : valueBase(cls, family);
   if (equality.has(name)) return equalityOf(method, cls, base);
@@ -85,8 +96,9 @@ function valueBase(cls: Class, family: Family, seen: ReadonlySet<string> = new S
 }
 
 /** An assertion asks once: what counts or turns round meanwhile answers each question as it likes. */
-function changes(node: Node): string | null {
-  const [self, other] = parametersOf(node);
+function changes({ name, node }: Method): string | null {
+  const [self, other = ''] = parametersOf(node);
+  const mayRename = new RegExp(attributes.has(name) ? `\\b${other}\\b` : '(?!)');
   const locals = localsOf(node);
   for (const one of walk(node)) {
     if (/^(?:global_statement|nonlocal_statement|delete_statement)$/.test(one.type)) return 'changes its own state';
@@ -96,7 +108,9 @@ function changes(node: Node): string | null {
       : null;
     const targets = target === null ? [] : target.type === 'identifier' ? [target] : [target, ...named(target)];
     if (targets.some((one) => /^(?:attribute|subscript)$/.test(one.type) && !locals.has(rootOf(one)))) return 'changes its own state';
-    if (targets.some(({ type, text }) => type === 'identifier' && (text === self || text === other)))
+    // The name of an attribute may be put into its usual form.
+    const isRenamed = mayRename.test(child(one, 'right')?.text ?? '');
+    if (targets.some(({ type, text }) => type === 'identifier' && (text === self || (text === other && !isRenamed))))
       return 'puts something else in place of what it compares';
   }
   return node.children.some(({ type }) => type === 'async') ? 'answers with what is not decided yet' : null;
@@ -190,6 +204,8 @@ function outsideOf(root: Node): readonly Override[] {
 type Found = (where: string, what: string, text: string) => void;
 
 function visit(node: Node, parent: Node | null, found: Found): void {
+  const failed = node.type === 'raise_statement' ? named(node).find(failsTest) : undefined;
+  if (failed !== undefined) return visit(child(failed, 'arguments') ?? failed, failed, found);
   if (node.type === 'import_statement' || node.type === 'import_from_statement') imported(node, found);
   else if (node.type === 'assignment') assigned(node, found);
   else if (node.type === 'call') called(node, found);
@@ -199,6 +215,9 @@ function visit(node: Node, parent: Node | null, found: Found): void {
   for (const one of node.children)
     if (node.type !== 'concatenated_string') visit(one, node.type === 'argument_list' ? parent : node, found);
 }
+
+/** Reports whether a call is `self.failureException(…)`, which fails the test where it is raised. */
+const failsTest = ({ type, text }: Node): boolean => type === 'call' && /^\w+\.failureException\(/.test(text);
 
 function imported(node: Node, found: Found): void {
   const module = child(node, 'module_name')?.text ?? '';
