@@ -108,8 +108,8 @@ export interface AgentTaskSpec {
     readonly timeoutSeconds?: number;
     /** Format by which single tests are distinguished in the output; Exit looks at the exit status only. */
     readonly format?: 'Auto' | 'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest';
-    /** Pass: passes at the end. FailThenPass: fails at snapshot 0 too, so that passing proves a change. Auto: decided at snapshot 0. */
-    readonly expect?: 'Auto' | 'Pass' | 'FailThenPass';
+    /** Pass: passes at the end. FailThenPass: fails at snapshot 0 too, so that passing proves a change. NoRegression: what fails at snapshot 0 may fail, what passes there has to. Auto: Pass or FailThenPass, decided at snapshot 0. */
+    readonly expect?: 'Auto' | 'Pass' | 'FailThenPass' | 'NoRegression';
   }[];
   /** Behaviour where all checks hold at snapshot 0. Work: with a chat model it is worked on, and succeeds by an accepted Review, an answer or a new Artifact, else it ends as Unproved. Succeed: it ends at once. */
   readonly whenAlreadyTrue?: 'Work' | 'Succeed';

@@ -3,6 +3,7 @@ import { expect, test, vi } from 'vitest';
 import type { AttemptContext, Report } from '../../agent-image/src/attempt/index.ts';
 import { AgentBed, eachBed, runnerOfTests, ScriptedModels, steps, type Script } from './agentBed.ts';
 import { taskFor } from './loopBed.ts';
+import { twoBugs } from './tasks.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
@@ -89,6 +90,22 @@ describe('a goal', () => {
     const { outcome, models } = await play(goal(checks), script);
     expect(outcome).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
     expect(models.requests[2]?.messages.map(({ text }) => text).join('\n')).toMatch(/\/total must be integer/);
+  }); // prettier-ignore
+
+  test('beside which other tests fail already is reached where these may go on failing, and where none gets worse', async () => {
+    const unit = { name: 'unit', command: [...twoBugs.command], expect: 'NoRegression' };
+    const sums = { name: 'sums', command: ['python3', '-c', 'from total import total; assert total([2]) == 2'] };
+    const change = (to: string): readonly [string, object] => ['edit_file', { path: 'total.py', old_text: 'result -= price', new_text: to }];
+    const again: readonly [string, object] = ['edit_file', { path: 'total.py', old_text: 'result = price', new_text: 'result += price' }];
+    const breaking: readonly [string, object] = ['edit_file', { path: 'total.py', old_text: 'result = 0', new_text: 'result = None' }];
+    const mended: readonly [string, object] = ['edit_file', { path: 'total.py', old_text: 'result = None', new_text: 'result = 0' }];
+    const script = steps({ calls: [change('result = price'), breaking, submit('Done.')] }, { calls: [mended, again, ['run_checks', {}], submit('Done.')] });
+    const { outcome, models } = await play({ ...taskFor(twoBugs.files, unit.command), checks: [unit, sums] } as unknown as Partial<AgentTaskSpec>, script);
+    expect(outcome).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
+    const said = models.requests.flatMap(({ messages }) => messages.map(({ text }) => text)).join('\n');
+    expect(said).toMatch(/- unit: python3 -m unittest -v; what failed before any change may fail/);
+    expect(said).toMatch(/test_none passed at the baseline and fails now/);
+    expect(outcome.checks?.map(({ name, failed }) => [name, failed])).toEqual([['unit', 1], ['sums', 0]]); // prettier-ignore
   }); // prettier-ignore
 
   test('that is reached already ends at once where the task demands it', async () => {

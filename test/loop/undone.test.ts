@@ -34,6 +34,18 @@ test('a test module of its own may be formatted by a command', async () => {
   expect(seen[1]).toContain('files: test_own.py (changed)');
 });
 
+test('an empty folder among the tests may be made and taken away, and keeps no result from being proved', async () => {
+  await using bed = await AgentBed.open(binary);
+  const files = { ...wrongSign.files, 'tests/test_more.py': 'import unittest\n' };
+  const mend = ['edit_file', { path: 'calc.py', old_text: 'a - b', new_text: 'a + b' }] as const;
+  const models = new ScriptedModels(
+    steps(run('mkdir -p tests/own/deep'), run('rmdir tests/own/deep'), { calls: [mend, ['submit', { answer: 'done' }]] }),
+  );
+  expect(await bed.engine.run(bed.begin(taskFor(files, wrongSign.command), models).context)).toMatchObject({ result: 'Succeeded' });
+  const seen = (models.requests[2]?.messages ?? []).flatMap(({ role, text }) => (role === 'Tool' ? [text] : []));
+  expect(seen.map((text) => text.slice(0, 14))).toEqual(['[exit status 0', '[exit status 0']);
+});
+
 const build = {
   '.gitignore': 'build/\n',
   'build.sh': 'mkdir build && for n in $(seq 300); do echo "test_x" > build/$n.js; done && echo passed > build/ok\n',

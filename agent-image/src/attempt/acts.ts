@@ -7,7 +7,7 @@ import { throwIfSuperseded } from '../base/failure.ts';
 import { posix } from 'node:path';
 import { foldersAbove } from '../base/paths.ts';
 import type { AttemptContext } from './ports.ts';
-import { tail, type Baseline } from './checkRun.ts';
+import { isFolder, tail, type Baseline } from './checkRun.ts';
 import type { Rewrite } from '../features/index.ts';
 import { steersGit } from '../rails/index.ts';
 import type { Scope } from './scope.ts';
@@ -21,6 +21,7 @@ import {
   type ChangeJudgement,
   type Operation,
   type ProtectedSet,
+  type Violation,
 } from '../checks/index.ts';
 
 /** Wall time of one question about what stands outside, and of one way back, seconds. */
@@ -294,8 +295,17 @@ export async function changesBetween(
   const changes = entries
     .filter(({ op, path }) => (isCache(path) ? !caches.has(posix.dirname(path)) : op !== 'A' || !folders.has(path)))
     .map((entry) => changeOf(entry, session.fromWorkspace(entry.path), contents));
-  return { entries, ...judgeChanges(changes, set) };
+  const { violations, ...judged } = judgeChanges(changes, set);
+  // An empty folder decides nothing, wherever it is; no edit could take it away again.
+  const maybe = new Set(entries.filter(mayBeFolder).map(({ path }) => session.fromWorkspace(path)));
+  const isEmptyFolder = ({ code, path }: Violation): boolean | Promise<boolean> =>
+    code === 'Protected' && maybe.has(path) && isFolder(session, session.absolute(path));
+  const free = await Promise.all(violations.map(isEmptyFolder));
+  return { entries, ...judged, violations: violations.filter((_, at) => free[at] !== true) };
 }
+
+/** Reports whether an entry may be a new folder, empty if nothing else is below it. */
+export const mayBeFolder = ({ op, sizeTo, modeTo = 0 }: DiffEntry): boolean => op === 'A' && sizeTo === 0 && (modeTo & 0o111) > 0;
 
 type Contents = ReadonlyMap<string, { readonly before: string | undefined; readonly after: string | undefined }>;
 

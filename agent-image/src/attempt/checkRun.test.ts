@@ -15,7 +15,11 @@ function bed(...ends: readonly object[]) {
   const before = { check: 'unit', end: { ...end, exitCode: 1 }, results: parseResults('Exit', { exitCode: 1, stdout: '', stderr: '' }) };
   const task = { spec: { deadlineSeconds: 60 } };
   const baseline = { runner: { session, task, reach: null, reports: [], reportFolders: [] } } as unknown as Baseline;
-  return { baseline, judged: { check, format: 'Exit', baseline: [before, before] } as never, runs: () => runs };
+  return {
+    baseline,
+    judged: { check, format: 'Exit', baseline: [before, before], judgement: { expect: 'FailThenPass' } } as never,
+    runs: () => runs,
+  };
 }
 
 test.each([
@@ -41,7 +45,7 @@ test.each([
     ]);
   const run = of('Failed', 'Passed');
   const verdict = compare([run, of('Passed', other)], run, 'Auto');
-  expect(holds({ run, verdict } as unknown as Proof)).toBe(held);
+  expect(holds({ judged: { judgement: { expect: 'FailThenPass' } }, run, verdict } as unknown as Proof)).toBe(held);
 });
 
 test('lines of tests that passed are left out, also of millions of empty lines', () => {

@@ -211,7 +211,7 @@ type Judged = Pick<JudgedCheck, 'judgement'> & { readonly check: Pick<JudgedChec
 /**
  * Decides the outcome of a result on which all checks hold. Checks that failed at snapshot 0 prove the change by themselves. Those
  * that held there prove nothing: then a person has to have accepted a change, or the answer that a check asks for has to be there.
- * With a check that is to pass and nothing more (`expect: Pass`) its author states that passing is enough. Pure.
+ * With a check that is to pass and nothing more (`expect: Pass`), or not to become worse, its author states that this is enough. Pure.
  *
  * @param checks all checks but reviews, as they were judged at snapshot 0
  */
@@ -225,7 +225,7 @@ export function conclusion(checks: readonly Judged[], { changed, answer, review 
   }
   if (changed && review) return succeeded('ReviewAccepted', 'a person accepted the result');
   if (answer && asked) return succeeded('AnswerAccepted', `the answer is ${answerFile}`);
-  if (checks.length > 0 && checks.every(({ check }) => check.expect === 'Pass'))
+  if (checks.length > 0 && checks.every(({ check }) => check.expect !== 'Auto'))
     return changed ? succeeded('ChecksHold', null) : succeeded('AlreadyHolds', 'nothing was changed: they held at snapshot 0 already');
   return { result: 'Failed', class: 'Unproved', reason: 'NothingProved', message: unproved(changed) };
 }

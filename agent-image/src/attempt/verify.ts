@@ -1,4 +1,4 @@
-import { changesBetween, othersOf } from './acts.ts';
+import { changesBetween, mayBeFolder, othersOf } from './acts.ts';
 import { newExecId } from '@agentfleet/keeper/client';
 import type { DiffEntry, SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { isArtifactCheck } from '@agentfleet/protocol/api';
@@ -180,9 +180,7 @@ async function emptyFolders(
   own: readonly DiffEntry[],
   leaves: readonly string[],
 ): Promise<readonly string[]> {
-  const isNew = ({ op, path, sizeTo, modeTo = 0 }: DiffEntry): boolean =>
-    op === 'A' && sizeTo === 0 && (modeTo & 0o111) > 0 && !/^\.git(?:\/|$)/.test(path);
-  const added = own.filter(isNew);
+  const added = own.filter((entry) => mayBeFolder(entry) && !/^\.git(?:\/|$)/.test(entry.path));
   const [isLeaf, empty] = [new Set(leaves), new Set<string>()];
   for (const { path } of added) if (isLeaf.has(path) && (await isFolder(session, session.absolute(path)))) empty.add(path);
   const above = foldersAbove(leaves.filter((path) => !empty.has(path)));
@@ -204,7 +202,7 @@ async function notProved(
   const why = isArtifactCheck(judged.check)
     ? `check ${judged.check.name}: ${run.output}`
     : reason === undefined
-      ? `check ${failed.judged.check.name}: ${verdict.stillFailing.slice(0, 3).join(', ')} still fail`
+      ? `check ${failed.judged.check.name}: ${verdict.stillFailing.slice(0, 3).join(', ')} still fail; where the goal does not ask for that, set expect: NoRegression`
       : `${reason.message}; ${reason.cure}`;
   const leftOut = [...discard.filter((path) => protectedSet.leftOut?.(path) === true), ...empty];
   const named = (what: string, paths: readonly string[]): string =>

@@ -339,7 +339,8 @@ const maxSchema = 4000;
  * asked({ name: 'unit', type: 'Command', command: ['npm', 'test'], … }); // 'npm test'
  */
 function asked(check: Check): string {
-  if (isCommandCheck(check)) return line(check.command);
+  const may = check.expect === 'NoRegression' ? '; what failed before any change may fail' : '';
+  if (isCommandCheck(check)) return `${line(check.command)}${may}`;
   if (!isArtifactCheck(check)) return 'a person accepts the result, with the change as evidence';
   const { path, minBytes, contains = [], jsonSchema } = check;
   return [

@@ -241,7 +241,7 @@ function placeOf({ root, shell, operating, shownCharacters, windowTokens, replyT
   const shellLine = shell === 'bash' ? [] : ['Commands run in sh (POSIX; there is no bash).'];
   const shown = `about ${Number(shownCharacters.toPrecision(2)).toLocaleString('en-US')} characters`;
   return [
-    `The workspace is ${root}; relative paths start there. What you write to /tmp is there in later calls, and is no part of the result.`,
+    `The workspace is ${root}; relative paths start there. What you write to /tmp is there until a submit, and is no part of the result.`,
     ...shellLine,
     ...operating,
     `A reply may have ${maxCalls} calls and ${replyTokens.toLocaleString('en-US')} tokens, so write long files in parts. Calls run in order, and one that fails or is refused stops none after it but submit. A result shows ${shown}, less where there are several; ${readsRest ? 'a handle reads the rest' : 'the rest is not kept'}.`,

@@ -49,7 +49,7 @@ function describe(proof: Proof): string {
   const groups = groupsOf(proof);
   const lists: readonly (readonly [string, readonly string[]])[] = [
     ['pass now, failed at the start', verdict.newlyPassing],
-    ['still fail', still],
+    [`still fail${judged.judgement.expect === 'NoRegression' ? ', as they may' : ''}`, still],
     ['broke, passed at the start', verdict.regressed],
     ['did not run, ran at the start', verdict.missing],
     ['are skipped, ran at the start', verdict.newlySkipped],

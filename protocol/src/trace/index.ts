@@ -35,7 +35,7 @@ const Check = closed({
   type: text('Command, Artifact or Review'),
   command: Type.Optional(Type.Array(Type.String())),
   path: Type.Optional(text('of the artifact')),
-  expect: Type.Optional(text('Pass or FailThenPass, as judged at snapshot 0')),
+  expect: Type.Optional(text('Pass, FailThenPass or NoRegression, as judged at snapshot 0')),
   failingBefore: Type.Optional(Type.Array(Type.String(), described('ids of tests that failed at snapshot 0'))),
   flaky: Type.Optional(Type.Array(Type.String(), described('ids of tests that fail by chance'))),
   end: Type.Optional(

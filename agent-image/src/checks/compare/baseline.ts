@@ -162,9 +162,18 @@ export function judgeBaseline(runs: readonly CheckRun[], expect: Check['expect']
   const flaky = [...baseline.tests].filter(([, test]) => test.flaky).map(([id]) => id);
   if (baseline.run.flaky) flaky.push(wholeRun);
   const effective = expect === 'Auto' ? (fails.length > 0 ? 'FailThenPass' : 'Pass') : expect;
-  const judged = { expect: effective, format: first.results.format, failing: fails, flaky: flaky.sort() };
-  if (effective === 'Pass' || fails.length > 0) return { accepted: true, class: null, ...judged, reasons: [] };
+  const failing = effective === 'NoRegression' ? [] : fails;
+  const judged = { expect: effective, format: first.results.format, failing, flaky: flaky.sort() };
+  if (effective === 'NoRegression' && fails.includes(wholeRun) && baseline.tests.size === 0)
+    return refused([namesNothing(first.check)], 'InvalidInput');
+  if (effective !== 'FailThenPass' || fails.length > 0) return { accepted: true, class: null, ...judged, reasons: [] };
   return { accepted: false, class: 'InvalidInput', ...judged, reasons: [nothingFails(first.check, flaky)] };
+}
+
+/** Without names of tests anything that fails is as good as what failed before. */
+function namesNothing(check: string): Reason {
+  const message = 'it fails at the baseline and names no test that fails, so that nothing can be compared';
+  return reason('NoTests', check, message, 'set the format of the check, let it name its tests, or set expect: Auto');
 }
 
 function nothingFails(check: string, flaky: readonly string[]): Reason {

@@ -123,6 +123,27 @@ test('a command that fails in every run, each time by another test, fails as a w
   expect(compare(runs, green, 'Auto')).toMatchObject({ proved: true, newlyPassing: [wholeRun] });
 });
 
+const failedBefore = [pytestRun([['t.py::good', 'Passed'], ['t.py::bad', 'Failed'], ['t.py::off', 'Skipped']])]; // prettier-ignore
+test.each([
+  ['as before', [['t.py::good', 'Passed'], ['t.py::bad', 'Failed'], ['t.py::off', 'Skipped']], []],
+  ['better', [['t.py::good', 'Passed'], ['t.py::bad', 'Passed'], ['t.py::off', 'Skipped']], []],
+  ['a test that passed fails', [['t.py::good', 'Failed'], ['t.py::bad', 'Passed'], ['t.py::off', 'Skipped']], ['Regressed']],
+  ['one that failed is skipped', [['t.py::good', 'Passed'], ['t.py::bad', 'Skipped'], ['t.py::off', 'Skipped']], ['NewlySkipped']],
+  ['one that failed is gone', [['t.py::good', 'Passed'], ['t.py::off', 'Skipped']], ['Missing']],
+  ['a new one fails', [['t.py::good', 'Passed'], ['t.py::bad', 'Failed'], ['t.py::off', 'Skipped'], ['t.py::new', 'Failed']], ['StillFails']],
+] as const)('NoRegression, %s', (_, now, reasons) => {
+  const verdict = compare(failedBefore, pytestRun(now), 'NoRegression');
+  expect([verdict.proved, codes(verdict.reasons)]).toEqual([reasons.length === 0, reasons]);
+}); // prettier-ignore
+
+test('NoRegression proves nothing by itself, and needs names of what fails', () => {
+  expect(judgeBaseline(failedBefore, 'NoRegression')).toMatchObject({ accepted: true, failing: [] });
+  expect(judgeBaseline([run('Exit', output(1, 'broken'))], 'NoRegression')).toMatchObject({
+    accepted: false,
+    reasons: [{ code: 'NoTests' }],
+  });
+});
+
 test('a test that failed each time it ran is not flaky because a run stopped before it', () => {
   const stopped = (...bad: string[]): CheckRun => pytestRun(bad.map((id) => [id, 'Failed'] as const));
   const runs = [stopped('a.py::a', 'a.py::b'), stopped('a.py::a', 'a.py::c')];

@@ -12,7 +12,7 @@ import {
   testReasons,
 } from './baseline.ts';
 import type { Check } from '@agentfleet/protocol/api';
-import type { CheckClass, CheckRun, Reason, Verdict } from './types.ts';
+import type { BaselineJudgement, CheckClass, CheckRun, Reason, Verdict } from './types.ts';
 
 type Lists = Readonly<Record<'newlyPassing' | 'stillFailing' | 'missing' | 'newlySkipped' | 'regressed' | 'added', string[]>>;
 
@@ -136,7 +136,7 @@ function placeUnnamed(lists: Lists, baseline: Baseline, results: ParsedResults):
  *
  * `FailThenPass`: every baseline test still runs, none is newly skipped, none went from passing to failing, at least
  * one went from failing to passing, and the exit code agrees. `Pass`: the same without the demand for a newly passing
- * test, and no test fails. Tests that differ between baseline runs are ignored.
+ * test, and no test fails. `NoRegression`: the same without either; what failed may fail. Tests that differ between baseline runs are ignored.
  *
  * @example compare([run(1, 'not ok 1 - adds')], run(0, 'ok 1 - adds'), 'Auto'); // { proved: true, class: null,
  * newlyPassing: ['adds'], … }
@@ -187,13 +187,26 @@ function untrusted(baseline: Baseline, { check, results }: CheckRun): Reason[] {
   return [...reasons, reason(code, check, why, 'leave the way in which results are reported as it was')];
 }
 
-function verdictReasons(baseline: Baseline, { check, results }: CheckRun, lists: Lists, expect: 'Pass' | 'FailThenPass'): Reason[] {
+function verdictReasons(baseline: Baseline, { check, results }: CheckRun, lists: Lists, expect: BaselineJudgement['expect']): Reason[] {
   const reasons = [
     ...testReasons('Missing', check, lists.missing, 'does not run any more', 'let every test run that ran at the baseline'),
     ...testReasons('NewlySkipped', check, lists.newlySkipped, 'is skipped and was not', 'let the test run'),
     ...testReasons('Regressed', check, lists.regressed, 'passed at the baseline and fails now', 'repair what the change broke'),
   ];
   if (expect === 'Pass') return [...reasons, ...passReasons(baseline, check, results, lists)];
+  if (expect === 'NoRegression') {
+    const fresh = new Set(lists.added);
+    return [
+      ...reasons,
+      ...testReasons(
+        'StillFails',
+        check,
+        lists.stillFailing.filter((id) => fresh.has(id)),
+        'is new and fails',
+        'make it pass',
+      ),
+    ];
+  }
   if (lists.newlyPassing.length > 0) return reasons;
   const [example] = failingIds(baseline);
   return [...reasons, reason('NothingFixed', check, 'no test that failed at the baseline passes now', 'make a failing test pass', example)];

@@ -1,4 +1,5 @@
 import type { ExecEnd } from '@agentfleet/protocol/keeper';
+import type { Check } from '@agentfleet/protocol/api';
 import type { ParsedResults, ProblemCode, ResultFormat } from '../parse/results.ts';
 
 /** End of a command: the keeper's facts that decide whose fault it is. */
@@ -48,9 +49,10 @@ export interface BaselineJudgement {
   /** Null when accepted. */
   readonly class: CheckClass | null;
   /** The resolved value of `Auto`. */
-  readonly expect: 'Pass' | 'FailThenPass';
+  readonly expect: Exclude<Check['expect'], 'Auto'>;
   /** Parse the results of attempts with it. */
   readonly format: ResultFormat;
+  /** None with `NoRegression`: they may fail at the end, too. */
   readonly failing: readonly string[];
   readonly flaky: readonly string[];
   readonly reasons: readonly Reason[];

@@ -43,6 +43,8 @@ function written(command: Command, around: Surroundings): readonly Found[] {
   const deletes = /^(?:rm|unlink|mv|truncate|shred)$/.test(command.name);
   for (const target of writeTargets(command)) {
     const path = absolute(plain(target), command.cwd);
+    // An empty folder decides nothing.
+    if (/^(?:mkdir|rmdir)$/.test(command.name) && around.policy.isNew?.(path) === true) continue;
     if (isProtected(path, around))
       return found('Suspicious', `${command.name || 'a redirect'} changes ${path}, which decides about success`);
     if (!testFile.test(path) || around.policy.ownTests?.(path) === true) continue;

@@ -114,8 +114,8 @@ export const Check = struct(
       'Auto',
     ),
     expect: choice(
-      'Pass: passes at the end. FailThenPass: fails at snapshot 0 too, so that passing proves a change. Auto: decided at snapshot 0.',
-      ['Auto', 'Pass', 'FailThenPass'],
+      'Pass: passes at the end. FailThenPass: fails at snapshot 0 too, so that passing proves a change. NoRegression: what fails at snapshot 0 may fail, what passes there has to. Auto: Pass or FailThenPass, decided at snapshot 0.',
+      ['Auto', 'Pass', 'FailThenPass', 'NoRegression'],
       'Auto',
     ),
   },
