@@ -28,6 +28,10 @@ function effect({ actions, status, requeueAfterMs }: Decision): Record<string, u
   };
 }
 
+/** Its attempt failed long ago, and it waits for the next one. */
+const waitedLong = { ...closed('CheckFailed', 1, ago(3600)), assignment: { ...assignment, since: ago(4000), directive: 'Quiesce' } } as const;
+const judged = { type: 'Succeeded', status: 'False', reason: 'Cancelled', message: 'cancelled', lastTransitionTime: ago(30) } as const;
+
 const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] = [
   [
     'a new task with room is given a worker and a sandbox',
@@ -158,6 +162,21 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
     }),
     { phase: 'RollingBack', at: '1/2 w-2 one-1 Rollback' },
   ],
+  [
+    'a rollback has its time from the verdict on, however long the task had waited',
+    snapshotOf(taskOf(waitedLong, { cancel: 'Rollback', deadlineSeconds: 9000 })),
+    { phase: 'RollingBack', at: '1/1 w-1 one-1 Rollback', in: 900 },
+  ],
+  [
+    'a rollback without a worker waits for one from the verdict on',
+    snapshotOf(taskOf({ ...waitedLong, conditions: [judged] }, { deadlineSeconds: 9000 }), { assigned: gone, workers: [gone] }),
+    { phase: 'RollingBack', at: '1/1 w-1 one-1 Rollback', in: 90 },
+  ],
+  [
+    'an attempt that ended by a clock that was ahead is followed by the next one at once',
+    snapshotOf(taskOf(closed('CheckFailed', 1, ago(-86_400)))),
+    { at: '2/2 w-1 one-1 Run' },
+  ],
   ['a rollback of a sandbox that is gone is done', snapshotOf(taskOf(closed('Stuck')), { pods: [] }), { phase: 'Failed' }],
 ];
 
@@ -191,6 +210,15 @@ describe('decide', () => {
   test('a restore that was reported before the rollback was asked for is not its result', () => {
     const report = { ...outcome('Failed', 'Stuck').run!, rollback: { snapshot: 's0001', verified: true } };
     expect(decide(snapshotOf(taskOf({ ...working, run: report })), now).status.phase).toBe('RollingBack');
+  });
+
+  test('a sandbox that went between two attempts did not go by a suspension', () => {
+    const rested = { ...closed('CheckFailed'), run: { ...working.run!, quiescedAt: ago(1) } };
+    const message = (spec: object): string =>
+      findCondition(decide(snapshotOf(taskOf(rested, { cancel: 'Rollback', ...spec }), { pods: [] }), now).status.conditions, 'RolledBack')
+        ?.message ?? '';
+    expect(message({})).toMatch(/^the sandbox pod one-1 is gone;/);
+    expect(message({ suspend: true })).toMatch(/^the sandbox was deleted when the task was suspended;/);
   });
 
   test('the books are closed once', () => {

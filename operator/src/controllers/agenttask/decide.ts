@@ -59,7 +59,7 @@ function transitionOf(facts: Facts, { books, approvals }: Records, ending: Endin
     return { kind: 'Suspend', rest: spent ? 'Ending' : restOf(facts) };
   }
   if (gate !== undefined && assignment !== undefined) return { kind: 'Suspend', rest: gatedRest(facts, open, gate), gate };
-  return placing(facts, books, open ? 0 : backoffUntil(books.attempts, spec));
+  return placing(facts, books, open ? 0 : backoffUntil(books.attempts, spec, facts.now));
 }
 
 /** Shortest time between two writes that only change the place in the queue, ms. */
