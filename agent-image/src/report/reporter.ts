@@ -1,6 +1,7 @@
 import { coded } from '@agentfleet/protocol/log';
 import {
   isApiError,
+  isTooLarge,
   ApiError,
   asError,
   Backoff,
@@ -27,6 +28,7 @@ const fencePolicy = 'agenttask-worker-fence';
 
 export function classify(error: unknown): Refusal {
   if (!isApiError(error)) return 'Retry';
+  if (isTooLarge(error)) return 'Invalid';
   if (error.code === 404) return 'NotMine';
   if (error.code === 403 || error.code === 422) {
     if (error.message.includes(fencePolicy)) return 'NotMine';
@@ -212,13 +214,14 @@ export class Reporter {
   }
 
   #body(): Run {
-    const { attempt, epoch, usage, outcome, rollback, snapshots, quiescedAt } = this.#run;
+    const { attempt, epoch, usage, outcome, rollback, snapshots, quiescedAt, pendingApproval } = this.#run;
     const whole = this.#minimal
       ? ({
           attempt,
           epoch,
           ...(usage && { usage }),
           ...(outcome && { outcome }),
+          ...(pendingApproval && { pendingApproval }),
           ...(rollback && { rollback }),
           ...(quiescedAt && { quiescedAt, ...(snapshots && { snapshots }) }),
         } as Run)
@@ -242,7 +245,7 @@ export class Reporter {
     }
     onWrite?.(refusal === 'Invalid' ? 'Invalid' : 'Retried');
     log.warn('the report was not written', { error: message, refusal });
-    // The end of the attempt is tried alone, in case the server refuses the rest.
+    // What the operator acts on is tried alone, in case the server refuses the rest.
     this.#minimal ||= refusal === 'Invalid';
     this.#urgent = true;
     await sleep(clock, this.#backoff.next(), signal);
