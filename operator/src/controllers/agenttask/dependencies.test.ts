@@ -64,6 +64,21 @@ describe('tasks that depend on others', () => {
     await bed.until('both have succeeded', () => phase(bed, 'b') === 'Succeeded');
   });
 
+  test('keep what they wait for beyond its time to live, until they have begun', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    await bed.create(newTask('b', { ...after('a'), suspend: true }));
+    await bed.create(newTask('a', { ttlSecondsAfterFinished: 0 }));
+    await bed.until('the first has ended', () => phase(bed, 'a') === 'Succeeded');
+    await bed.pass(30);
+    await bed.patch('b', { suspend: false });
+    await bed.until('the other one has succeeded too', () => phase(bed, 'b') === 'Succeeded');
+    bed.sweep();
+    const names = (): readonly string[] => bed.server.objects(resources.agentTasks).map(({ metadata }) => metadata.name);
+    await bed.until('the first is gone', () => !names().includes('a'));
+    expect(bed.invariants.faults).toEqual([]);
+  });
+
   test('in a circle are refused, with the way back', async () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeeds));

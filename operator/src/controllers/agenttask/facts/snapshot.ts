@@ -48,6 +48,8 @@ export interface Snapshot {
   readonly task: AgentTask;
   /** Whether Git owns it, and would make it again when it were deleted. */
   readonly tracked: boolean;
+  /** Whether a task that has not begun depends on it, and has to find how it ended. */
+  readonly awaited: boolean;
   readonly resolution: Resolution;
   /** The rollout of the EnergyModel that its pool names; absent: there is none. */
   readonly judges?: RolloutStatus;

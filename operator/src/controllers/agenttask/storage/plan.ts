@@ -235,10 +235,10 @@ export function sandboxUntil(facts: Facts, status: DesiredStatus): number {
   return at + staySeconds(facts, undone?.reason === 'Kept') * 1000;
 }
 
-/** Returns the time at which the task is deleted; Infinity: never. */
+/** Returns the time at which the task is deleted; Infinity: never, or not while another one waits for it. */
 export function taskUntil({ spec, snapshot }: Facts, status: DesiredStatus): number {
   const at = endedAt(status);
-  if (at === undefined || spec.ttlSecondsAfterFinished === undefined || snapshot.tracked) return Infinity;
+  if (at === undefined || spec.ttlSecondsAfterFinished === undefined || snapshot.tracked || snapshot.awaited) return Infinity;
   return at + spec.ttlSecondsAfterFinished * 1000;
 }
 

@@ -74,6 +74,7 @@ export const podOf = (name: string, change: { metadata?: object; status?: object
 export const snapshotOf = (task: AgentTask, change: Partial<Snapshot> = {}): Snapshot => ({
   task,
   tracked: false,
+  awaited: false,
   resolution: { pool: newPool() },
   registriesListed: false,
   openings: [],
