@@ -130,7 +130,7 @@ export function refusal(what: string, { status, body, retryAfterMs }: Answer, ri
   const words = scrub(said(body), secrets).slice(0, 300);
   const heard = `${what} answered ${status}${words === '' ? '' : ` (${words})`}`;
   if (status === 429 || (status === 403 && (retryAfterMs !== undefined || /rate limit/i.test(words))))
-    return new RateLimited(`${heard}; it is tried again; let fewer tasks deliver at a time when it stays`, retryAfterMs ?? usualWaitMs);
+    return new RateLimited(`${heard}; when it stays, let fewer tasks deliver at a time`, retryAfterMs ?? usualWaitMs);
   if (status === 401)
     return new AttemptFailure(
       'InvalidInput',
@@ -140,7 +140,11 @@ export function refusal(what: string, { status, body, retryAfterMs }: Answer, ri
   if (status === 403 || status === 404)
     return new AttemptFailure('InvalidInput', 'AccessDenied', `${heard}; give the token of the credential ${right}`);
   if (status === 408 || status >= 500)
-    return new AttemptFailure('Infrastructure', 'RemoteUnavailable', `${heard}; it is tried again; look at the server when it stays`);
+    return new AttemptFailure(
+      'Infrastructure',
+      'RemoteUnavailable',
+      `${heard}; when it stays, look at the server, and open the pull request by hand`,
+    );
   return new AttemptFailure('InvalidInput', 'PullRequestRefused', `${heard}; the branch is pushed: open the pull request by hand`);
 }
 
