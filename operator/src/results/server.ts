@@ -172,10 +172,11 @@ export class ResultsServer {
     const target = request.url ?? '/';
     const [path = '/'] = target.split('?');
     if (/^\/(healthz|livez|readyz)$/.test(path)) return void response.writeHead(200, { 'content-type': 'text/plain' }).end('ok');
-    if (this.#open > most.requests) throw new Refused(429, 'too many results are being read; try again later');
+    const document = discovery(path);
+    // The API server asks for documents too: refused one, it takes the whole API for unavailable.
+    if (document === undefined && this.#open > most.requests) throw new Refused(429, 'too many results are being read; try again later');
     const caller = await this.#caller(request, signal);
     if (request.method !== 'GET' && request.method !== 'HEAD') throw new Refused(405, `${request.method} is not served here; use GET`);
-    const document = discovery(path);
     if (document !== undefined) return json(response, 200, document);
     const asked = askedOf(target);
     if (asked === undefined) throw new Refused(404, 'there is nothing at this path; see docs/reference/results.md');
