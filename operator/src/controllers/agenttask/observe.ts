@@ -201,9 +201,9 @@ export class Observer {
   }
 
   #view(namespace: string, name: string, pod: Pod | undefined, load: number): WorkerView {
-    const freshMs = this.#options.leases.freshMs(`${namespace}/${name}`);
-    const lost = lossOfWorker(`${namespace}/${name}`, pod, freshMs);
-    return { name, namespace, lost, freshMs, load, ready: lost === undefined && pod !== undefined && isReady(pod) };
+    const key = `${namespace}/${name}`;
+    const lost = lossOfWorker(key, pod, this.#options.leases.freshMs(key));
+    return { name, namespace, lost, load, ready: lost === undefined && pod !== undefined && isReady(pod) };
   }
 
   /** Orders that stand, the oldest first. One for an earlier task of this name is none for this one. */

@@ -205,7 +205,7 @@ function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait 
 }
 
 /** The attempt that a Bind begins or goes on with. */
-function nextAttempt({ assignment }: Facts, { attempts }: Books): number {
+export function nextAttempt({ assignment }: Facts, { attempts }: Books): number {
   if (assignment === undefined) return 1;
   return attempts.at(-1)?.number === assignment.attempt ? assignment.attempt + 1 : assignment.attempt;
 }

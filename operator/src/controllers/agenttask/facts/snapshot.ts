@@ -28,8 +28,6 @@ export interface WorkerView {
   readonly ready: boolean;
   /** Reason for which it is lost, in words; undefined while it lives. */
   readonly lost: string | undefined;
-  /** Ms until it is lost unless it renews its Lease. */
-  readonly freshMs: number;
   /** Tasks that it runs, without the one that is decided about. */
   readonly load: number;
 }
