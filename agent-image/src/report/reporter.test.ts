@@ -163,20 +163,20 @@ describe('a refused write', () => {
   });
 });
 
-it('of an object that has room for little more, act that waits and end are reported without the rest', async () => {
+it('of an object that has room for little more, what the operator acts on is reported without the rest', async () => {
   const { clock, writes, state, reporter } = bench();
   state.auto = false;
   const pendingApproval = { action: `sha256:${'ab'.repeat(32)}`, summary: 'push', expires: '2030-01-01T00:00:00Z' } as const;
-  reporter.report({ ...progress(1), pendingApproval }, { urgent: true });
+  reporter.report({ ...progress(1), pendingApproval, messagesTaken: ['m-1'] }, { urgent: true });
   await settle();
   writes[0]?.settle(error(500, 'etcdserver: request is too large'));
   await clock.advance(1000);
-  expect(writes[1]?.run).toEqual({ attempt: 2, epoch: 5, pendingApproval });
+  expect(writes[1]?.run).toEqual({ attempt: 2, epoch: 5, pendingApproval, messagesTaken: ['m-1'] });
   writes[1]?.settle();
   const outcome = { result: 'Failed', class: 'Stuck', reason: 'NothingLeft' } as const;
   reporter.report({ outcome, pendingApproval: undefined }, { urgent: true });
   await clock.advance(0);
-  expect(writes[2]?.run).toEqual({ attempt: 2, epoch: 5, outcome });
+  expect(writes[2]?.run).toEqual({ attempt: 2, epoch: 5, messagesTaken: ['m-1'], outcome });
 });
 
 describe('values carried over', () => {

@@ -41,6 +41,9 @@ export function classify(error: unknown): Refusal {
 /** Fields that carry the report; without them it is refused anyway. */
 const required = new Set<string>(Run.required);
 
+/** Fields that the operator acts on; of a task at rest its snapshots too. */
+const actedOn = new Set([...required, 'usage', 'outcome', 'rollback', 'quiescedAt', 'pendingApproval', 'messagesTaken']);
+
 interface ValidRun {
   readonly run: Run;
   /** Fields that the API server would refuse, with the reason. */
@@ -214,19 +217,9 @@ export class Reporter {
   }
 
   #body(): Run {
-    const { attempt, epoch, usage, outcome, rollback, snapshots, quiescedAt, pendingApproval } = this.#run;
-    const whole = this.#minimal
-      ? ({
-          attempt,
-          epoch,
-          ...(usage && { usage }),
-          ...(outcome && { outcome }),
-          ...(pendingApproval && { pendingApproval }),
-          ...(rollback && { rollback }),
-          ...(quiescedAt && { quiescedAt, ...(snapshots && { snapshots }) }),
-        } as Run)
-      : this.#run;
-    const { run, dropped } = this.#options.filter(trim(whole));
+    const rests = this.#run.quiescedAt !== undefined;
+    const fields = Object.entries(this.#run).filter(([field]) => !this.#minimal || actedOn.has(field) || (rests && field === 'snapshots'));
+    const { run, dropped } = this.#options.filter(trim(Object.fromEntries(fields) as Run));
     if (dropped.length > 0)
       this.#options.log.error('fields of the report are not what the API takes', coded('AF_REPORT_FIELDS', { dropped }));
     return run;
