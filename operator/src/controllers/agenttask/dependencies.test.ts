@@ -64,6 +64,26 @@ describe('tasks that depend on others', () => {
     await bed.until('both have succeeded', () => phase(bed, 'b') === 'Succeeded');
   });
 
+  test('read what has ended now and then only while they wait for others, and see at once what is made', async () => {
+    await using bed = await Bed.start(newPool({ workers: { concurrency: 4 } }));
+    playWorkers(
+      bed,
+      obedient((assignment, task) => (task.metadata.name === 'a' ? succeeds(assignment, task) : undefined)),
+    );
+    await bed.create(newTask('last', after('a', 'b')));
+    await bed.create(newTask('a'));
+    await bed.until(
+      'the first has ended',
+      () => phase(bed, 'a') === 'Succeeded' && message(bed, 'last').endsWith('succeeded: b (not there)'),
+    );
+    await bed.create(newTask('b'));
+    await bed.until('the other one is seen', () => message(bed, 'last').endsWith('succeeded: b'), 8);
+    const reads = (): number => bed.server.requests.filter(({ verb, name }) => verb === 'get' && name === 'a').length;
+    const before = reads();
+    await bed.pass(290);
+    expect(reads() - before).toBeLessThanOrEqual(1);
+  });
+
   test('keep what they wait for beyond its time to live, until they have begun', async () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeeds));

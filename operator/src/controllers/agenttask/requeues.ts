@@ -62,6 +62,7 @@ export class Requeues {
   #follow(): void {
     const { caches } = this.#options;
     caches.tasks.addHandler({
+      onAdd: (task) => this.#dependentsOf(keyOf(task)),
       onUpdate: (old, task) => this.#moved(old, task),
       onDelete: (task) => this.#moved(task, undefined),
     });
