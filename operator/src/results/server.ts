@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { TLSSocket } from 'node:tls';
-import { asError, isNotFound, type Clock, type Log } from '@agentfleet/kube';
+import { asError, type Clock, type Log } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import {
   Conversation,
@@ -54,8 +54,7 @@ interface ResultsServerOptions {
   readonly host?: string;
   readonly delegation: Pick<Delegation, 'callerByToken' | 'verdict'>;
   readonly workers: Pick<WorkersClient, 'log' | 'artifact'>;
-  /** Rejects with a 404 when there is none. */
-  readonly taskOf: (name: { readonly namespace: string; readonly name: string }, signal: AbortSignal) => Promise<AgentTask>;
+  readonly taskOf: (name: { readonly namespace: string; readonly name: string }, signal: AbortSignal) => Promise<AgentTask | undefined>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -216,13 +215,10 @@ export class ResultsServer {
   }
 
   async #task({ namespace, name }: Pick<Asked, 'namespace' | 'name'>, signal: AbortSignal): Promise<AgentTask> {
-    try {
-      return await this.#options.taskOf({ namespace, name }, signal);
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-      const cure = 'it was never there, or was deleted; what a deleted task left lies in the storage of its pool until its retention ends';
-      throw new Refused(404, `agenttasks.agentfleet.dev "${name}" not found in the namespace "${namespace}": ${cure}`);
-    }
+    const task = await this.#options.taskOf({ namespace, name }, signal);
+    if (task !== undefined) return task;
+    const cure = 'it was never there, or was deleted; what a deleted task left lies in the storage of its pool until its retention ends';
+    throw new Refused(404, `agenttasks.agentfleet.dev "${name}" not found in the namespace "${namespace}": ${cure}`);
   }
 
   async #serve(response: ServerResponse, asked: Asked, caller: Caller, signal: AbortSignal): Promise<void> {
@@ -230,13 +226,8 @@ export class ResultsServer {
     if (asked.part === 'artifacts') return this.#artifacts(response, task, asked.artifact, signal);
     const again = async (until: AbortSignal): Promise<AgentTask | undefined> => {
       await this.#allow(caller, asked, until);
-      try {
-        const now = await this.#options.taskOf(asked, until);
-        return now.metadata.uid === task.metadata.uid ? now : undefined; // another one of the same name is none of ours
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
+      const now = await this.#options.taskOf(asked, until);
+      return now?.metadata.uid === task.metadata.uid ? now : undefined; // another one of the same name is none of ours
     };
     // A conversation is read from its beginning: what its later lines mean follows from earlier ones.
     const since = asked.part === 'conversation' ? 0 : asked.since;
