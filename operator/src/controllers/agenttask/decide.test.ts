@@ -7,7 +7,7 @@ import { decide } from './decide.ts';
 import type { Decision, Snapshot } from './facts/snapshot.ts';
 import { newPool } from './testing/objects.ts';
 import { usage } from './testing/scriptedWorker.ts';
-import { ago, assignment, closed, gone, now, outcome, podOf, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';
+import { accepted, ago, assignment, closed, gone, now, outcome, podOf, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';
 
 /** What a decision comes to, in short. */
 function effect({ actions, status, requeueAfterMs }: Decision): Record<string, unknown> {
@@ -29,7 +29,10 @@ function effect({ actions, status, requeueAfterMs }: Decision): Record<string, u
 }
 
 /** Its attempt failed long ago, and it waits for the next one. */
-const waitedLong = { ...closed('CheckFailed', 1, ago(3600)), assignment: { ...assignment, since: ago(4000), directive: 'Quiesce' } } as const;
+const waitedLong = {
+  ...closed('CheckFailed', 1, ago(3600)),
+  assignment: { ...assignment, since: ago(4000), directive: 'Quiesce' },
+} as const;
 const judged = { type: 'Succeeded', status: 'False', reason: 'Cancelled', message: 'cancelled', lastTransitionTime: ago(30) } as const;
 
 const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] = [
@@ -171,6 +174,13 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
     'a rollback without a worker waits for one from the verdict on',
     snapshotOf(taskOf({ ...waitedLong, conditions: [judged] }, { deadlineSeconds: 9000 }), { assigned: gone, workers: [gone] }),
     { phase: 'RollingBack', at: '1/1 w-1 one-1 Rollback', in: 90 },
+  ],
+  [
+    'a sandbox has its time to start from the assignment on, also by a clock that is ahead of that of the API server',
+    snapshotOf(taskOf({ assignment: { ...assignment, since: ago(10) }, finished: 'false', conditions: [accepted] }), {
+      pods: [podOf('one-1', { metadata: { creationTimestamp: ago(310) }, status: { containerStatuses: [] } })],
+    }),
+    { phase: 'Preparing', at: '1/1 w-1 one-1 Run', in: 110 },
   ],
   [
     'an attempt that ended by a clock that was ahead is followed by the next one at once',
