@@ -149,6 +149,16 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
     { phase: 'RollingBack', at: '1/1 w-1 one-1 Rollback' },
   ],
   ['a deadline also ends what waits', snapshotOf(taskOf(closed('CheckFailed'), { deadlineSeconds: 100 })), { phase: 'RollingBack' }],
+  [
+    'a task without a time to live goes with its end',
+    snapshotOf(taskOf(outcome('Succeeded'), { ttlSecondsAfterFinished: 0 })),
+    { phase: 'Succeeded', did: ['deleteSandbox one-1', 'deleteTask'] },
+  ],
+  [
+    'one that a rollout counts stays until that has read it',
+    snapshotOf(taskOf({ ...outcome('Succeeded'), assignment: { ...assignment, rollout: 'bbbbbbbbbb-1' } }, { ttlSecondsAfterFinished: 0 })),
+    { phase: 'Succeeded', did: ['deleteSandbox one-1'], in: 60 },
+  ],
   ['Stop does not outrun a success', snapshotOf(taskOf(outcome('Succeeded'), { cancel: 'Stop' })), { phase: 'Succeeded' }],
   ['Rollback outruns a success', snapshotOf(taskOf(outcome('Succeeded'), { cancel: 'Rollback' })), { phase: 'RollingBack' }],
   ['Stop with nobody to obey ends the task', snapshotOf(taskOf(working, { cancel: 'Stop' }), { assigned: gone }), { phase: 'Cancelled' }],
