@@ -62,8 +62,11 @@ interface ResultsServerOptions {
 /** Time that answers may take once the server is to stop, ms; its pod has 15 s. */
 const lastAnswerMs = 5000;
 
-/** Requests at a time, of all and of one caller: a follower holds one for as long as its task runs. */
-const most = { requests: 512, ofCaller: 128 } as const;
+/**
+ * Requests at a time, of all and of one caller: a follower holds one for as long as its task runs. Documents have room beside them: an
+ * API server that is refused one takes the whole API for unavailable.
+ */
+const most = { requests: 512, ofCaller: 128, documents: 64 } as const;
 
 interface Asked {
   readonly namespace: string;
@@ -172,8 +175,8 @@ export class ResultsServer {
     const [path = '/'] = target.split('?');
     if (/^\/(healthz|livez|readyz)$/.test(path)) return void response.writeHead(200, { 'content-type': 'text/plain' }).end('ok');
     const document = discovery(path);
-    // The API server asks for documents too: refused one, it takes the whole API for unavailable.
-    if (document === undefined && this.#open > most.requests) throw new Refused(429, 'too many results are being read; try again later');
+    const room = most.requests + (document === undefined ? 0 : most.documents);
+    if (this.#open > room) throw new Refused(429, 'too many results are being read; try again later');
     const caller = await this.#caller(request, signal);
     if (request.method !== 'GET' && request.method !== 'HEAD') throw new Refused(405, `${request.method} is not served here; use GET`);
     if (document !== undefined) return json(response, 200, document);
