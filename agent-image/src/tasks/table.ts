@@ -48,10 +48,8 @@ export class TaskTable {
 
   /** Tasks that are followed, under one directive or all. */
   #active(of?: Directive): number {
-    let active = 0;
-    for (const { state, directive } of this.#entries.values())
-      if ((state === 'Active' || state === 'Ending') && (of ?? directive) === directive) active += 1;
-    return active;
+    const followed = [...this.#entries.values()].filter(({ state }) => state === 'Active' || state === 'Ending');
+    return followed.filter(({ directive }) => (of ?? directive) === directive).length;
   }
 
   /** Brings one task to the state that its object, the lease and the process demand. Returns at once. */
