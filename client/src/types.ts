@@ -262,7 +262,7 @@ export interface AgentTaskSpec {
     /** Seconds after the end that the durable copies and the VolumeSnapshot of spec.sandbox.storage stay. */
     readonly snapshotsSeconds?: number;
   };
-  /** Seconds after the end until this object is deleted; default: never. */
+  /** Seconds after the end until this object is deleted, if no task waits for it; default: never. */
   readonly ttlSecondsAfterFinished?: number;
 }
 

@@ -112,6 +112,18 @@ describe('delivery', () => {
     expect(JSON.stringify(await bed.notes())).not.toContain(token);
   });
 
+  test('finds the pull request of a request that the server had taken for lost, when it refuses the next one', async () => {
+    forge.answers = 409;
+    forge.onOpen = () => forge.opened.push({ html_url: 'https://forge/team/app/pulls/1', state: 'open', body: '', head: { ref: branch } });
+    const run = begin();
+    expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
+    expect(run.reported.output).toEqual({
+      branch,
+      commit: await git('rev-parse', branch),
+      pullRequest: 'https://forge/team/app/pulls/1',
+    });
+  });
+
   test.each(['sign.log', 'data/.GIT/sign', 'data/.git/sign'])(
     'is of what was proved: a change that needs %s, which no commit holds, proves nothing',
     async (path) => {

@@ -210,7 +210,8 @@ class Delivery {
     const { forge } = output?.git.pullRequest ?? {};
     const options = { ...this.#ports, url, credential: this.#credential, forge, authorities: authorities?.pem };
     await withPullRequests(options, async (pullRequests) => {
-      const found = standing(await pullRequests.list(this.#branch), uid);
+      const find = async () => standing(await pullRequests.list(this.#branch), uid);
+      const found = await find();
       const story = {
         task: `${namespace}/${name}`,
         uid,
@@ -221,7 +222,9 @@ class Delivery {
         ...(answer !== undefined && { answer }),
       };
       const order = { title: this.#title, body: bodyOf(story), head: this.#branch, into };
-      const open = (): Promise<string> => (found === undefined ? pullRequests.open(order) : Promise.resolve(found.url));
+      // A server that was too slow to answer may have opened it meanwhile, and refuses a second one.
+      const again = async (refused: unknown): Promise<string> => (await find().catch(() => undefined))?.url ?? Promise.reject(refused);
+      const open = async (): Promise<string> => found?.url ?? (await pullRequests.open(order).catch(again));
       this.#opened(await opened(this.#recording, url, this.#branch, open));
     });
   }

@@ -21,7 +21,7 @@ const clockOf = (store: MemoryStore): Clock => ({ now: () => store.now, monotoni
 /** A sweep after so many hours of the store. */
 function swept(hours: number): ReturnType<typeof sweep> {
   bench.store.now += hours * graceMs;
-  return sweep({ store: bench.store, clock: clockOf(bench.store), log: silentLog, worker: 'worker-0' }, signal);
+  return sweep({ store: bench.store, log: silentLog, worker: 'worker-0' }, signal);
 }
 
 /** A store that lets something happen between the first listing of checkpoints and the first look into one. */
@@ -206,7 +206,7 @@ describe('a sweep', () => {
         }
       });
       bench.store.now += hours * graceMs;
-      await sweep({ store: slow, clock: clockOf(bench.store), log: silentLog, worker: 'worker-0' }, signal);
+      await sweep({ store: slow, log: silentLog, worker: 'worker-0' }, signal);
     }
     expect(bench.store.keys('packs/').filter((key) => late.has(key))).toEqual([...late]);
     expect(bench.store.keys('doomed/')).toEqual([]);
@@ -228,5 +228,14 @@ describe('a sweep', () => {
     await swept(2);
     await swept(2);
     expect(bench.store.keys('.pack')).toEqual([]);
+  });
+
+  it('keeps what has not expired, also by a worker whose clock is ahead', async () => {
+    const { worker } = await bench.lost();
+    await worker.checkpoint(signal, 7 * 86_400_000);
+    bench.store.now = Date.now();
+    const clock: Clock = { ...clockOf(bench.store), now: () => bench.store.now + 30 * 86_400_000 };
+    await new Sweeper({ worker: 'worker-0', clock, log: silentLog }).taskEnded(bench.store);
+    expect(bench.store.keys('checkpoints/')).not.toEqual([]);
   });
 });

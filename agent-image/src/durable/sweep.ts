@@ -16,7 +16,6 @@ import { read, unlessGone } from './shelf.ts';
 
 interface SweepOptions {
   readonly store: ArtifactStore;
-  readonly clock: Clock;
   readonly log: Log;
   readonly worker: string;
   /** Longest time for a writer from loading a pack's index to naming it, ms. */
@@ -32,9 +31,9 @@ export const graceMs = 60 * 60_000;
  * checkpoint that was being written then names it by now. All times are those of the store. An unreadable checkpoint
  * ends the sweep: the packs it names are unknown.
  */
-export async function sweep({ store, clock, log, worker, graceMs: grace = graceMs }: SweepOptions, signal: AbortSignal) {
+export async function sweep({ store, log, worker, graceMs: grace = graceMs }: SweepOptions, signal: AbortSignal) {
   const now = await storeTime(store, worker, signal);
-  const { named, removedTasks } = await liveNames({ store, clock, log }, signal);
+  const { named, removedTasks } = await liveNames({ store, log }, now, signal);
   const marks = new Map(
     (await store.entries(doomedFolder, signal)).map(({ key, modifiedAt }) => [key.slice(doomedFolder.length), modifiedAt]),
   );
@@ -76,7 +75,8 @@ async function storeTime(store: ArtifactStore, worker: string, signal: AbortSign
 
 /** Returns the names in all checkpoints; those of expired tasks are removed first. */
 async function liveNames(
-  { store, clock, log }: Pick<SweepOptions, 'store' | 'clock' | 'log'>,
+  { store, log }: Pick<SweepOptions, 'store' | 'log'>,
+  now: number,
   signal: AbortSignal,
 ): Promise<{ readonly named: ReadonlySet<string>; readonly removedTasks: number }> {
   const named = new Set<string>();
@@ -91,7 +91,7 @@ async function liveNames(
     for (const [folder, keys] of left) {
       const envelopes = await envelopesOf(store, folder, keys, signal);
       const expires = envelopes.at(-1)?.expires ?? null;
-      if (expires !== null && Date.parse(expires) < clock.now()) {
+      if (expires !== null && Date.parse(expires) < now) {
         log.info('the checkpoints of a task have expired', { folder });
         await store.remove(await store.list(folder, signal), signal);
         removedTasks += 1;
@@ -139,7 +139,9 @@ function byName(entries: readonly StoredEntry[]): ReadonlyMap<string, readonly S
   return blobs;
 }
 
-type SweeperOptions = Pick<SweepOptions, 'worker' | 'clock' | 'log'>;
+interface SweeperOptions extends Pick<SweepOptions, 'worker' | 'log'> {
+  readonly clock: Clock;
+}
 
 /** Time limit of a sweep, ms; the rest is left for the next one. */
 const sweepMs = 10 * 60_000;
@@ -172,7 +174,7 @@ export class Sweeper {
     using limit = deadline(clock, sweepMs);
     try {
       if (!(await isDue(store, worker, limit.signal))) return;
-      const swept = await sweep({ store, clock, log, worker }, limit.signal);
+      const swept = await sweep({ store, log, worker }, limit.signal);
       if (swept.removed + swept.removedTasks + swept.doomed > 0) log.info('what no checkpoint names was swept', { ...swept });
     } catch (error) {
       log.warn('the store was not swept', { error: asError(error).message });

@@ -64,7 +64,7 @@ class Pool {
   }
 
   sweep(): Promise<unknown> {
-    return sweep({ store: this.store, clock: this.clock, log: silentLog, worker: 'other' }, signal);
+    return sweep({ store: this.store, log: silentLog, worker: 'other' }, signal);
   }
 
   /** Names that a checkpoint in the store relies on and that are not there. */

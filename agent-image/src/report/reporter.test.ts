@@ -154,11 +154,29 @@ describe('a refused write', () => {
     ['a missing right', error(403, 'agenttasks/status is forbidden'), 'Retry'],
     ['a conflict', error(409, 'the object has been modified'), 'Retry'],
     ['a wrong body', error(422, 'status.run.patch: Too long'), 'Invalid'],
+    ['an object at the limit of the storage', error(500, 'etcdserver: request is too large'), 'Invalid'],
+    ['a body that is too long', error(413, ''), 'Invalid'],
     ['an overloaded server', error(503, ''), 'Retry'],
     ['a stale lease', new KubeError('AF_FENCED', { what: 'a', where: 'b', cure: 'c' }), 'Retry'],
   ] as const)('%s', ([, thrown, refusal]) => {
     expect(classify(thrown)).toBe(refusal);
   });
+});
+
+it('of an object that has room for little more, what the operator acts on is reported without the rest', async () => {
+  const { clock, writes, state, reporter } = bench();
+  state.auto = false;
+  const pendingApproval = { action: `sha256:${'ab'.repeat(32)}`, summary: 'push', expires: '2030-01-01T00:00:00Z' } as const;
+  reporter.report({ ...progress(1), pendingApproval, messagesTaken: ['m-1'] }, { urgent: true });
+  await settle();
+  writes[0]?.settle(error(500, 'etcdserver: request is too large'));
+  await clock.advance(1000);
+  expect(writes[1]?.run).toEqual({ attempt: 2, epoch: 5, pendingApproval, messagesTaken: ['m-1'] });
+  writes[1]?.settle();
+  const outcome = { result: 'Failed', class: 'Stuck', reason: 'NothingLeft' } as const;
+  reporter.report({ outcome, pendingApproval: undefined }, { urgent: true });
+  await clock.advance(0);
+  expect(writes[2]?.run).toEqual({ attempt: 2, epoch: 5, messagesTaken: ['m-1'], outcome });
 });
 
 describe('values carried over', () => {

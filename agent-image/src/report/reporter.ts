@@ -1,6 +1,7 @@
 import { coded } from '@agentfleet/protocol/log';
 import {
   isApiError,
+  isTooLarge,
   ApiError,
   asError,
   Backoff,
@@ -27,6 +28,7 @@ const fencePolicy = 'agenttask-worker-fence';
 
 export function classify(error: unknown): Refusal {
   if (!isApiError(error)) return 'Retry';
+  if (isTooLarge(error)) return 'Invalid';
   if (error.code === 404) return 'NotMine';
   if (error.code === 403 || error.code === 422) {
     if (error.message.includes(fencePolicy)) return 'NotMine';
@@ -38,6 +40,9 @@ export function classify(error: unknown): Refusal {
 
 /** Fields that carry the report; without them it is refused anyway. */
 const required = new Set<string>(Run.required);
+
+/** Fields that the operator acts on; of a task at rest its snapshots too. */
+const actedOn = new Set([...required, 'usage', 'outcome', 'rollback', 'quiescedAt', 'pendingApproval', 'messagesTaken']);
 
 interface ValidRun {
   readonly run: Run;
@@ -212,18 +217,9 @@ export class Reporter {
   }
 
   #body(): Run {
-    const { attempt, epoch, usage, outcome, rollback, snapshots, quiescedAt } = this.#run;
-    const whole = this.#minimal
-      ? ({
-          attempt,
-          epoch,
-          ...(usage && { usage }),
-          ...(outcome && { outcome }),
-          ...(rollback && { rollback }),
-          ...(quiescedAt && { quiescedAt, ...(snapshots && { snapshots }) }),
-        } as Run)
-      : this.#run;
-    const { run, dropped } = this.#options.filter(trim(whole));
+    const rests = this.#run.quiescedAt !== undefined;
+    const fields = Object.entries(this.#run).filter(([field]) => !this.#minimal || actedOn.has(field) || (rests && field === 'snapshots'));
+    const { run, dropped } = this.#options.filter(trim(Object.fromEntries(fields) as Run));
     if (dropped.length > 0)
       this.#options.log.error('fields of the report are not what the API takes', coded('AF_REPORT_FIELDS', { dropped }));
     return run;
@@ -242,7 +238,7 @@ export class Reporter {
     }
     onWrite?.(refusal === 'Invalid' ? 'Invalid' : 'Retried');
     log.warn('the report was not written', { error: message, refusal });
-    // The end of the attempt is tried alone, in case the server refuses the rest.
+    // What the operator acts on is tried alone, in case the server refuses the rest.
     this.#minimal ||= refusal === 'Invalid';
     this.#urgent = true;
     await sleep(clock, this.#backoff.next(), signal);

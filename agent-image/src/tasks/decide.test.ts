@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { decide, rollbackTarget, see, type Decision, type Gate, type Known, type Seen } from './decide.ts';
+import { decide, mostBeside, rollbackTarget, see, type Decision, type Gate, type Known, type Seen } from './decide.ts';
 
 const open: Gate = { fresh: true, accepting: true, active: 0, concurrency: 2 };
 const seen: Seen = { uid: 'u', epoch: 3, directive: 'Run', fulfilled: false };
@@ -17,6 +17,8 @@ const rows: readonly Row[] = [
   ['a new one while the process stops', undefined, seen, { accepting: false }, { type: 'None' }],
   ['a new one while all places are taken', undefined, seen, { active: 2 }, { type: 'Wait' }],
   ['nothing has changed', known, seen, {}, { type: 'None' }],
+  ['what ends work while all places are taken', undefined, { ...seen, directive: 'Rollback' }, { active: 2 }, { type: 'Start' }],
+  ['what ends work beside as much of it', undefined, { ...seen, directive: 'Quiesce' }, { active: mostBeside }, { type: 'Wait' }],
   ['all places taken, by this one too', known, seen, { active: 2 }, { type: 'None' }],
   ['another directive', known, { ...seen, directive: 'Rollback' }, {}, { type: 'Interrupt', reason: 'Rollback' }],
   ['another directive while it is ending', { ...known, state: 'Ending' }, { ...seen, directive: 'Stop' }, {}, { type: 'None' }],
@@ -91,10 +93,13 @@ describe('the state of a task for this worker', () => {
     expect(rollbackTarget({ spec: { cancel, rollback: { whenFailed } } } as unknown as AgentTask)).toBe(which);
   });
 
-  it('restores snapshot 0 for a task that an order cancelled', () => {
+  it('restores snapshot 0 for a task that an order cancelled, also between two attempts', () => {
     const spec = { cancel: 'None', rollback: { whenFailed: 'RestoreLastGreen' } };
-    const ended = (attempt: object): AgentTask => ({ spec, status: { attempts: [{ number: 1, ...attempt }] } }) as unknown as AgentTask;
-    expect(rollbackTarget(ended({ reason: 'Cancelled' }))).toBe('Initial');
-    expect(rollbackTarget(ended({ reason: 'Cancelled', class: 'CheckFailed' }))).toBe('LastGreen');
+    const judged = (reason: string): AgentTask => {
+      const attempts = [{ number: 1, reason: 'ChecksFailed', class: 'CheckFailed' }];
+      return { spec, status: { attempts, conditions: [{ type: 'Succeeded', status: 'False', reason }] } } as unknown as AgentTask;
+    };
+    expect(rollbackTarget(judged('Cancelled'))).toBe('Initial');
+    expect(rollbackTarget(judged('CheckFailed'))).toBe('LastGreen');
   });
 });

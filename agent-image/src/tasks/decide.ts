@@ -1,3 +1,4 @@
+import { findCondition } from '@agentfleet/kube';
 import type { AgentTask, Directive } from '@agentfleet/protocol/api';
 
 /** State of one task for this worker, read from the object. */
@@ -25,6 +26,7 @@ export interface Gate {
   readonly fresh: boolean;
   /** False while the process stops: nothing new begins. */
   readonly accepting: boolean;
+  /** Tasks whose directive is the same, and is being followed. */
   readonly active: number;
   readonly concurrency: number;
 }
@@ -33,7 +35,7 @@ export type Decision =
   | { readonly type: 'None' }
   /** Follow the directive, in a new runner when there was none under this epoch. */
   | { readonly type: 'Start' }
-  /** All places are taken; retried when one is free. */
+  /** All places for its directive are taken; retried when one is free. */
   | { readonly type: 'Wait' }
   /** Stop what runs, because another directive came; reports stay. */
   | { readonly type: 'Interrupt'; readonly reason: Directive }
@@ -59,9 +61,12 @@ export function decide(known: Known | undefined, seen: Seen | undefined, gate: G
   return known.state === 'Active' ? { type: 'Interrupt', reason: seen.directive } : begin(seen, gate);
 }
 
+/** Tasks of each other directive than Run that are ended at a time: the operator gives a slot to another before, or asks for none. */
+export const mostBeside = 16;
+
 function begin(seen: Seen, gate: Gate): Decision {
   if (!gate.fresh || !gate.accepting || seen.fulfilled) return none;
-  return gate.active >= gate.concurrency ? { type: 'Wait' } : { type: 'Start' };
+  return gate.active >= (seen.directive === 'Run' ? gate.concurrency : mostBeside) ? { type: 'Wait' } : { type: 'Start' };
 }
 
 /** The task as this worker has to see it; undefined when it is not assigned to it, has ended, or is being deleted. */
@@ -85,10 +90,9 @@ function fulfilled(directive: Directive, run: NonNullable<AgentTask['status']>['
 
 /**
  * Returns the snapshot that `Rollback` restores. `Keep` is never requested; the initial snapshot is the safe default. A
- * task that an order cancelled shows that only in its last attempt: reason Cancelled and no class of failure.
+ * task that an order cancelled shows that in its verdict alone: its last attempt may have ended before.
  */
 export function rollbackTarget({ spec, status }: Pick<AgentTask, 'spec' | 'status'>): 'Initial' | 'LastGreen' {
-  const last = status?.attempts?.at(-1);
-  const cancelled = spec.cancel === 'Rollback' || (last?.reason === 'Cancelled' && last.class === undefined);
+  const cancelled = spec.cancel === 'Rollback' || findCondition(status?.conditions, 'Succeeded')?.reason === 'Cancelled';
   return !cancelled && spec.rollback.whenFailed === 'RestoreLastGreen' ? 'LastGreen' : 'Initial';
 }

@@ -46,10 +46,10 @@ export class TaskTable {
     this.#options = options;
   }
 
-  get active(): number {
-    let active = 0;
-    for (const { state } of this.#entries.values()) if (state === 'Active' || state === 'Ending') active += 1;
-    return active;
+  /** Tasks that are followed, under one directive or all. */
+  #active(of?: Directive): number {
+    const followed = [...this.#entries.values()].filter(({ state }) => state === 'Active' || state === 'Ending');
+    return followed.filter(({ directive }) => (of ?? directive) === directive).length;
   }
 
   /** Brings one task to the state that its object, the lease and the process demand. Returns at once. */
@@ -58,9 +58,10 @@ export class TaskTable {
     const task = find(key);
     const entry = this.#entries.get(key);
     if (entry !== undefined && task !== undefined && task.metadata.uid === entry.uid) entry.work.see(task);
-    const gate = { fresh: fresh(), accepting: this.#accepting, active: this.active, concurrency };
+    const seen = see(task, pod);
+    const gate = { fresh: fresh(), accepting: this.#accepting, active: this.#active(seen?.directive), concurrency };
     this.#waiting.delete(key);
-    this.#apply(key, decide(entry, see(task, pod), gate), entry, task);
+    this.#apply(key, decide(entry, seen, gate), entry, task);
   }
 
   syncAll(keys: Iterable<string>): void {
@@ -169,7 +170,7 @@ export class TaskTable {
   }
 
   #count(): void {
-    this.#options.onCount?.(this.active);
+    this.#options.onCount?.(this.#active());
   }
 
   #track(work: Promise<void>): void {

@@ -78,6 +78,18 @@ describe('an attempt', () => {
     await eventually('the other runs', () => bed.engine.calls.length === 2);
     expect(first?.context.task.metadata.name).not.toBe(bed.engine.last?.context.task.metadata.name);
   });
+
+  it('needs no place to end work: one that cannot come to rest keeps none from another, and a rollback does not wait for a run', async () => {
+    await using bed = await WorkerBed.open();
+    await bed.start({ concurrency: 1 });
+    await bed.task('resting', { directive: 'Quiesce' });
+    for (const name of ['works', 'restored']) await bed.sandbox(`${name}-1`);
+    await bed.task('works');
+    await eventually('it runs', () => bed.engine.last?.context.task.metadata.name === 'works');
+    await bed.task('restored', { directive: 'Rollback' });
+    await eventually('it is restored', () => bed.status('restored').run?.rollback !== undefined);
+    expect(bed.status('works').run?.outcome).toBeUndefined();
+  });
 });
 
 describe('directives', () => {

@@ -5,7 +5,6 @@ import {
   Informer,
   parseKey,
   isAlreadyExists,
-  isNotFound,
   keyOf,
   ResourceClient,
   watches,
@@ -94,17 +93,11 @@ export class Copies {
   }
 
   async #copy(name: ObjectName, signal: AbortSignal): Promise<void> {
-    let task: AgentTask;
-    try {
-      task = await this.#ends.get(name, { signal });
-    } catch (error) {
-      if (isNotFound(error)) return;
-      throw error;
-    }
-    const small = (task.status?.run?.artifacts ?? []).filter(
+    const task = await this.#ends.find(name, { signal });
+    const small = (task?.status?.run?.artifacts ?? []).filter(
       (one) => copiedArtifacts.some((copied) => copied === one.name) && one.bytes <= maxCopyBytes,
     );
-    if (small.length === 0 || task.status?.finished !== 'true') return;
+    if (task === undefined || small.length === 0 || task.status?.finished !== 'true') return;
     const made = copyOf(task);
     // Most tasks of a server that starts again have theirs: that costs no worker a read.
     if (!(await this.#create(made, true, signal))) return;

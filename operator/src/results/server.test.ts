@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import { VirtualClock } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { conversationStreamMs, resultsPath, type ResultsPart } from '@agentfleet/protocol/results';
+import { conversationStreamMs, resultsApi, resultsPath, type ResultsPart } from '@agentfleet/protocol/results';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { callerByHeaders, type FrontProxy } from './callers.ts';
 import { issue } from './certificate.ts';
@@ -31,7 +31,7 @@ const notes = (count: number): string => Array.from({ length: count }, (_, index
 async function serving(
   answer: (response: ServerResponse) => void,
   { clock = systemClock, finished = true }: { readonly clock?: Clock; readonly finished?: boolean } = {},
-): Promise<(part: ResultsPart, query?: string) => Promise<IncomingMessage>> {
+): Promise<(part: ResultsPart | 'APIs', query?: string, reader?: string) => Promise<IncomingMessage>> {
   const workers = createServer((_, response) => answer(response)).listen(0, '127.0.0.1');
   await once(workers, 'listening');
   const urlOf = (): string => `http://127.0.0.1:${(workers.address() as AddressInfo).port}`;
@@ -39,7 +39,7 @@ async function serving(
     port: 0,
     host: '127.0.0.1',
     delegation: {
-      callerByToken: () => Promise.resolve({ username: 'reader', uid: undefined, groups: [], extra: {} }),
+      callerByToken: (token) => Promise.resolve({ username: token, uid: undefined, groups: [], extra: {} }),
       verdict: () => Promise.resolve({ allowed: true, reason: '' }),
     },
     workers: new WorkersClient({ token: () => Promise.resolve('t'), urlOf }),
@@ -52,9 +52,9 @@ async function serving(
     await server.close();
     workers.close();
   });
-  return async (part, query = '') => {
-    const path = `${resultsPath({ namespace: 'team', name: 'one' }, part)}${query}`;
-    const headers = { authorization: 'Bearer t' };
+  return async (part, query = '', reader = 'reader') => {
+    const path = part === 'APIs' ? resultsApi.path : `${resultsPath({ namespace: 'team', name: 'one' }, part)}${query}`;
+    const headers = { authorization: `Bearer ${reader}` };
     const asked = request({ port: server.port, rejectUnauthorized: false, agent: false, path, headers }).end();
     const [opened] = (await once(asked, 'response')) as [IncomingMessage];
     return opened;
@@ -142,6 +142,19 @@ it('a caller that follows very many tasks leaves room for others', async () => {
   expect(Buffer.concat(await refused.toArray()).toString()).toContain('reader reads 128 results already');
   for (const one of opened) one.destroy();
   await expect.poll(async () => (await open('log', '?follow=true')).statusCode).toBe(200);
+});
+
+it('a server that serves all the readers that it can is found to be there', async () => {
+  const open = await serving((response) => void response.write(note(1, 'x')), { finished: false });
+  const readers = Array.from({ length: 512 }, (_, at) => open('log', '?follow=true', `reader${at % 4}`));
+  const opened = await Promise.all(readers);
+  const statusOf = async (part: ResultsPart | 'APIs'): Promise<number | undefined> => (await open(part, '', 'aggregator')).statusCode;
+  expect([new Set(opened.map(({ statusCode }) => statusCode)), await statusOf('log'), await statusOf('APIs')]).toEqual([
+    new Set([200]),
+    429,
+    200,
+  ]);
+  for (const one of opened) one.destroy();
 });
 
 it('a caller has all that the front proxy adds, whatever it is called', () => {

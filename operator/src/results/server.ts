@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { TLSSocket } from 'node:tls';
-import { asError, isNotFound, type Clock, type Log } from '@agentfleet/kube';
+import { asError, type Clock, type Log } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import {
   Conversation,
@@ -54,8 +54,7 @@ interface ResultsServerOptions {
   readonly host?: string;
   readonly delegation: Pick<Delegation, 'callerByToken' | 'verdict'>;
   readonly workers: Pick<WorkersClient, 'log' | 'artifact'>;
-  /** Rejects with a 404 when there is none. */
-  readonly taskOf: (name: { readonly namespace: string; readonly name: string }, signal: AbortSignal) => Promise<AgentTask>;
+  readonly taskOf: (name: { readonly namespace: string; readonly name: string }, signal: AbortSignal) => Promise<AgentTask | undefined>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -63,8 +62,11 @@ interface ResultsServerOptions {
 /** Time that answers may take once the server is to stop, ms; its pod has 15 s. */
 const lastAnswerMs = 5000;
 
-/** Requests at a time, of all and of one caller: a follower holds one for as long as its task runs. */
-const most = { requests: 512, ofCaller: 128 } as const;
+/**
+ * Requests at a time, of all and of one caller: a follower holds one for as long as its task runs. Documents have room beside them: an
+ * API server that is refused one takes the whole API for unavailable.
+ */
+const most = { requests: 512, ofCaller: 128, documents: 64 } as const;
 
 interface Asked {
   readonly namespace: string;
@@ -172,10 +174,11 @@ export class ResultsServer {
     const target = request.url ?? '/';
     const [path = '/'] = target.split('?');
     if (/^\/(healthz|livez|readyz)$/.test(path)) return void response.writeHead(200, { 'content-type': 'text/plain' }).end('ok');
-    if (this.#open > most.requests) throw new Refused(429, 'too many results are being read; try again later');
+    const document = discovery(path);
+    const room = most.requests + (document === undefined ? 0 : most.documents);
+    if (this.#open > room) throw new Refused(429, 'too many results are being read; try again later');
     const caller = await this.#caller(request, signal);
     if (request.method !== 'GET' && request.method !== 'HEAD') throw new Refused(405, `${request.method} is not served here; use GET`);
-    const document = discovery(path);
     if (document !== undefined) return json(response, 200, document);
     const asked = askedOf(target);
     if (asked === undefined) throw new Refused(404, 'there is nothing at this path; see docs/reference/results.md');
@@ -215,13 +218,10 @@ export class ResultsServer {
   }
 
   async #task({ namespace, name }: Pick<Asked, 'namespace' | 'name'>, signal: AbortSignal): Promise<AgentTask> {
-    try {
-      return await this.#options.taskOf({ namespace, name }, signal);
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-      const cure = 'it was never there, or was deleted; what a deleted task left lies in the storage of its pool until its retention ends';
-      throw new Refused(404, `agenttasks.agentfleet.dev "${name}" not found in the namespace "${namespace}": ${cure}`);
-    }
+    const task = await this.#options.taskOf({ namespace, name }, signal);
+    if (task !== undefined) return task;
+    const cure = 'it was never there, or was deleted; what a deleted task left lies in the storage of its pool until its retention ends';
+    throw new Refused(404, `agenttasks.agentfleet.dev "${name}" not found in the namespace "${namespace}": ${cure}`);
   }
 
   async #serve(response: ServerResponse, asked: Asked, caller: Caller, signal: AbortSignal): Promise<void> {
@@ -229,13 +229,8 @@ export class ResultsServer {
     if (asked.part === 'artifacts') return this.#artifacts(response, task, asked.artifact, signal);
     const again = async (until: AbortSignal): Promise<AgentTask | undefined> => {
       await this.#allow(caller, asked, until);
-      try {
-        const now = await this.#options.taskOf(asked, until);
-        return now.metadata.uid === task.metadata.uid ? now : undefined; // another one of the same name is none of ours
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
+      const now = await this.#options.taskOf(asked, until);
+      return now?.metadata.uid === task.metadata.uid ? now : undefined; // another one of the same name is none of ours
     };
     // A conversation is read from its beginning: what its later lines mean follows from earlier ones.
     const since = asked.part === 'conversation' ? 0 : asked.since;

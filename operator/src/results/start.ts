@@ -63,7 +63,7 @@ export async function startResults(options: ResultsOptions, signal: AbortSignal)
     ...(options.host !== undefined && { host: options.host }),
     delegation: new Delegation(transport, clock),
     workers: workersFor(options),
-    taskOf: (name, until) => tasks.get(name, { signal: until }),
+    taskOf: (name, until) => tasks.find(name, { signal: until }),
     clock,
     log,
   });

@@ -1,3 +1,4 @@
+import type { FailureClass, Reason } from '@agentfleet/protocol/api';
 import { AttemptFailure, causesOf, reasonOf } from '../../base/failure.ts';
 import { Forbidden, originFetch, type Dialer } from '../../egress/index.ts';
 import { fieldsOf, listOf, textOf } from '@agentfleet/protocol/text';
@@ -130,18 +131,14 @@ export function refusal(what: string, { status, body, retryAfterMs }: Answer, ri
   const words = scrub(said(body), secrets).slice(0, 300);
   const heard = `${what} answered ${status}${words === '' ? '' : ` (${words})`}`;
   if (status === 429 || (status === 403 && (retryAfterMs !== undefined || /rate limit/i.test(words))))
-    return new RateLimited(`${heard}; it is tried again; let fewer tasks deliver at a time when it stays`, retryAfterMs ?? usualWaitMs);
+    return new RateLimited(`${heard}; when it stays, let fewer tasks deliver at a time`, retryAfterMs ?? usualWaitMs);
+  const because = (of: FailureClass, reason: Reason, cure: string) => new AttemptFailure(of, reason, `${heard}; ${cure}`);
   if (status === 401)
-    return new AttemptFailure(
-      'InvalidInput',
-      'AuthenticationRequired',
-      `${heard}; correct the Secret of the credential: its token is not taken`,
-    );
-  if (status === 403 || status === 404)
-    return new AttemptFailure('InvalidInput', 'AccessDenied', `${heard}; give the token of the credential ${right}`);
+    return because('InvalidInput', 'AuthenticationRequired', 'correct the Secret of the credential: its token is not taken');
+  if (status === 403 || status === 404) return because('InvalidInput', 'AccessDenied', `give the token of the credential ${right}`);
   if (status === 408 || status >= 500)
-    return new AttemptFailure('Infrastructure', 'RemoteUnavailable', `${heard}; it is tried again; look at the server when it stays`);
-  return new AttemptFailure('InvalidInput', 'PullRequestRefused', `${heard}; the branch is pushed: open the pull request by hand`);
+    return because('Infrastructure', 'RemoteUnavailable', 'when it stays, look at the server, and open the pull request by hand');
+  return because('InvalidInput', 'PullRequestRefused', 'the branch is pushed: open the pull request by hand');
 }
 
 /** Returns the text of an error body, in each forge's form. */

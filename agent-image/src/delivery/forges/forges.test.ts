@@ -186,9 +186,9 @@ describe('an answer that is no success', () => {
     [401, { message: 'Bad credentials' }, 'InvalidInput', 'AuthenticationRequired', /Bad credentials\).*Secret of the credential/],
     [403, { message: 'Resource not accessible' }, 'InvalidInput', 'AccessDenied', /Pull requests: read and write/],
     [403, { message: 'You have exceeded a secondary rate limit' }, 'Infrastructure', 'RemoteUnavailable', /fewer tasks deliver at a time/],
-    [429, {}, 'Infrastructure', 'RemoteUnavailable', /tried again/],
+    [429, {}, 'Infrastructure', 'RemoteUnavailable', /answered 429; when it stays, let fewer tasks deliver at a time/],
     [422, { message: 'Validation Failed', errors: [{ message: 'No commits' }] }, 'InvalidInput', 'PullRequestRefused', /No commits/],
-    [503, 'down', 'Infrastructure', 'RemoteUnavailable', /tried again/],
+    [503, 'down', 'Infrastructure', 'RemoteUnavailable', /answered 503; when it stays, look at the server, and open .* by hand/],
   ])('%d', async (status, body, failureClass, reason, words) => {
     const exchanges: readonly Exchange[] = [['POST https://api.github.com/repos/acme/parser/pulls', status, body]];
     const failure = await at('https://github.com/acme/parser', exchanges, (pulls) => pulls.open(order)).catch((error: unknown) => error);

@@ -118,6 +118,19 @@ describe('a task is taken on only when the pool has what it names', () => {
           /^HostNotAllowed: spec\.workspace\.git\.url leads to \S+, which is no public address, and .* does not list it; create/,
         ] as const,
     ),
+    ...['https://10.0.0.256/a/b', 'https://git.example.com:70000/a/b'].map(
+      (url) =>
+        [
+          `a repository at ${url}, which is no address although the API server takes it`,
+          { spec: git(url), pool: { credentials } },
+          /^HostNotResolved: spec\.workspace\.git\.url is https:\S+, whose host or port is none; create the task again/,
+        ] as const,
+    ),
+    [
+      'an MCP server at no address',
+      { spec: serving({ name: 'own', url: 'http://10.0.0.256/mcp' }) },
+      /^ToolsNotAllowed: spec\.tools\.mcpServers\[\] own has the url http:\S+, whose host or port is none; create the task again/,
+    ],
     ['a repository that the pool lists', { spec: repository('https://10.1.2.3/a/b'), pool: listing('10.1.2.3:443') }, /^True$/],
     ['a public repository in a pool with a list', { spec: repository('https://git.example.com/a'), pool: listing('a.b:443') }, /^True$/],
     [

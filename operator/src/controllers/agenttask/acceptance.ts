@@ -116,9 +116,12 @@ function openedWall({ task, openings }: Snapshot, pool: ExpertPool): Refusal | u
 
 const refused = (reason: Reason, message: string): Refusal => ({ reason, message, stalled: true });
 
+/** The API server takes addresses such as https://10.0.0.256/, which nothing here can parse. */
+const noAddress = 'whose host or port is none; create the task again with the right one';
+
 /** Refuses a task that names something that neither pool nor platform has. */
 function unknownNeed({ task, registriesListed }: Snapshot, pool: ExpertPool): Refusal | undefined {
-  const { profile, setup = [] } = task.spec;
+  const { profile, setup = [], workspace } = task.spec;
   const profiles = ['default', ...(pool.spec.profiles ?? []).map(({ name }) => name)];
   if (!profiles.includes(profile)) {
     const known = [...new Set(profiles)].sort().join(', ');
@@ -135,6 +138,8 @@ function unknownNeed({ task, registriesListed }: Snapshot, pool: ExpertPool): Re
     const message = `spec.setup[] ${step.name} has network Registries, and the platform lists none; set the chart value egress.registries, or create the task again with another spec.setup[].network`;
     return refused('RegistriesNotConfigured', message);
   }
+  if (workspace.type === 'Git' && !URL.canParse(workspace.git.url))
+    return refused('HostNotResolved', `spec.workspace.git.url is ${workspace.git.url}, ${noAddress}`);
   const [host, tools] = [hostRefusal(task, pool), toolsRefusal(task, pool)];
   if (host !== undefined) return refused('HostNotAllowed', host);
   return tools === undefined ? unusableCredential(task, pool) : refused('ToolsNotAllowed', tools);
@@ -220,8 +225,7 @@ function isClosed({ host }: HostPort): boolean {
 }
 
 function repositoryOf({ workspace }: AgentTask['spec']): HostPort | undefined {
-  if (workspace.type !== 'Git' || !workspace.git.url.startsWith('https://') || !URL.canParse(workspace.git.url)) return undefined;
-  return hostOf(workspace.git.url);
+  return workspace.type === 'Git' && workspace.git.url.startsWith('https://') ? hostOf(workspace.git.url) : undefined;
 }
 
 function hostOf(url: string): HostPort {
@@ -245,6 +249,7 @@ function toolsRefusal(task: AgentTask, pool: ExpertPool): string | undefined {
     const names = listed.map((one) => one.name).join(', ') || 'none';
     if (url === undefined)
       return `spec.tools.mcpServers[] ${name} has no url, and ${of} has these servers: ${names}; create the task again with one of them, or add it to spec.tools.mcpServers of the pool`;
+    if (!URL.canParse(url)) return `spec.tools.mcpServers[] ${name} has the url ${url}, ${noAddress}`;
     const at = written(hostOf(url));
     if ((spec.policy.allowedHosts ?? []).some((one) => written(one) === at)) continue;
     return `spec.tools.mcpServers[] ${name} is at ${at}, which ${of} does not list; add it to spec.tools.mcpServers or spec.policy.allowedHosts of the pool, or create the task again without it`;

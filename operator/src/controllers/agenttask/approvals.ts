@@ -1,4 +1,4 @@
-import { timestamp } from '@agentfleet/kube';
+import { findCondition, timestamp } from '@agentfleet/kube';
 import { maxShownApprovals, type AgentTask, type AgentTaskOrder, type Approval, type Reason } from '@agentfleet/protocol/api';
 import type { PendingApproval, Transition, Undone, Verdict, Facts, Rest } from './facts/snapshot.ts';
 import type { Books } from './facts/attempts.ts';
@@ -91,7 +91,10 @@ export function undoing(facts: Facts, books: Books, verdict: Verdict): Transitio
   const undone = nothingBegan(facts, books) ?? settled(facts, verdict);
   if (undone !== 'Pending') return { kind: 'End', verdict, undone };
   const { snapshot, now, assignment } = facts;
-  const since = Math.max(Date.parse(books.attempts.at(-1)?.endedAt ?? ''), Date.parse(assignment?.since ?? ''));
+  // Not from the end of the last attempt: the task may have waited for the next one for hours.
+  const given = findCondition(facts.status.conditions, 'Succeeded');
+  const givenAt = given === undefined || given.status === 'Unknown' ? now : Date.parse(given.lastTransitionTime);
+  const since = Math.max(givenAt, Date.parse(assignment?.since ?? ''));
   const alive = snapshot.assigned !== undefined && snapshot.assigned.lost === undefined;
   const worker = alive ? undefined : rescuer(snapshot);
   const untilMs = (worker === undefined ? since : now) + (alive || worker !== undefined ? restoreMs : noWorkerMs);
@@ -124,8 +127,8 @@ function settled(facts: Facts, verdict: Verdict): Undone | undefined | 'Pending'
 }
 
 /** A suspended task gave its sandbox back; every other one lost it. */
-function whyGone({ atRest, sandboxLoss }: Facts): string {
-  return atRest ? 'the sandbox was deleted when the task was suspended' : (sandboxLoss ?? 'there is no sandbox');
+function whyGone({ spec, atRest, sandboxLoss }: Facts): string {
+  return atRest && spec.suspend ? 'the sandbox was deleted when the task was suspended' : (sandboxLoss ?? 'there is no sandbox');
 }
 
 function discarded(message: string): Undone {

@@ -7,7 +7,7 @@ import { decide } from './decide.ts';
 import type { Decision, Snapshot } from './facts/snapshot.ts';
 import { newPool } from './testing/objects.ts';
 import { usage } from './testing/scriptedWorker.ts';
-import { ago, assignment, closed, gone, now, outcome, podOf, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';
+import { accepted, ago, assignment, closed, gone, now, outcome, podOf, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';
 
 /** What a decision comes to, in short. */
 function effect({ actions, status, requeueAfterMs }: Decision): Record<string, unknown> {
@@ -27,6 +27,13 @@ function effect({ actions, status, requeueAfterMs }: Decision): Record<string, u
     ...(requeueAfterMs === undefined ? {} : { in: requeueAfterMs / 1000 }),
   };
 }
+
+/** Its attempt failed long ago, and it waits for the next one. */
+const waitedLong = {
+  ...closed('CheckFailed', 1, ago(3600)),
+  assignment: { ...assignment, since: ago(4000), directive: 'Quiesce' },
+} as const;
+const judged = { type: 'Succeeded', status: 'False', reason: 'Cancelled', message: 'cancelled', lastTransitionTime: ago(30) } as const;
 
 const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] = [
   [
@@ -142,6 +149,16 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
     { phase: 'RollingBack', at: '1/1 w-1 one-1 Rollback' },
   ],
   ['a deadline also ends what waits', snapshotOf(taskOf(closed('CheckFailed'), { deadlineSeconds: 100 })), { phase: 'RollingBack' }],
+  [
+    'a task without a time to live goes with its end',
+    snapshotOf(taskOf(outcome('Succeeded'), { ttlSecondsAfterFinished: 0 })),
+    { phase: 'Succeeded', did: ['deleteSandbox one-1', 'deleteTask'] },
+  ],
+  [
+    'one that a rollout counts stays until that has read it',
+    snapshotOf(taskOf({ ...outcome('Succeeded'), assignment: { ...assignment, rollout: 'bbbbbbbbbb-1' } }, { ttlSecondsAfterFinished: 0 })),
+    { phase: 'Succeeded', did: ['deleteSandbox one-1'], in: 60 },
+  ],
   ['Stop does not outrun a success', snapshotOf(taskOf(outcome('Succeeded'), { cancel: 'Stop' })), { phase: 'Succeeded' }],
   ['Rollback outruns a success', snapshotOf(taskOf(outcome('Succeeded'), { cancel: 'Rollback' })), { phase: 'RollingBack' }],
   ['Stop with nobody to obey ends the task', snapshotOf(taskOf(working, { cancel: 'Stop' }), { assigned: gone }), { phase: 'Cancelled' }],
@@ -157,6 +174,28 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
       workers: [worker('w-2', { load: 99 })],
     }),
     { phase: 'RollingBack', at: '1/2 w-2 one-1 Rollback' },
+  ],
+  [
+    'a rollback has its time from the verdict on, however long the task had waited',
+    snapshotOf(taskOf(waitedLong, { cancel: 'Rollback', deadlineSeconds: 9000 })),
+    { phase: 'RollingBack', at: '1/1 w-1 one-1 Rollback', in: 900 },
+  ],
+  [
+    'a rollback without a worker waits for one from the verdict on',
+    snapshotOf(taskOf({ ...waitedLong, conditions: [judged] }, { deadlineSeconds: 9000 }), { assigned: gone, workers: [gone] }),
+    { phase: 'RollingBack', at: '1/1 w-1 one-1 Rollback', in: 90 },
+  ],
+  [
+    'a sandbox has its time to start from the assignment on, also by a clock that is ahead of that of the API server',
+    snapshotOf(taskOf({ assignment: { ...assignment, since: ago(10) }, finished: 'false', conditions: [accepted] }), {
+      pods: [podOf('one-1', { metadata: { creationTimestamp: ago(310) }, status: { containerStatuses: [] } })],
+    }),
+    { phase: 'Preparing', at: '1/1 w-1 one-1 Run', in: 110 },
+  ],
+  [
+    'an attempt that ended by a clock that was ahead is followed by the next one at once',
+    snapshotOf(taskOf(closed('CheckFailed', 1, ago(-86_400)))),
+    { at: '2/2 w-1 one-1 Run' },
   ],
   ['a rollback of a sandbox that is gone is done', snapshotOf(taskOf(closed('Stuck')), { pods: [] }), { phase: 'Failed' }],
 ];
@@ -191,6 +230,15 @@ describe('decide', () => {
   test('a restore that was reported before the rollback was asked for is not its result', () => {
     const report = { ...outcome('Failed', 'Stuck').run!, rollback: { snapshot: 's0001', verified: true } };
     expect(decide(snapshotOf(taskOf({ ...working, run: report })), now).status.phase).toBe('RollingBack');
+  });
+
+  test('a sandbox that went between two attempts did not go by a suspension', () => {
+    const rested = { ...closed('CheckFailed'), run: { ...working.run!, quiescedAt: ago(1) } };
+    const message = (spec: object): string =>
+      findCondition(decide(snapshotOf(taskOf(rested, { cancel: 'Rollback', ...spec }), { pods: [] }), now).status.conditions, 'RolledBack')
+        ?.message ?? '';
+    expect(message({})).toMatch(/^the sandbox pod one-1 is gone;/);
+    expect(message({ suspend: true })).toMatch(/^the sandbox was deleted when the task was suspended;/);
   });
 
   test('the books are closed once', () => {

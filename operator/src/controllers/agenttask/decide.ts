@@ -1,4 +1,4 @@
-import { settlementOf, placing } from './placing.ts';
+import { nextAttempt, settlementOf, placing } from './placing.ts';
 import { armsOf } from '../../revisions/arm.ts';
 import {
   type Approval,
@@ -59,7 +59,7 @@ function transitionOf(facts: Facts, { books, approvals }: Records, ending: Endin
     return { kind: 'Suspend', rest: spent ? 'Ending' : restOf(facts) };
   }
   if (gate !== undefined && assignment !== undefined) return { kind: 'Suspend', rest: gatedRest(facts, open, gate), gate };
-  return placing(facts, books, open ? 0 : backoffUntil(books.attempts, spec));
+  return placing(facts, books, open ? 0 : backoffUntil(books.attempts, spec, facts.now));
 }
 
 /** Shortest time between two writes that only change the place in the queue, ms. */
@@ -79,7 +79,7 @@ export function decide(snapshot: Snapshot, now: number): Decision {
   const transition = transitionOf(facts, { books, approvals }, ending, finished ? undefined : verdictOf(facts, books, ending));
   const storage = storagePlan(facts, transition);
   const status = coarse(facts, {
-    ...statusOf(facts, { books, transition, ending, storage }),
+    ...statusOf(facts, { books, transition, storage }),
     ...(approvals.length === 0 ? {} : { approvals: [...approvals] }),
     ...waitingMessages(facts, transition),
   });
@@ -107,13 +107,13 @@ function closed(facts: Facts, ending: Ending): Books {
 interface Parts {
   readonly books: Books;
   readonly transition: Transition;
-  readonly ending: Ending | undefined;
   readonly storage: StoragePlan;
 }
 
-function statusOf(facts: Facts, { books: { attempts, totals }, transition, ending, storage }: Parts): DesiredStatus {
+function statusOf(facts: Facts, { books, transition, storage }: Parts): DesiredStatus {
   const { task } = facts;
-  const assignment = assignmentOf(facts, transition, ending);
+  const { attempts, totals } = books;
+  const assignment = assignmentOf(facts, transition, books);
   const summary = summaryOf(facts, transition, assignment, storage.conditionValue);
   const clock = clockOf(facts, transition);
   const open = openSandbox(facts, transition, assignment);
@@ -133,9 +133,9 @@ function statusOf(facts: Facts, { books: { attempts, totals }, transition, endin
 }
 
 /** The assignment stays to the end, because it holds the epoch; every other worker, sandbox or attempt raises that. */
-function assignmentOf(facts: Facts, transition: Transition, ending: Ending | undefined): Assignment | undefined {
+function assignmentOf(facts: Facts, transition: Transition, books: Books): Assignment | undefined {
   const { now } = facts;
-  if (transition.kind === 'Bind') return bound(facts, transition, ending);
+  if (transition.kind === 'Bind') return bound(facts, transition, books);
   if (facts.assignment === undefined || transition.kind === 'End' || transition.kind === 'Ended') return facts.assignment;
   const assignment = { ...facts.assignment, ...answeredAt(facts) };
   if (transition.kind === 'Run' || transition.kind === 'Await') return { ...assignment, directive: 'Run' };
@@ -159,21 +159,20 @@ function choiceAnsweredAt(facts: Facts, { kind, name }: SandboxChoice): Pick<Ass
   return answers ? { sandboxReadyAt: timestamp(facts.now) } : {};
 }
 
-function bound(facts: Facts, { worker, sandbox }: Extract<Transition, { kind: 'Bind' }>, ending: Ending | undefined): Assignment {
+function bound(facts: Facts, { worker, sandbox }: Extract<Transition, { kind: 'Bind' }>, books: Books): Assignment {
   const { assignment, now } = facts;
   const { resolution, judges } = facts.snapshot;
   const budget = resolution.pool === undefined ? undefined : cappedBudget(facts.task, resolution.pool);
-  const goesOn = facts.open && ending === undefined;
-  const before = assignment?.attempt ?? 0;
+  const attempt = nextAttempt(facts, books);
   return {
-    attempt: goesOn ? before : before + 1,
+    attempt,
     epoch: (assignment?.epoch ?? 0) + 1,
     worker: worker.name,
     workerNamespace: worker.namespace,
     sandbox: sandbox.name,
     warm: sandbox.kind === 'Claim' || (sandbox.kind === 'Held' && facts.sandbox !== undefined && warmPoolOf(facts.sandbox) !== undefined),
     // An attempt that goes on after a pause began when it was first assigned.
-    since: goesOn && assignment !== undefined ? assignment.since : timestamp(now),
+    since: assignment?.attempt === attempt ? assignment.since : timestamp(now),
     ...choiceAnsweredAt(facts, sandbox),
     directive: 'Run',
     ...(budget === undefined ? {} : { budget }),

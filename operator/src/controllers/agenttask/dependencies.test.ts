@@ -64,6 +64,41 @@ describe('tasks that depend on others', () => {
     await bed.until('both have succeeded', () => phase(bed, 'b') === 'Succeeded');
   });
 
+  test('read what has ended now and then only while they wait for others, and see at once what is made', async () => {
+    await using bed = await Bed.start(newPool({ workers: { concurrency: 4 } }));
+    playWorkers(
+      bed,
+      obedient((assignment, task) => (task.metadata.name === 'a' ? succeeds(assignment, task) : undefined)),
+    );
+    await bed.create(newTask('last', after('a', 'b')));
+    await bed.create(newTask('a'));
+    await bed.until(
+      'the first has ended',
+      () => phase(bed, 'a') === 'Succeeded' && message(bed, 'last').endsWith('succeeded: b (not there)'),
+    );
+    await bed.create(newTask('b'));
+    await bed.until('the other one is seen', () => message(bed, 'last').endsWith('succeeded: b'), 8);
+    const reads = (): number => bed.server.requests.filter(({ verb, name }) => verb === 'get' && name === 'a').length;
+    const before = reads();
+    await bed.pass(290);
+    expect(reads() - before).toBeLessThanOrEqual(1);
+  });
+
+  test('keep what they wait for beyond its time to live, until they have begun', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    await bed.create(newTask('b', { ...after('a'), suspend: true }));
+    await bed.create(newTask('a', { ttlSecondsAfterFinished: 0 }));
+    await bed.until('the first has ended', () => phase(bed, 'a') === 'Succeeded');
+    await bed.pass(30);
+    await bed.patch('b', { suspend: false });
+    await bed.until('the other one has succeeded too', () => phase(bed, 'b') === 'Succeeded');
+    bed.sweep();
+    const names = (): readonly string[] => bed.server.objects(resources.agentTasks).map(({ metadata }) => metadata.name);
+    await bed.until('the first is gone', () => !names().includes('a'));
+    expect(bed.invariants.faults).toEqual([]);
+  });
+
   test('in a circle are refused, with the way back', async () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeeds));

@@ -17,7 +17,7 @@ import { openingsOf, sandboxState, Preparations } from './sandbox/state.ts';
 import type { Bounds, Turn, Order, QueueView } from './queue/poolQueue.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import { isReady } from '../../serving/podTrouble.ts';
-import { dependenciesOf } from '../../runtime/taskCensus.ts';
+import { dependenciesOf, dependencyIndex } from '../../runtime/taskCensus.ts';
 
 /** Inputs of an observer besides the caches. */
 interface ObserverOptions {
@@ -85,6 +85,7 @@ export class Observer {
     return {
       task,
       tracked: isTracked(task, config.trackingLabels ?? usualTrackingLabels),
+      awaited: caches.tasks.lister.byIndex(dependencyIndex, keyOf(task)).length > 0,
       resolution,
       ...(judges === undefined ? {} : { judges }),
       registriesListed: config.egress.registries.length > 0,
@@ -200,9 +201,9 @@ export class Observer {
   }
 
   #view(namespace: string, name: string, pod: Pod | undefined, load: number): WorkerView {
-    const freshMs = this.#options.leases.freshMs(`${namespace}/${name}`);
-    const lost = lossOfWorker(`${namespace}/${name}`, pod, freshMs);
-    return { name, namespace, lost, freshMs, load, ready: lost === undefined && pod !== undefined && isReady(pod) };
+    const key = `${namespace}/${name}`;
+    const lost = lossOfWorker(key, pod, this.#options.leases.freshMs(key));
+    return { name, namespace, lost, load, ready: lost === undefined && pod !== undefined && isReady(pod) };
   }
 
   /** Orders that stand, the oldest first. One for an earlier task of this name is none for this one. */
@@ -229,7 +230,7 @@ const longestPath = 256;
 
 /**
  * Reads what became of dependencies. Those that have not ended are in the cache; the others are read one by one, as no
- * cache holds them. A dependency that was deleted after it succeeded is missing: no object records its success any more.
+ * cache holds them. One that a person deleted after it succeeded is missing: no object records its success any more.
  */
 export class Dependencies {
   readonly #caches: Pick<Caches, 'tasks'>;

@@ -55,7 +55,7 @@ export function placing(all: Facts, books: Books, notBefore: number): Transition
 }
 
 /** Returns the wait or the refusal for other tasks that keep the task from beginning; a failure of one lasts until it is made again. */
-function dependencyOf({ snapshot: { dependencies } }: Facts): Transition | undefined {
+function dependencyOf({ snapshot: { dependencies }, now }: Facts): Transition | undefined {
   if (dependencies === undefined) return undefined;
   const { cycle, failed, pending, missing } = dependencies;
   const refuse = (reason: Reason, message: string): Transition => ({ kind: 'Refuse', refusal: { reason, message, stalled: true } });
@@ -67,7 +67,7 @@ function dependencyOf({ snapshot: { dependencies } }: Facts): Transition | undef
   }
   const open = [...pending, ...missing.map((name) => `${name} (not there)`)];
   if (open.length === 0) return undefined;
-  return waits('DependencyPending', `spec.dependsOn: waits until these have succeeded: ${open.join(', ')}`);
+  return waits('DependencyPending', `spec.dependsOn: waits until these have succeeded: ${open.join(', ')}`, { untilMs: now + lookMs });
 }
 
 /** Returns the wait for Kueue, which has to admit the task first. */
@@ -182,7 +182,7 @@ function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room 
   );
 }
 
-/** A look at the book besides those that its changes cause, ms. */
+/** A look at a book, or at other tasks, besides those that their changes cause, ms. */
 const lookMs = 300_000;
 
 /** Returns the amount to set aside before the next attempt begins; or the wait for it; undefined: nothing. Pure. */
@@ -205,7 +205,7 @@ function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait 
 }
 
 /** The attempt that a Bind begins or goes on with. */
-function nextAttempt({ assignment }: Facts, { attempts }: Books): number {
+export function nextAttempt({ assignment }: Facts, { attempts }: Books): number {
   if (assignment === undefined) return 1;
   return attempts.at(-1)?.number === assignment.attempt ? assignment.attempt + 1 : assignment.attempt;
 }

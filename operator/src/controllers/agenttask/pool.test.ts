@@ -96,6 +96,21 @@ describe('many tasks of a pool', () => {
     expect(bed.invariants.faults).toEqual([]);
   });
 
+  test('places that become free together are taken together', async () => {
+    await using bed = await Bed.start(newPool({ workers: { concurrency: 1 }, limits: { maxQueued: 3 } }));
+    const many = Array.from({ length: 7 }, (_, at) => `t${at}`);
+    for (const name of many) {
+      await bed.create(newTask(name));
+      await bed.until('it is looked at', () => bed.task(name).status?.conditions !== undefined);
+    }
+    const [, ...rest] = many;
+    const refused = (): readonly string[] => rest.filter((name) => reason(bed, name, 'Accepted') === 'QueueFull');
+    expect(refused()).toEqual(['t4', 't5', 't6']);
+    for (const name of ['t1', 't2', 't3']) await bed.patch(name, { suspend: true });
+    // Long before one that is refused looks again by itself.
+    await bed.until('all have a place', () => refused().length === 0, 80);
+  });
+
   test('a place in the queue alone is written now and then only', async () => {
     await using bed = await Bed.start(newPool({ workers: { concurrency: 1 } }));
     for (const name of names) await bed.create(newTask(name));

@@ -11,7 +11,7 @@ import { jwksConfigMap } from './sandbox/pod.ts';
 import { sameAbility } from './sandbox/capabilities.ts';
 import type { Observer } from './observe.ts';
 import { isReady } from '../../serving/podTrouble.ts';
-import { standing } from './queue/poolQueue.ts';
+import { isCrowdedOut, standing } from './queue/poolQueue.ts';
 import { type Transition, type DesiredStatus, type Facts, deadlineSecondsOf, queuedUntil } from './facts/snapshot.ts';
 import { sandboxUntil, taskUntil } from './storage/plan.ts';
 import { evictedUntil } from './approvals.ts';
@@ -62,6 +62,7 @@ export class Requeues {
   #follow(): void {
     const { caches } = this.#options;
     caches.tasks.addHandler({
+      onAdd: (task) => this.#dependentsOf(keyOf(task)),
       onUpdate: (old, task) => this.#moved(old, task),
       onDelete: (task) => this.#moved(task, undefined),
     });
@@ -114,7 +115,9 @@ export class Requeues {
     // A task that has ended leaves the cache: tasks that depend on it may begin.
     if (task === undefined) this.#dependentsOf(keyOf(old));
     const [before, after] = [standing(old), task === undefined ? 'Elsewhere' : standing(task)];
-    if (before === after || before === 'Elsewhere') return;
+    // Several places may have become free at once: one that was refused and has one now wakes the next.
+    const entered = after === 'Queued' && isCrowdedOut(old);
+    if (before === after || (before === 'Elsewhere' && !entered)) return;
     const took = after === 'Running';
     const { pool } = this.#options.observer.resolve(old);
     // A task that took a slot left a place in the queue, which matters only where places are counted.

@@ -41,7 +41,7 @@ export function taskMetrics(registry: Registry): TaskMetrics {
 }
 
 /** Returns the time at which the sandbox became ready; undefined: it is not. */
-export function readyAt({ conditions }: Seen): string | undefined {
+function readyAt({ conditions }: Seen): string | undefined {
   const ready = findCondition(conditions, 'SandboxReady');
   return ready?.status === 'True' ? ready.lastTransitionTime : undefined;
 }

@@ -154,7 +154,8 @@ export function startUntil({ assignment, sandbox, answered, open, snapshot }: Fa
   const begins = assignment?.directive === 'Run' || assignment?.directive === 'Quiesce';
   const starts = begins && open && sandbox?.metadata.name === assignment.sandbox && !answered;
   if (!starts) return Infinity;
-  const since = Date.parse(sandbox.metadata.creationTimestamp ?? assignment.since);
+  // The API server's clock may be behind ours; an attempt that goes on after a pause was assigned long before its sandbox.
+  const since = Math.max(Date.parse(sandbox.metadata.creationTimestamp ?? assignment.since), Date.parse(assignment.since));
   return since + startTimeoutSeconds(snapshot.resolution.pool) * 1000;
 }
 

@@ -26,7 +26,7 @@ import { rolloutOrderIndex, rolloutOrderKey, type RolloutTarget } from '../../ru
 import type { OperatorContext } from '../../runtime/context.ts';
 import { ConflictBackoff } from '../../runtime/conflicts.ts';
 import { resources } from '../../runtime/resources.ts';
-import { decideOrder, type OrderDecision, missingMs, ownerOf, statusOf, type Verdict } from './decide.ts';
+import { decideOrder, type OrderDecision, missingMs, orphaned, ownerOf, statusOf, type Verdict } from './decide.ts';
 
 /** Decides about an order whose target is a rollout; what it asks for is done by the controller of the target. Pure. */
 export function decideRolloutOrder(order: AgentTaskOrder, target: ExpertPool | EnergyModel | undefined, now: number): OrderDecision {
@@ -37,11 +37,9 @@ export function decideRolloutOrder(order: AgentTaskOrder, target: ExpertPool | E
   const serves = verdict?.state === 'Done' && order.spec.type === 'Approve';
   if (verdict !== undefined && verdict.state !== 'Accepted' && !serves && order.status?.state === undefined && age < missingMs)
     return { status: undefined, owner: undefined, requeueAfterMs: Math.max(1, missingMs - age) };
-  return {
-    status: verdict === undefined ? order.status : statusOf(order, verdict, now),
-    owner: target === undefined ? undefined : ownerOf(target),
-    requeueAfterMs: undefined,
-  };
+  const status = verdict === undefined ? order.status : statusOf(order, verdict, now);
+  if (target === undefined) return { status, owner: undefined, ...orphaned(status ?? {}, now) };
+  return { status, owner: ownerOf(target), requeueAfterMs: undefined };
 }
 
 function verdictOf({ spec, status }: AgentTaskOrder, target: ExpertPool | EnergyModel | undefined): Verdict {

@@ -195,6 +195,13 @@ describe('an order about a rollout', () => {
     expect(owner?.uid).toBe(target === undefined ? undefined : 'u-2');
   });
 
+  test('about a pool that does not exist goes after a day', () => {
+    const { status, requeueAfterMs, remove } = decideRolloutOrder(about('Approve'), undefined, now);
+    expect([requeueAfterMs, remove]).toEqual([86_400_000, undefined]);
+    expect(decideRolloutOrder(about('Approve', status), undefined, now + 86_400_000).remove).toBe(true);
+    expect(decideRolloutOrder(about('Approve', status), tried, now + 86_400_000).remove).toBeUndefined();
+  });
+
   test('waits for a status that the cache may not show yet', () => {
     expect(decideRolloutOrder(about('Approve', undefined, at(-4)), undefined, now)).toMatchObject({
       status: undefined,

@@ -16,7 +16,7 @@ export const missingMs = 10_000;
 /** Ms in which an act may be unknown for the same reason. */
 const unknownActMs = 3_000;
 
-/** Ms after which a refused order is deleted that belongs to no task, and would go with none. */
+/** Ms after which a refused order is deleted that belongs to nothing, and would go with nothing. */
 export const orphanMs = 86_400_000;
 
 /** Decision about an order. */
@@ -44,15 +44,12 @@ export function decideOrder(order: AgentTaskOrder, task: AgentTask | undefined, 
     return { status: undefined, owner: ownerOf(own), requeueAfterMs: Math.max(1, unknownActMs - age) };
   }
   const status = statusOf(order, verdictOf(order, own), now);
-  return {
-    status,
-    owner: own === undefined ? undefined : ownerOf(own),
-    ...(own === undefined ? orphaned(status, now) : { requeueAfterMs: undefined }),
-  };
+  if (own === undefined) return { status, owner: undefined, ...orphaned(status, now) };
+  return { status, owner: ownerOf(own), requeueAfterMs: undefined };
 }
 
-/** Nothing takes it along: neither the garbage collector nor the end of a task. */
-function orphaned({ at = '' }: AgentTaskOrderStatus, now: number): Pick<OrderDecision, 'requeueAfterMs' | 'remove'> {
+/** Nothing takes it along: neither the garbage collector nor the end of a task. Pure. */
+export function orphaned({ at = '' }: AgentTaskOrderStatus, now: number): Pick<OrderDecision, 'requeueAfterMs' | 'remove'> {
   const restMs = Date.parse(at) + orphanMs - now;
   return restMs > 0 ? { requeueAfterMs: restMs } : { requeueAfterMs: undefined, remove: true };
 }

@@ -26,8 +26,7 @@ interface WarmSnapshot {
 }
 
 export type WarmAction =
-  | { readonly type: 'create'; readonly namespace: string; readonly count: number }
-  | { readonly type: 'delete'; readonly pod: Pod; readonly why: string };
+  { readonly type: 'create'; readonly namespace: string; readonly count: number } | { readonly type: 'delete'; readonly pod: Pod };
 
 interface WarmDecision {
   readonly actions: readonly WarmAction[];
@@ -67,12 +66,8 @@ function sorted({ pods }: WarmPlace, { template, isOurs, bornAt }: View, entry: 
   for (const pod of [...pods].sort((a, b) => bornAt(a) - bornAt(b))) {
     if (pod.metadata.deletionTimestamp !== undefined) continue;
     const age = now - bornAt(pod);
-    const ended = lossOf(pod, pod.metadata.name);
-    if (!isOurs(pod)) actions.push({ type: 'delete', pod, why: 'it is not, or not as, the operator made it' });
-    else if (ended !== undefined) actions.push({ type: 'delete', pod, why: ended });
-    else if (pod.metadata.annotations?.[templateAnnotation] !== template)
-      actions.push({ type: 'delete', pod, why: 'the template has changed' });
-    else if (age >= staleFactor * entry.maxAgeSeconds * 1000) actions.push({ type: 'delete', pod, why: 'it is too old' });
+    const isOutdated = pod.metadata.annotations?.[templateAnnotation] !== template || age >= staleFactor * entry.maxAgeSeconds * 1000;
+    if (!isOurs(pod) || lossOf(pod, pod.metadata.name) !== undefined || isOutdated) actions.push({ type: 'delete', pod });
     else if (age >= entry.maxAgeSeconds * 1000) aged.push(pod);
     else fresh.push(pod);
   }
@@ -82,14 +77,14 @@ function sorted({ pods }: WarmPlace, { template, isOurs, bornAt }: View, entry: 
 /** One that is not ready goes before one that is, an old one before a young one. */
 function surplus(fresh: readonly Pod[], wanted: number, bornAt: View['bornAt']): readonly WarmAction[] {
   const going = [...fresh].sort((a, b) => Number(isReady(a)) - Number(isReady(b)) || bornAt(a) - bornAt(b));
-  return going.slice(0, Math.max(0, fresh.length - wanted)).map((pod) => ({ type: 'delete', pod, why: 'fewer are asked for' }));
+  return going.slice(0, Math.max(0, fresh.length - wanted)).map((pod) => ({ type: 'delete', pod }));
 }
 
 function decidePlace(place: WarmPlace, view: View, now: number): readonly WarmAction[] {
   const { entry, namespace, pods, prepared } = place;
   if (entry === undefined) {
     const present = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-    return present.map((pod) => ({ type: 'delete', pod, why: 'the pool asks for none here, or may not any more' }));
+    return present.map((pod) => ({ type: 'delete', pod }));
   }
   const { actions, fresh, aged } = sorted(place, view, entry, now);
   const ready = fresh.filter(isReady).length;
@@ -99,7 +94,7 @@ function decidePlace(place: WarmPlace, view: View, now: number): readonly WarmAc
   return [
     ...actions,
     ...surplus(fresh, entry.replicas, view.bornAt),
-    ...relieved.map((pod): WarmAction => ({ type: 'delete', pod, why: 'it is old, and another one is ready' })),
+    ...relieved.map((pod): WarmAction => ({ type: 'delete', pod })),
     ...(count === 0 ? [] : [{ type: 'create', namespace, count } as const]),
   ];
 }

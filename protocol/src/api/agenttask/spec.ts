@@ -128,7 +128,7 @@ export const AgentTaskSpec = guarded(
     trace: optional(immutable('spec.trace', Trace)),
     retention: mutable(Retention),
     ttlSecondsAfterFinished: optional(
-      mutable(integer('Seconds after the end until this object is deleted; default: never.', 0, 31_536_000)),
+      mutable(integer('Seconds after the end until this object is deleted, if no task waits for it; default: never.', 0, 31_536_000)),
     ),
   },
   { rules: acrossFields },

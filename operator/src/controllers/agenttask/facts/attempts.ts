@@ -101,12 +101,14 @@ function failuresInARow(attempts: readonly Attempt[], spec: AgentTaskSpec): numb
 
 /**
  * Returns the time at which the next attempt may begin, in ms since the epoch. The first failure that is not the task's own costs no wait:
- * waiting would not make another worker or sandbox better; repeated ones do wait, and so does a sandbox that did not start.
+ * waiting would not make another worker or sandbox better; repeated ones do wait, and so does a sandbox that did not start. An end that is
+ * yet to come was written by a clock that was ahead.
  */
-export function backoffUntil(attempts: readonly Attempt[], spec: AgentTaskSpec): number {
+export function backoffUntil(attempts: readonly Attempt[], spec: AgentTaskSpec, now: number): number {
   const newest = attempts.at(-1);
   if (newest === undefined) return 0;
   const failures = failuresInARow(attempts, spec) - (isCharged(newest, spec) || newest.started === false ? 0 : 1);
-  if (failures < 1) return 0;
-  return Date.parse(newest.endedAt ?? newest.startedAt) + backoffSeconds(failures, spec.attempts.backoff) * 1000;
+  const endedAt = Date.parse(newest.endedAt ?? newest.startedAt);
+  if (failures < 1 || endedAt > now) return 0;
+  return endedAt + backoffSeconds(failures, spec.attempts.backoff) * 1000;
 }

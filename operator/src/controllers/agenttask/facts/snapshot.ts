@@ -28,8 +28,6 @@ export interface WorkerView {
   readonly ready: boolean;
   /** Reason for which it is lost, in words; undefined while it lives. */
   readonly lost: string | undefined;
-  /** Ms until it is lost unless it renews its Lease. */
-  readonly freshMs: number;
   /** Tasks that it runs, without the one that is decided about. */
   readonly load: number;
 }
@@ -48,6 +46,8 @@ export interface Snapshot {
   readonly task: AgentTask;
   /** Whether Git owns it, and would make it again when it were deleted. */
   readonly tracked: boolean;
+  /** Whether a task that has not begun depends on it, and has to find how it ended. */
+  readonly awaited: boolean;
   readonly resolution: Resolution;
   /** The rollout of the EnergyModel that its pool names; absent: there is none. */
   readonly judges?: RolloutStatus;

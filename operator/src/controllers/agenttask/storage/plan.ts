@@ -235,11 +235,15 @@ export function sandboxUntil(facts: Facts, status: DesiredStatus): number {
   return at + staySeconds(facts, undone?.reason === 'Kept') * 1000;
 }
 
-/** Returns the time at which the task is deleted; Infinity: never. */
+/** Seconds that a task which a rollout counts stays after its end: the rollout reads it within one, or when another operator leads. */
+const countedSeconds = 60;
+
+/** Returns the time at which the task is deleted; Infinity: never, or not while another one waits for it. */
 export function taskUntil({ spec, snapshot }: Facts, status: DesiredStatus): number {
   const at = endedAt(status);
-  if (at === undefined || spec.ttlSecondsAfterFinished === undefined || snapshot.tracked) return Infinity;
-  return at + spec.ttlSecondsAfterFinished * 1000;
+  if (at === undefined || spec.ttlSecondsAfterFinished === undefined || snapshot.tracked || snapshot.awaited) return Infinity;
+  const { rollout, shadow } = status.assignment ?? {};
+  return at + Math.max(spec.ttlSecondsAfterFinished, (rollout ?? shadow) === undefined ? 0 : countedSeconds) * 1000;
 }
 
 /** Decides what the task keeps. Before the end is written it keeps everything, which must be found again after a crash in between. */

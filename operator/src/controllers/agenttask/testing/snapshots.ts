@@ -13,11 +13,10 @@ export const worker = (name: string, view: Partial<WorkerView> = {}): WorkerView
   namespace: 'platform',
   ready: true,
   lost: undefined,
-  freshMs: 20_000,
   load: 0,
   ...view,
 });
-export const gone = worker('w-1', { ready: false, lost: 'the worker pod platform/w-1 is gone', freshMs: 0 });
+export const gone = worker('w-1', { ready: false, lost: 'the worker pod platform/w-1 is gone' });
 
 export const assignment: Assignment = {
   attempt: 1,
@@ -74,6 +73,7 @@ export const podOf = (name: string, change: { metadata?: object; status?: object
 export const snapshotOf = (task: AgentTask, change: Partial<Snapshot> = {}): Snapshot => ({
   task,
   tracked: false,
+  awaited: false,
   resolution: { pool: newPool() },
   registriesListed: false,
   openings: [],
