@@ -85,6 +85,26 @@ describe('a request', () => {
     ]);
   });
 
+  it('has no blank texts and no thinking at the end of a turn, and the ids of the model', async () => {
+    const calls = [{ id: 'Bash:0', type: 'function', function: { name: 'bash', arguments: '{}' } }];
+    const state = (content: readonly object[]): object => ({ engine: 'Anthropic', model: 'claude', content });
+    provider.play(refuse(200, message([{ type: 'text', text: 'Done.' }])));
+    await stage.ask({
+      messages: [
+        { role: 'user', content: ' \n' },
+        { role: 'assistant', content: null, tool_calls: calls, provider_state: state([{ type: 'text', text: '' }, { ...use, id: 'Bash:0' }]) },
+        { role: 'tool', tool_call_id: 'Bash:0', content: '\n' },
+        { role: 'assistant', content: '\n\n', provider_state: state([thinking, { type: 'text', text: '\n\n' }]) },
+        { role: 'user', content: 'Go on.' },
+      ],
+    });
+    expect(messagesOf(0)).toEqual([
+      { role: 'user', content: [{ type: 'text', text: '(empty)', cache_control: ephemeral }] },
+      { role: 'assistant', content: [{ ...use, id: 'Bash:0' }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'Bash:0' }, { type: 'text', text: 'Go on.', cache_control: ephemeral }] },
+    ]);
+  }); // prettier-ignore
+
   it('is made of its own members: a client has no way to the request of the provider', async () => {
     provider.play(refuse(200, message([{ type: 'text', text: 'Done.' }])));
     await stage.ask({ messages: goal });
@@ -228,6 +248,26 @@ describe('a stream', () => {
     });
     expect(streamed.chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5 });
   });
+
+  it.each<readonly [who: string, start: object | undefined, end: object | undefined, usage: object]>([
+    [
+      'Z.ai and Ollama, at the end alone',
+      { input_tokens: 0, output_tokens: 0 },
+      { input_tokens: 30, output_tokens: 5, cache_read_input_tokens: 70 },
+      { prompt_tokens: 100, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 70 } },
+    ],
+    ['one that has none at the end', counts, undefined, { prompt_tokens: 100 }],
+    ['one that has none', undefined, undefined, { estimated: true }],
+  ])('is charged with what its server counts: %s', async (_who, first, last, used) => {
+    const ends = [
+      event({ type: 'message_start', message: { ...message([], ''), usage: first } } as { type: string }),
+      ...events.slice(1, -2),
+      event({ type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: last } as { type: string }),
+      event({ type: 'message_stop' }),
+    ];
+    provider.play(raw(ends.join(''), 'text/event-stream'));
+    expect(await stage.stream({ messages: goal })).toMatchObject({ done: true, chunks: expect.arrayContaining([expect.objectContaining({ usage: expect.objectContaining(used) as object })]) as object });
+  }); // prettier-ignore
 
   it('that thinks for longer than the limit of silence continues, and a chat shows nothing of it', async () => {
     provider.play((_call, response) => {

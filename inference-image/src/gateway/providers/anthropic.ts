@@ -34,7 +34,9 @@ class AnthropicStream {
     else if (event.type === 'message_delta') {
       this.#reason = event.delta.stop_reason;
       this.#sequence = event.delta.stop_sequence;
-      this.#usage = { ...(this.#usage ?? { input_tokens: 0 }), output_tokens: event.usage.output_tokens };
+      // Other servers of this API count the prompt here alone, or leave the counts out.
+      const counted = Object.entries((event.usage ?? {}) as object).filter(([, count]) => typeof count === 'number' && count > 0);
+      this.#usage = { input_tokens: 0, output_tokens: 0, ...this.#usage, ...Object.fromEntries(counted) };
     } else if (event.type === 'message_stop') yield* this.#end();
   }
 
