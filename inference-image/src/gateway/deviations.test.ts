@@ -137,6 +137,20 @@ describe('a conversation that a chat template refuses', () => {
     expect(said()).toEqual([['system', 'S\n\nT'], ['user', 'G'], ['assistant', 'a'], ['user', 'N']]); // prettier-ignore
   });
 
+  it.each([
+    [
+      'DeepSeek',
+      'Failed to deserialize: messages[1].role: unknown variant `developer`, expected one of `system`, `user`, `assistant`, `tool`',
+    ],
+    ['Mistral', "Input tag 'developer' found using 'role' does not match any of the expected tags: 'system', 'user'"],
+    ['Groq', "'messages.1' : discriminator property 'role' has invalid value"],
+  ])('has messages of the system alone for a server that knows no developer: %s', async (_who, words) => {
+    const messages = [{ role: 'developer', content: 'T' }, ...conversation.slice(1, 2)];
+    provider.play(api(400, words), tell([{ content: 'Hello.' }]));
+    expect((await stage.ask({ messages })).status).toBe(200);
+    expect(said()).toEqual([['system', 'T'], ['user', 'G']]); // prettier-ignore
+  });
+
   it('is refused where no order helps', async () => {
     provider.play(api(400, 'Conversation roles must alternate user/assistant'));
     const { status, body } = await stage.ask({ messages: conversation });

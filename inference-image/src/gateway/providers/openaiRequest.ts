@@ -29,7 +29,7 @@ export function firstForm(url: string): Form {
 }
 
 const orderWords =
-  /roles? must alternate|unexpected role|system (?:role|messages?) (?:is |are )?(?:not supported|must)|only user and assistant roles/i;
+  /roles? must alternate|unexpected role|\bdeveloper\b.{0,60}\bexpected|'role' has invalid value|system (?:role|messages?) (?:is |are )?(?:not supported|must)|only user and assistant roles/i;
 const systemWords = /system (?:role|messages?) (?:is |are )?not supported|only user and assistant roles/i;
 const idWords = /(?:call[ _]?ids?|\]\.id)\b.*(?:must be a-z|length 9|too long)/i;
 const valueWords = /\b(?:range|at most|less than|greater|exceeds?|too (?:large|big|high)|maximum|between)\b/i;
@@ -96,7 +96,7 @@ function nextOrder(message: string, order: Order): Order | null {
 
 /** @param more members of a stream */
 export function bodyOf({ body, model }: Ask, { bound, order, without, once, isShortId }: Form, more: Loose): Loose {
-  const { max_completion_tokens: tokens, stream: _stream, messages_options: _options, messages, tools, ...rest } = body;
+  const { max_completion_tokens: tokens, stream: _stream, messages_options: _options, messages, tools, n = 1, ...rest } = body;
   const isKept = (name: string): boolean => !without.has(name) && !once.has(name);
   const own = Object.entries({ ...rest, ...more }).filter(([name]) => isKept(name) || !spare.has(name));
   const whole = messages.map((message) => {
@@ -105,6 +105,8 @@ export function bodyOf({ body, model }: Ask, { bound, order, without, once, isSh
   });
   return {
     ...Object.fromEntries(own),
+    // Not every server knows it.
+    ...(n > 1 && { n }),
     model: model.model,
     messages: ordered(acceptable(isShortId ? whole.map(withShortIds) : whole), order),
     ...(tools !== undefined && { tools: tools.map(({ eager_input_streaming: _eager, ...tool }) => unmarked(tool)) }),
