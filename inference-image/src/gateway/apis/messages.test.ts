@@ -179,7 +179,6 @@ describe('to a model of another vendor', () => {
     expect(provider.calls[0]?.body).toEqual({
       model: 'some-model',
       max_tokens: 500,
-      n: 1,
       stream: false,
       messages: [
         { role: 'user', content: 'a\n\nb' },

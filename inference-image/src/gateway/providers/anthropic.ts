@@ -3,11 +3,12 @@ import type { ChatCompletion } from '@agentfleet/protocol/chat';
 import { anthropicAnswer, anthropicState, finishOf, stopOf, usageOfMessage } from './anthropicAnswer.ts';
 import { anthropicRequest, inputOf } from './anthropicRequest.ts';
 import { malformed, reportedFailure } from './failure.ts';
-import type { Ask, Chunk, Provider } from './provider.ts';
+import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
 import type { ContentBlock, RawMessageStreamEvent, StopReason } from '@anthropic-ai/sdk/resources/messages';
-import { chunkOf } from './chunks.ts';
+import { chunkOf, usageChunk } from './chunks.ts';
 
-type Open = { block: ContentBlock; json: string };
+/** An open block; `call` is the number of a call, from 0 on. */
+type Open = { block: ContentBlock; json: string; readonly call: number };
 type Counts = NonNullable<Parameters<typeof usageOfMessage>[0]>;
 
 /** Converts events of the Messages API to chunks of the chat API; the model's state comes with the last one. */
@@ -41,7 +42,7 @@ class AnthropicStream {
   }
 
   *#start(index: number, block: ContentBlock): Iterable<Chunk> {
-    this.#blocks.set(index, { block: { ...block }, json: '' });
+    this.#blocks.set(index, { block: { ...block }, json: '', call: this.#calls });
     if (block.type !== 'tool_use') return;
     const call = { index: this.#calls, id: block.id, type: 'function' as const, function: { name: block.name, arguments: '' } };
     this.#calls += 1;
@@ -57,7 +58,7 @@ class AnthropicStream {
       yield chunkOf(this.#model, { content: delta.text });
     } else if (delta.type === 'input_json_delta') {
       open.json += delta.partial_json;
-      const piece = { index: this.#callAt(index), function: { arguments: delta.partial_json } };
+      const piece = { index: open.call, function: { arguments: delta.partial_json } };
       yield chunkOf(this.#model, { tool_calls: [piece] });
     } else if (delta.type === 'thinking_delta' && block.type === 'thinking') {
       block.thinking += delta.thinking;
@@ -72,11 +73,7 @@ class AnthropicStream {
       yield chunkOf(this.#model, { thinking: { block: open.block } });
     if (open?.block.type !== 'tool_use' || open.json !== '') return;
     open.json = JSON.stringify(open.block.input ?? {});
-    yield chunkOf(this.#model, { tool_calls: [{ index: this.#callAt(index), function: { arguments: open.json } }] });
-  }
-
-  #callAt(index: number): number {
-    return [...this.#blocks].filter(([at, { block }]) => at < index && block.type === 'tool_use').length;
+    yield chunkOf(this.#model, { tool_calls: [{ index: open.call, function: { arguments: open.json } }] });
   }
 
   *#end(): Iterable<Chunk> {
@@ -87,7 +84,7 @@ class AnthropicStream {
     const last = chunkOf(this.#model, { provider_state: anthropicState(content, this.#model) }, finishOf(this.#reason));
     const stopped = stopOf(this.#reason, this.#sequence);
     yield { ...last, choices: last.choices.map((choice) => ({ ...choice, ...stopped })) };
-    if (usage !== null) yield { ...last, choices: [], usage: usage as NonNullable<Chunk['usage']> };
+    if (usage !== null) yield usageChunk(this.#model, usage);
   }
 }
 
@@ -117,18 +114,8 @@ function isMessage(value: unknown): value is Anthropic.Message {
   return Array.isArray(content) && content.every((block) => typeof block === 'object' && block !== null && 'type' in block);
 }
 
-function clientOf({ url, key, fetch, model }: Ask): Anthropic {
-  return new Anthropic({
-    // The library adds the version itself.
-    baseURL: url.replace(/\/+$/, '').replace(/\/v1$/, ''),
-    apiKey: key ?? 'none',
-    webhookKey: null,
-    maxRetries: 0,
-    // Above the bound of the attempt, which ends it.
-    timeout: (model.timeoutSeconds + 60) * 1000,
-    logLevel: 'off',
-    openTelemetry: false,
-    fetch,
-    ...(key === null && { defaultHeaders: { authorization: null } }),
-  });
+function clientOf(ask: Ask): Anthropic {
+  // The library adds the version itself.
+  const baseURL = ask.url.replace(/\/+$/, '').replace(/\/v1$/, '');
+  return new Anthropic({ ...clientOptions(ask), baseURL, webhookKey: null, openTelemetry: false });
 }

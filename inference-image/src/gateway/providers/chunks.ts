@@ -15,6 +15,11 @@ export function chunkOf(model: string, delta: Delta, finish: string | null = nul
   return { id: 'chatcmpl', object: 'chat.completion.chunk', created: 0, model, choices: [choice] };
 }
 
+/** The last chunk: its usage, and no choice. */
+export function usageChunk(model: string, usage: WireUsage): Chunk {
+  return { ...chunkOf(model, {}), choices: [], usage: usage as NonNullable<Chunk['usage']> };
+}
+
 /** A whole choice as one chunk. */
 export function chunkOfChoice(model: string, { message, finish_reason: finish }: ChatCompletion['choices'][number], index: number): Chunk {
   const { content, tool_calls: calls, provider_state: state } = message;

@@ -40,7 +40,7 @@ export function providerFailure(error: unknown, where: Where): GatewayError {
   if (typeof status === 'number') return refused(status, error, where);
   if (reported !== undefined) return reportedFailure(reported, where);
   if (isOwn(error)) return ownFailure(error, where);
-  const detail = detailOf(rootOf(error), where);
+  const detail = detailOf(causesOf(error).at(-1), where);
   const code = codeOf(error);
   if (code !== null && certificateWords.test(code))
     return failure('ProviderUnreachable', where, `has a certificate that is not trusted (${code}): name its authority in caBundleRef`, {
@@ -185,24 +185,20 @@ function wordsOf(body: unknown): string | null {
   return [message, ...(more.length > 0 ? [` (${more.join(', ')})`] : []), ...(typeof raw === 'string' ? [`: ${raw}`] : [])].join('');
 }
 
-function codeOf(error: unknown): string | null {
-  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth += 1) {
-    const { code } = at as { readonly code?: unknown };
-    if (typeof code === 'string') return code;
-  }
-  return null;
+/** An error and its causes: libraries wrap them in errors with less information. */
+function causesOf(error: unknown): readonly unknown[] {
+  const causes = [error];
+  for (let at = error; at instanceof Error && at.cause !== undefined && causes.length < 8; at = at.cause) causes.push(at.cause);
+  return causes;
 }
 
-/** Returns the innermost cause: libraries wrap it in errors with less information. */
-function rootOf(error: unknown): unknown {
-  let root = error;
-  for (let depth = 0; root instanceof Error && root.cause !== undefined && depth < 8; depth += 1) root = root.cause;
-  return root;
+function codeOf(error: unknown): string | null {
+  const codes = causesOf(error).map((cause) => (cause instanceof Error ? (cause as { readonly code?: unknown }).code : undefined));
+  return codes.find((code) => typeof code === 'string') ?? null;
 }
 
 function headerOf(error: unknown, name: string): string | null {
-  const { headers } = error as { readonly headers?: unknown };
-  return headers instanceof Object && 'get' in headers ? (headers as Headers).get(name) : null;
+  return (error as { readonly headers?: Headers }).headers?.get(name) ?? null;
 }
 
 function redirectOf(error: unknown): string {

@@ -4,7 +4,7 @@ import { ChatCompletion, type WireToolCall, type WireMessage, type WireUsage } f
 import { jsonOf } from '@agentfleet/protocol/text';
 import { malformed, reportedFailure } from './failure.ts';
 import { chunkOfChoice } from './chunks.ts';
-import type { Ask, Chunk, Provider } from './provider.ts';
+import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
 import { APIError, OpenAI } from 'openai';
 import type { ChatCompletionCreateParamsNonStreaming, ChatCompletionCreateParamsStreaming } from 'openai/resources/chat/completions';
 import { bodyOf, firstForm, nextForm, type Form } from './openaiRequest.ts';
@@ -278,22 +278,8 @@ export class OpenAIProvider implements Provider {
   }
 }
 
-function clientOf({ url, key, fetch, model }: Ask): OpenAI {
-  return new OpenAI({
-    baseURL: url,
-    // The library requires one; the header of a server without keys is removed below.
-    apiKey: key ?? 'none',
-    adminAPIKey: null,
-    organization: null,
-    project: null,
-    webhookSecret: null,
-    maxRetries: 0,
-    // Above the bound of the attempt, which ends it.
-    timeout: (model.timeoutSeconds + 60) * 1000,
-    logLevel: 'off',
-    fetch,
-    ...(key === null && { defaultHeaders: { authorization: null } }),
-  });
+function clientOf(ask: Ask): OpenAI {
+  return new OpenAI({ ...clientOptions(ask), baseURL: ask.url, adminAPIKey: null, organization: null, project: null, webhookSecret: null });
 }
 
 const optionsOf = ({ signal }: Ask): { readonly signal: AbortSignal } => ({ signal });

@@ -41,16 +41,12 @@ const statuses: ReadonlySet<number | undefined> = new Set([400, 403, 404, 422]);
 /** Members that are remembered of a server: names in messages are the clients'. */
 const mostWithout = 64;
 /** Members without which a request asks for the same: a server that does not know one is asked without it. */
-const spare: ReadonlySet<string> = new Set(
-  `
-  temperature top_p top_k top_a min_p typical_p seed random_seed logprobs top_logprobs parallel_tool_calls tool_stream
-  frequency_penalty presence_penalty repetition_penalty length_penalty verbosity thinking enable_thinking thinking_budget
-  reasoning reasoning_effort reasoning_format reasoning_split include_reasoning prompt_mode safe_prompt
-  user metadata store safety_identifier prompt_cache_key prompt_cache_retention cache_control usage stream_options
-`
-    .trim()
-    .split(/\s+/),
-);
+export const spare: ReadonlySet<string> = new Set([
+  ...`temperature top_p top_k top_a min_p typical_p seed random_seed logprobs top_logprobs parallel_tool_calls tool_stream`.split(' '),
+  ...`frequency_penalty presence_penalty repetition_penalty length_penalty verbosity thinking enable_thinking thinking_budget`.split(' '),
+  ...`reasoning reasoning_effort reasoning_format reasoning_split include_reasoning prompt_mode safe_prompt stream_options`.split(' '),
+  ...`user metadata store safety_identifier prompt_cache_key prompt_cache_retention cache_control usage`.split(' '),
+]);
 
 /**
  * The form to ask in after a refusal; null: no other one would cure it.
