@@ -69,7 +69,7 @@ export const WireTool = Type.Object(
     type: Type.Literal('function'),
     function: Type.Object(
       {
-        name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-zA-Z0-9_-]+$' }),
+        name: Type.String({ minLength: 1, maxLength: 128, pattern: '^[a-zA-Z0-9_-]+$' }),
         description: Type.Optional(Type.String({ maxLength: 65_536 })),
         parameters: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
       },
