@@ -105,6 +105,15 @@ const faults: readonly Row[] = [
   ],
   ['a refused member', api(422, 'tools: not supported'), 400, 'InvalidRequest', false, 1, /422: tools: not supported/],
   ['broken JSON', raw('{"choices": [{'), 502, 'ProviderMalformed', false, 2, /not JSON/],
+  [
+    'an error in a form of MiniMax',
+    refuse(200, { choices: null, base_resp: { status_code: 1004, status_msg: 'no login by sk-first-key' } }),
+    502,
+    'ProviderMalformed',
+    false,
+    2,
+    /no login by \[key\]/,
+  ],
   ['no choices', raw('{"choices": []}'), 502, 'ProviderMalformed', false, 2, /choices must NOT have fewer than 1/],
   ['an error with status 200', api(200, 'upstream is down'), 502, 'ProviderUnreachable', true, 4, /fails \(upstream is down\)/],
   [

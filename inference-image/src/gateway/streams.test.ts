@@ -135,6 +135,7 @@ describe('a stream', () => {
 
   it.each([
     ['ends in the middle', stream(hello.slice(0, 2), false), 'ProviderMalformed', /ends in the middle/],
+    ['ends so with an empty reason', stream([head, chunk({ content: 'Hel' }, '')], false), 'ProviderMalformed', /ends in the middle/],
     ['says that it failed', stream([head, { error: { message: 'EngineDeadError' } }]), 'ProviderUnreachable', /EngineDeadError/],
     ['names a status', stream([head, { error: { message: 'slow down', code: 429 } }]), 'RateLimited', /429: slow down/],
     [

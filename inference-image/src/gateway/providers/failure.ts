@@ -72,6 +72,9 @@ export function malformed(where: Where, what: string, retryable = true, usage?: 
   return failure('ProviderMalformed', where, `answers, but ${what}: ${cure}`, { retryable, usage });
 }
 
+/** The beginning of an answer of another form: some servers report in one of their own what they lack. */
+export const shown = (answer: unknown, where: Where): string => detailOf({ message: JSON.stringify(answer) }, where);
+
 /** Converts an error that an answer of status 200, or a stream, holds: as a refusal with the status that it names. */
 export function reportedFailure(error: unknown, where: Where, usage?: WireUsage): GatewayError {
   return refused(statusOf(error), { error, message: JSON.stringify(error) }, where, usage);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import { ChatCompletion, type WireToolCall, type WireMessage, type WireUsage } from '@agentfleet/protocol/chat';
 import { jsonOf } from '@agentfleet/protocol/text';
-import { malformed, reportedFailure } from './failure.ts';
+import { malformed, reportedFailure, shown } from './failure.ts';
 import { chunkOfChoice } from './chunks.ts';
 import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
 import { APIError, OpenAI } from 'openai';
@@ -42,7 +42,7 @@ function completionOf(answer: unknown, ask: Ask): ChatCompletion {
   if (validate(tidy)) return tidy;
   const [error] = validate.errors ?? [];
   const what = `${error?.instancePath.slice(1).replaceAll('/', '.') || 'the answer'} ${error?.message}`;
-  throw malformed(ask, what, true, usage);
+  throw malformed(ask, given.length > 0 ? what : `${what}, in ${shown(answer, ask)}`, true, usage);
 }
 
 /** Reasons of servers that gave up in the middle. */
@@ -55,9 +55,9 @@ function failureOf(choice: unknown): unknown {
   return error ?? (broken.includes(finish) ? `finish_reason ${String(finish)}` : null);
 }
 
-/** The reason of an end in the words of the API: Mistral and Gemini have further ones. */
+/** The reason of an end in the words of the API: Mistral and Gemini have further ones, and some servers an empty one in each chunk. */
 function finishOf(finish: unknown): string | null {
-  if (typeof finish !== 'string') return null;
+  if (typeof finish !== 'string' || finish === '') return null;
   return finish === 'model_length' ? 'length' : finish.startsWith('content_filter') ? 'content_filter' : finish;
 }
 
