@@ -105,6 +105,23 @@ describe('a request', () => {
     ]);
   }); // prettier-ignore
 
+  it.each<readonly [who: string, path: string, more: object, words: string, left: object, asked: number]>([
+    ['Opus', 'messages', { temperature: 0 }, '`temperature` is deprecated for this model.', {}, 3],
+    ['Opus', 'messages', { thinking: { type: 'enabled', budget_tokens: 500 } }, '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive".', {}, 4],
+    ['Haiku', 'messages', { thinking: { type: 'adaptive' } }, 'adaptive thinking is not supported on this model', {}, 4],
+    ['Haiku', 'chat/completions', { reasoning_effort: 'low', response_format: { type: 'json_schema', json_schema: { schema: {} } } }, 'This model does not support the effort parameter.', { output_config: { format: { type: 'json_schema', schema: {} } } }, 3],
+  ])('is without what its model does not take, from then on at once where no other value is taken: %s, %s, %j', async (_who, path, more, words, left, last) => {
+    const refusal = refuse(400, { type: 'error', error: { type: 'invalid_request_error', message: words } });
+    const refused = /"(?:temperature|thinking|effort)"/;
+    provider.play((call, response) => (refused.test(JSON.stringify(call.body)) ? refusal : refuse(200, message([])))(call, response));
+    const body = JSON.stringify({ model: 'expert', max_tokens: 2000, messages: [{ role: 'user', content: 'G' }], ...more });
+    for (const asked of [2, last]) {
+      const answer = await fetch(`${stage.origin}/v1/${path}`, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+      expect([answer.status, provider.calls.length]).toEqual([200, asked]);
+    }
+    expect(provider.calls.at(-1)!.body).toEqual({ model: 'claude', max_tokens: 1000, messages: [{ role: 'user', content: [{ type: 'text', text: 'G', cache_control: ephemeral }] }], ...left });
+  }); // prettier-ignore
+
   it('is made of its own members: a client has no way to the request of the provider', async () => {
     provider.play(refuse(200, message([{ type: 'text', text: 'Done.' }])));
     await stage.ask({ messages: goal });

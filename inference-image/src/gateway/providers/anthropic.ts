@@ -1,10 +1,16 @@
 import { Anthropic } from '@anthropic-ai/sdk';
 import type { ChatCompletion } from '@agentfleet/protocol/chat';
 import { anthropicAnswer, anthropicState, finishOf, stopOf, usageOfMessage } from './anthropicAnswer.ts';
-import { anthropicRequest, inputOf } from './anthropicRequest.ts';
+import { anthropicRequest, inputOf, spareOf, without } from './anthropicRequest.ts';
 import { malformed, reportedFailure } from './failure.ts';
+import { refusedMembers } from './spare.ts';
 import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
-import type { ContentBlock, RawMessageStreamEvent, StopReason } from '@anthropic-ai/sdk/resources/messages';
+import type {
+  ContentBlock,
+  MessageCreateParamsNonStreaming,
+  RawMessageStreamEvent,
+  StopReason,
+} from '@anthropic-ai/sdk/resources/messages';
 import { chunkOf, usageChunk } from './chunks.ts';
 
 /** An open block; `call` is the number of a call, from 0 on. */
@@ -92,8 +98,12 @@ class AnthropicStream {
 export class AnthropicProvider implements Provider {
   readonly several = false;
 
+  /** Members that models do not take, as newer ones a temperature. */
+  readonly #refused = new Map<string, ReadonlySet<string>>();
+
   async complete(ask: Ask): Promise<ChatCompletion> {
-    const message: unknown = await clientOf(ask).messages.create(anthropicRequest(ask), { signal: ask.signal });
+    const client = clientOf(ask);
+    const message: unknown = await this.#create(ask, (request) => client.messages.create(request, { signal: ask.signal }));
     const { error, usage } = (message ?? {}) as { readonly error?: unknown; readonly usage?: Counts | null };
     const used = usageOfMessage(usage) ?? undefined;
     if (error !== undefined && error !== null) throw reportedFailure(error, ask, used);
@@ -102,9 +112,25 @@ export class AnthropicProvider implements Provider {
   }
 
   async *stream(ask: Ask): AsyncIterable<Chunk> {
-    const events = await clientOf(ask).messages.create({ ...anthropicRequest(ask), stream: true }, { signal: ask.signal });
+    const client = clientOf(ask);
+    const events = await this.#create(ask, (request) => client.messages.create({ ...request, stream: true }, { signal: ask.signal }));
     const chunks = new AnthropicStream(ask.model.model ?? '');
     for await (const event of events) yield* chunks.chunks(event);
+  }
+
+  async #create<T>(ask: Ask, create: (request: MessageCreateParamsNonStreaming) => PromiseLike<T>): Promise<T> {
+    const id = `${ask.url} ${ask.model.model}`;
+    for (let names = this.#refused.get(id) ?? new Set<string>(); ;) {
+      const request = without(anthropicRequest(ask), names);
+      try {
+        return await create(request);
+      } catch (error) {
+        const refused = refusedMembers(error, spareOf(request));
+        if (refused === null) throw error;
+        names = new Set([...names, ...refused.names]);
+        if (refused.isLasting) this.#refused.set(id, names);
+      }
+    }
   }
 }
 

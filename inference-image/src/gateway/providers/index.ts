@@ -13,7 +13,7 @@ export { isAnthropicState } from './anthropicAnswer.ts';
 export { chunkOf, chunkOfChoice, Streamed, usageChunk, type Delta } from './chunks.ts';
 export { malformed, providerFailure } from './failure.ts';
 export { isBytes, isDataUrl, refersOutside } from './inline.ts';
-export { spare } from './openaiRequest.ts';
+export { spare } from './spare.ts';
 export type { Ask, Chunk, Provider } from './provider.ts';
 export { estimate, sumOf, usageOf, withLost } from './usage.ts';
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { WireMessage } from '@agentfleet/protocol/chat';
 import { APIError } from 'openai';
 import type { Ask } from './provider.ts';
+import { refusedMembers, refusing, spare } from './spare.ts';
 import { restoreState } from './state.ts';
 
 type Loose = Readonly<Record<string, unknown>>;
@@ -33,21 +34,8 @@ const orderWords =
 const systemWords = /system (?:role|messages?) (?:is |are )?not supported|only user and assistant roles/i;
 const idWords = /(?:call[ _]?ids?|\]\.id)\b.*(?:must be a-z|length 9|too long)/i;
 const valueWords = /\b(?:range|at most|less than|greater|exceeds?|too (?:large|big|high)|maximum|between)\b/i;
-const memberWords =
-  /un(?:supported|recognized|known|expected)|\bnot (?:\w+ )?(?:support|permit|allow|available|accept|enabled|compatible)|cannot find|deprecated|only the default/i;
-/** Statuses of servers that refuse what a request has. */
-const statuses: ReadonlySet<number | undefined> = new Set([400, 403, 404, 422]);
-
 /** Members that are remembered of a server: names in messages are the clients'. */
 const mostWithout = 64;
-/** Members without which a request asks for the same: a server that does not know one is asked without it. */
-export const spare: ReadonlySet<string> = new Set([
-  ...`temperature top_p top_k top_a min_p typical_p seed random_seed logprobs top_logprobs parallel_tool_calls tool_stream`.split(' '),
-  ...`frequency_penalty presence_penalty repetition_penalty length_penalty verbosity thinking enable_thinking thinking_budget`.split(' '),
-  ...`reasoning reasoning_effort reasoning_format reasoning_split include_reasoning prompt_mode safe_prompt stream_options`.split(' '),
-  ...`user metadata store safety_identifier prompt_cache_key prompt_cache_retention cache_control usage`.split(' '),
-]);
-
 /**
  * The form to ask in after a refusal; null: no other one would cure it.
  * @param before forms in which it was asked
@@ -59,27 +47,17 @@ export function nextForm(error: unknown, form: Form, sent: Loose, before: readon
   const order = nextOrder(message, form.order);
   if (order !== null) return { ...form, order };
   if (!form.isShortId && idWords.test(message)) return { ...form, isShortId: true };
-  if (!statuses.has(status)) return null;
+  if (!refusing.has(status)) return null;
   const bound = form.bound === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
   // A bound that is too high would be none by its other name, which servers that do not know it ignore.
   const isName = new RegExp(`\\b${form.bound}\\b`).test(message) && !valueWords.test(message);
   if (isName && before.every((one) => one.bound !== bound)) return { ...form, bound };
-  const refused = refusedMembers(message, sent);
-  if (refused.length === 0) return null;
-  const member = /\bvalue\b/i.test(message) || form.without.size > mostWithout ? 'once' : 'without';
-  return { ...form, [member]: new Set([...form[member], ...refused]) };
-}
-
-/** Returns the members of a request, and further ones of its messages, that a refusal names, in snake or camel case. */
-function refusedMembers(message: string, { messages, ...sent }: Loose): readonly string[] {
-  if (!memberWords.test(message)) return [];
-  const bare = (name: string): string => name.replaceAll('_', '').toLowerCase();
-  const words = new Set(bare(message).split(/[^a-z]+/));
-  // Ollama says what it lacks, and one makes no sense without the other.
-  if (words.has('thinking')) words.add('reasoningeffort');
-  if (words.has('logprobs')) words.add('toplogprobs');
-  const names = [...Object.keys(sent).filter((name) => spare.has(name)), ...(messages as readonly object[]).flatMap(Object.keys)];
-  return [...new Set(names)].filter((name) => !plainMembers.has(name) && words.has(bare(name)));
+  const { messages, ...members } = sent;
+  const names = [...Object.keys(members).filter((name) => spare.has(name)), ...(messages as readonly object[]).flatMap(Object.keys)];
+  const refused = refusedMembers(error, new Set(names.filter((name) => !plainMembers.has(name))));
+  if (refused === null) return null;
+  const member = refused.isLasting && form.without.size < mostWithout ? 'without' : 'once';
+  return { ...form, [member]: new Set([...form[member], ...refused.names]) };
 }
 
 /** Members of a message that every server knows. */
