@@ -13,7 +13,7 @@ const valueWords = /\bvalue\b|thinking[. ]type|adaptive/i;
 /** Statuses of servers that refuse what a request has. */
 export const refusing: ReadonlySet<number | undefined> = new Set([400, 403, 404, 422]);
 
-/** What a server refuses by name; `isLasting`: with any value. */
+/** Members that a server refuses; `isLasting`: with any value. */
 interface Refused {
   readonly names: readonly string[];
   readonly isLasting: boolean;
