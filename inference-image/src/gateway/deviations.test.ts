@@ -168,6 +168,7 @@ describe('a member that a server does not know', () => {
   it.each<readonly [who: string, member: string, more: Readonly<Record<string, unknown>>, script: Script]>([
     ['OpenAI', 'top_p', { top_p: 1 }, api(400, "Unsupported parameter: 'top_p' is not supported with this model.")],
     ['OpenAI', 'logprobs', { logprobs: true, top_logprobs: 2 }, api(403, 'You are not allowed to request logprobs from this model')],
+    ['OpenAI, by param', 'verbosity', { verbosity: 'low' }, refuse(400, { error: { message: 'Unsupported parameter', param: 'verbosity' } })],
     ['Mistral', 'store', { store: false }, extra('store')],
     ['Mistral', 'reasoning_content', { messages: thought }, extra('messages', 1, 'assistant', 'reasoning_content')],
     ['Groq', 'reasoning_content', { messages: thought }, api(400, "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property 'reasoning_content' is unsupported)]")],

@@ -112,8 +112,8 @@ describe('a stream', () => {
     [
       'OpenRouter',
       'reasoning_details',
-      [{ index: 0, text: 'Look' }, { index: 0, text: ' first.' }, { index: 0, signature: 'c2' }, { index: 1, data: 'x' }],
-      [{ index: 0, text: 'Look first.', signature: 'c2' }, { index: 1, data: 'x' }],
+      [{ index: 0, text: 'Look' }, { index: 0, text: ' first.' }, { index: 0, signature: 'c2' }, { index: 1, data: 'x' }, { index: 1, data: 'y' }],
+      [{ index: 0, text: 'Look first.', signature: 'c2' }, { index: 1, data: 'x' }, { index: 1, data: 'y' }],
     ],
     [
       'LiteLLM',

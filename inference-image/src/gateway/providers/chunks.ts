@@ -90,14 +90,14 @@ function joined(before: unknown, piece: unknown): unknown {
 }
 
 /** Members of a part that come in pieces. */
-const growing: ReadonlySet<string> = new Set(['text', 'thinking', 'summary', 'data']);
+const growing: ReadonlySet<string> = new Set(['text', 'thinking', 'summary']);
 
-/** Signed reasoning comes in pieces of one index, or of none, up to its signature; its server takes it back whole only. */
+/** Signed reasoning comes in pieces of one index, or of none, up to its signature; its server takes it back whole only. Encrypted one is whole. */
 function withPart(parts: readonly unknown[], part: unknown): readonly unknown[] {
   const last = (parts.at(-1) ?? {}) as Loose;
   const { type, index, signature, ...piece } = (part ?? {}) as Loose;
   const goesOn = type !== undefined && type === last['type'] && index === last['index'] && !last['signature'];
-  if (!goesOn || (index === undefined && type !== 'thinking')) return [...parts, part];
+  if (!goesOn || piece['data'] !== undefined || (index === undefined && type !== 'thinking')) return [...parts, part];
   const whole: Loose = { ...last, ...(signature !== null && signature !== undefined && { signature }) };
   for (const [name, value] of Object.entries(piece)) whole[name] = growing.has(name) ? joined(last[name], value) : (value ?? last[name]);
   return [...parts.slice(0, -1), whole];

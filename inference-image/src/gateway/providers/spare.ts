@@ -1,3 +1,5 @@
+import { textOf } from '@agentfleet/protocol/text';
+
 /** Members without which a request asks for the same: a server that does not know one is asked without it. */
 export const spare: ReadonlySet<string> = new Set([
   ...`temperature top_p top_k top_a min_p typical_p seed random_seed logprobs top_logprobs parallel_tool_calls tool_stream`.split(' '),
@@ -21,10 +23,10 @@ interface Refused {
 
 /** Returns those of names that the refusal of a server names, in snake or camel case; null: none, or it refuses something else. */
 export function refusedMembers(error: unknown, names: ReadonlySet<string>): Refused | null {
-  const { status, message = '' } = error as { readonly status?: number; readonly message?: string };
+  const { status, message = '', param } = error as { readonly status?: number; readonly message?: string; readonly param?: unknown };
   if (!refusing.has(status) || !memberWords.test(message)) return null;
   const bare = (name: string): string => name.replaceAll('_', '').toLowerCase();
-  const words = new Set(bare(message).split(/[^a-z]+/));
+  const words = new Set(bare(`${message} ${textOf(param)}`).split(/[^a-z]+/));
   // Ollama says what it lacks, and one makes no sense without the other.
   if (words.has('thinking')) words.add('reasoningeffort');
   if (words.has('logprobs')) words.add('toplogprobs');
