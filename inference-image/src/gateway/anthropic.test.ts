@@ -305,6 +305,14 @@ describe('a stream', () => {
     expect(textOf(await stage.stream({ messages: goal }))).toBe('I look.');
   });
 
+  it('that is overloaded before its first block is asked for again', async () => {
+    const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
+    provider.play(raw(events.slice(0, 1).join('') + event(error), 'text/event-stream'), raw(events.join(''), 'text/event-stream'));
+    const streamed = await stage.stream({ messages: goal });
+    expect([textOf(streamed), streamed.done, provider.calls.length]).toEqual(['I look.', true, 2]);
+    expect(streamed.chunks[0]?.choices[0]?.delta).toEqual({ role: 'assistant', content: '' });
+  });
+
   it('whose event is an error ends with its code', async () => {
     const error = { type: 'error', error: { type: 'rate_limit_error', message: 'slow down' } };
     provider.play(raw(events.slice(0, 2).join('') + event(error), 'text/event-stream'));

@@ -32,10 +32,9 @@ class AnthropicStream {
 
   /** Yields the chunks of an event. */
   *chunks(event: RawMessageStreamEvent): Iterable<Chunk> {
-    if (event.type === 'message_start') {
-      this.#usage = event.message.usage;
-      yield chunkOf(this.#model, { role: 'assistant', content: '' });
-    } else if (event.type === 'content_block_start') yield* this.#start(event.index, event.content_block);
+    // Until the first block an overloaded server is asked again: nothing was sent yet.
+    if (event.type === 'message_start') this.#usage = event.message.usage;
+    else if (event.type === 'content_block_start') yield* this.#start(event.index, event.content_block);
     else if (event.type === 'content_block_delta') yield* this.#delta(event.index, event.delta);
     else if (event.type === 'content_block_stop') yield* this.#stop(event.index);
     else if (event.type === 'message_delta') {
@@ -48,6 +47,7 @@ class AnthropicStream {
   }
 
   *#start(index: number, block: ContentBlock): Iterable<Chunk> {
+    if (this.#blocks.size === 0) yield this.#head();
     this.#blocks.set(index, { block: { ...block }, json: '', call: this.#calls });
     if (block.type !== 'tool_use') return;
     const call = { index: this.#calls, id: block.id, type: 'function' as const, function: { name: block.name, arguments: '' } };
@@ -82,7 +82,12 @@ class AnthropicStream {
     yield chunkOf(this.#model, { tool_calls: [{ index: open.call, function: { arguments: open.json } }] });
   }
 
+  #head(): Chunk {
+    return chunkOf(this.#model, { role: 'assistant', content: '' });
+  }
+
   *#end(): Iterable<Chunk> {
+    if (this.#blocks.size === 0) yield this.#head();
     const content = [...this.#blocks.values()].map(({ block, json }) =>
       block.type === 'tool_use' && json !== '' ? { ...block, input: inputOf(json) } : block,
     );
