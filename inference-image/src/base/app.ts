@@ -51,6 +51,14 @@ export function createBaseApp({ gate, reads, refused, bodyLimit, registry, sink,
   return app;
 }
 
+/** A signal that fires when the caller goes away; one that has gone already sends no event. */
+export function leaving({ raw }: FastifyReply): AbortSignal {
+  const left = new AbortController();
+  if (raw.destroyed) left.abort();
+  else raw.once('close', () => left.abort());
+  return left.signal;
+}
+
 function guard(app: FastifyInstance, { gate, reads, refused }: Pick<BaseOptions, 'gate' | 'reads' | 'refused'>): void {
   app.addHook('onRequest', async ({ method, headers, routeOptions: { url: route = '' } }) => {
     if (method === 'GET' && probes.has(route)) return;

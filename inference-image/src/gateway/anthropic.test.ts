@@ -85,6 +85,43 @@ describe('a request', () => {
     ]);
   });
 
+  it('has no blank texts and no thinking at the end of a turn, and the ids of the model', async () => {
+    const calls = [{ id: 'Bash:0', type: 'function', function: { name: 'bash', arguments: '{}' } }];
+    const state = (content: readonly object[]): object => ({ engine: 'Anthropic', model: 'claude', content });
+    provider.play(refuse(200, message([{ type: 'text', text: 'Done.' }])));
+    await stage.ask({
+      messages: [
+        { role: 'user', content: ' \n' },
+        { role: 'assistant', content: null, tool_calls: calls, provider_state: state([{ type: 'text', text: '' }, { ...use, id: 'Bash:0' }]) },
+        { role: 'tool', tool_call_id: 'Bash:0', content: '\n' },
+        { role: 'assistant', content: '\n\n', provider_state: state([thinking, { type: 'text', text: '\n\n' }]) },
+        { role: 'user', content: 'Go on.' },
+      ],
+    });
+    expect(messagesOf(0)).toEqual([
+      { role: 'user', content: [{ type: 'text', text: '(empty)', cache_control: ephemeral }] },
+      { role: 'assistant', content: [{ ...use, id: 'Bash:0' }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'Bash:0' }, { type: 'text', text: 'Go on.', cache_control: ephemeral }] },
+    ]);
+  }); // prettier-ignore
+
+  it.each<readonly [who: string, path: string, more: object, words: string, left: object, asked: number]>([
+    ['Opus', 'messages', { temperature: 0 }, '`temperature` is deprecated for this model.', {}, 3],
+    ['Opus', 'messages', { thinking: { type: 'enabled', budget_tokens: 500 } }, '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive".', {}, 4],
+    ['Haiku', 'messages', { thinking: { type: 'adaptive' } }, 'adaptive thinking is not supported on this model', {}, 4],
+    ['Haiku', 'chat/completions', { reasoning_effort: 'low', response_format: { type: 'json_schema', json_schema: { schema: {} } } }, 'This model does not support the effort parameter.', { output_config: { format: { type: 'json_schema', schema: {} } } }, 3],
+  ])('is without what its model does not take, from then on at once where no other value is taken: %s, %s, %j', async (_who, path, more, words, left, last) => {
+    const refusal = refuse(400, { type: 'error', error: { type: 'invalid_request_error', message: words } });
+    const refused = /"(?:temperature|thinking|effort)"/;
+    provider.play((call, response) => (refused.test(JSON.stringify(call.body)) ? refusal : refuse(200, message([])))(call, response));
+    const body = JSON.stringify({ model: 'expert', max_tokens: 2000, messages: [{ role: 'user', content: 'G' }], ...more });
+    for (const asked of [2, last]) {
+      const answer = await fetch(`${stage.origin}/v1/${path}`, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+      expect([answer.status, provider.calls.length]).toEqual([200, asked]);
+    }
+    expect(provider.calls.at(-1)!.body).toEqual({ model: 'claude', max_tokens: 1000, messages: [{ role: 'user', content: [{ type: 'text', text: 'G', cache_control: ephemeral }] }], ...left });
+  }); // prettier-ignore
+
   it('is made of its own members: a client has no way to the request of the provider', async () => {
     provider.play(refuse(200, message([{ type: 'text', text: 'Done.' }])));
     await stage.ask({ messages: goal });
@@ -229,6 +266,26 @@ describe('a stream', () => {
     expect(streamed.chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5 });
   });
 
+  it.each<readonly [who: string, start: object | undefined, end: object | undefined, usage: object]>([
+    [
+      'Z.ai and Ollama, at the end alone',
+      { input_tokens: 0, output_tokens: 0 },
+      { input_tokens: 30, output_tokens: 5, cache_read_input_tokens: 70 },
+      { prompt_tokens: 100, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 70 } },
+    ],
+    ['one that has none at the end', counts, undefined, { prompt_tokens: 100 }],
+    ['one that has none', undefined, undefined, { estimated: true }],
+  ])('is charged with what its server counts: %s', async (_who, first, last, used) => {
+    const ends = [
+      event({ type: 'message_start', message: { ...message([], ''), usage: first } } as { type: string }),
+      ...events.slice(1, -2),
+      event({ type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: last } as { type: string }),
+      event({ type: 'message_stop' }),
+    ];
+    provider.play(raw(ends.join(''), 'text/event-stream'));
+    expect(await stage.stream({ messages: goal })).toMatchObject({ done: true, chunks: expect.arrayContaining([expect.objectContaining({ usage: expect.objectContaining(used) as object })]) as object });
+  }); // prettier-ignore
+
   it('that thinks for longer than the limit of silence continues, and a chat shows nothing of it', async () => {
     provider.play((_call, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -246,6 +303,14 @@ describe('a stream', () => {
       drip(response, [first, ...Array.from({ length: 6 }, () => event({ type: 'ping' })), rest.join('')]);
     });
     expect(textOf(await stage.stream({ messages: goal }))).toBe('I look.');
+  });
+
+  it('that is overloaded before its first block is asked for again', async () => {
+    const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
+    provider.play(raw(events.slice(0, 1).join('') + event(error), 'text/event-stream'), raw(events.join(''), 'text/event-stream'));
+    const streamed = await stage.stream({ messages: goal });
+    expect([textOf(streamed), streamed.done, provider.calls.length]).toEqual(['I look.', true, 2]);
+    expect(streamed.chunks[0]?.choices[0]?.delta).toEqual({ role: 'assistant', content: '' });
   });
 
   it('whose event is an error ends with its code', async () => {

@@ -5,7 +5,7 @@ import type { Gate } from '@agentfleet/protocol/tokens';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
 import { observe } from '@agentfleet/protocol/tracing/scrape';
 import type { SpanSink, Tracing } from '@agentfleet/protocol/tracing';
-import { createBaseApp } from '../base/app.ts';
+import { createBaseApp, leaving } from '../base/app.ts';
 import { chatApi, clientApis, countTokens, messagesApi, type ClientApi, type EventWriter } from './apis/index.ts';
 import { GatewayError } from './providers/gatewayError.ts';
 import type { Gateway } from './gateway.ts';
@@ -143,10 +143,6 @@ function knownModel(body: unknown, names: readonly string[]): string {
 }
 
 function callerOf({ ended }: AppOptions, { headers, id }: FastifyRequest, reply: FastifyReply): Caller {
-  const left = new AbortController();
-  // A caller that has gone already sends no event.
-  if (reply.raw.destroyed) left.abort();
-  else reply.raw.once('close', () => left.abort());
   const text = (name: string): string | undefined => {
     const value = headers[name];
     return typeof value === 'string' && value.length <= 512 ? value : undefined;
@@ -154,7 +150,7 @@ function callerOf({ ended }: AppOptions, { headers, id }: FastifyRequest, reply:
   return {
     task: text(chatHeaders.task),
     conversation: text(chatHeaders.conversation) ?? id,
-    signal: AbortSignal.any([left.signal, ended]),
+    signal: AbortSignal.any([leaving(reply), ended]),
   };
 }
 

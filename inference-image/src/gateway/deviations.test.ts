@@ -137,12 +137,89 @@ describe('a conversation that a chat template refuses', () => {
     expect(said()).toEqual([['system', 'S\n\nT'], ['user', 'G'], ['assistant', 'a'], ['user', 'N']]); // prettier-ignore
   });
 
+  it.each([
+    [
+      'DeepSeek',
+      'Failed to deserialize: messages[1].role: unknown variant `developer`, expected one of `system`, `user`, `assistant`, `tool`',
+    ],
+    ['Mistral', "Input tag 'developer' found using 'role' does not match any of the expected tags: 'system', 'user'"],
+    ['Groq', "'messages.1' : discriminator property 'role' has invalid value"],
+  ])('has messages of the system alone for a server that knows no developer: %s', async (_who, words) => {
+    const messages = [{ role: 'developer', content: 'T' }, ...conversation.slice(1, 2)];
+    provider.play(api(400, words), tell([{ content: 'Hello.' }]));
+    expect((await stage.ask({ messages })).status).toBe(200);
+    expect(said()).toEqual([['system', 'T'], ['user', 'G']]); // prettier-ignore
+  });
+
   it('is refused where no order helps', async () => {
     provider.play(api(400, 'Conversation roles must alternate user/assistant'));
     const { status, body } = await stage.ask({ messages: conversation });
     expect([status, body.error.code, provider.calls.length]).toEqual([400, 'InvalidRequest', 3]);
   });
 });
+
+describe('a member that a server does not know', () => {
+  const refusing = (isRefused: (body: string) => boolean, script: Script): Script => (call, response) =>
+    (isRefused(JSON.stringify(call.body)) ? script : tell([{ content: 'Hello.' }]))(call, response);
+  const extra = (...loc: readonly unknown[]): Script =>
+    refuse(422, { object: 'error', message: { detail: [{ type: 'extra_forbidden', loc: ['body', ...loc], msg: 'Extra inputs are not permitted' }] } });
+  const thought = [{ role: 'user', content: 'G' }, { role: 'assistant', content: 'x', reasoning_content: 'Hm.' }, { role: 'user', content: 'N' }];
+
+  it.each<readonly [who: string, member: string, more: Readonly<Record<string, unknown>>, script: Script]>([
+    ['OpenAI', 'top_p', { top_p: 1 }, api(400, "Unsupported parameter: 'top_p' is not supported with this model.")],
+    ['OpenAI', 'logprobs', { logprobs: true, top_logprobs: 2 }, api(403, 'You are not allowed to request logprobs from this model')],
+    ['OpenAI, by param', 'verbosity', { verbosity: 'low' }, refuse(400, { error: { message: 'Unsupported parameter', param: 'verbosity' } })],
+    ['Mistral', 'store', { store: false }, extra('store')],
+    ['Mistral', 'reasoning_content', { messages: thought }, extra('messages', 1, 'assistant', 'reasoning_content')],
+    ['Groq', 'reasoning_content', { messages: thought }, api(400, "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property 'reasoning_content' is unsupported)]")],
+    ['Gemini', 'store', { store: true }, refuse(400, [{ error: { code: 400, message: 'Invalid JSON payload received. Unknown name "store": Cannot find field.' } }])],
+    ['xAI', 'presence_penalty', { presence_penalty: 0 }, api(400, 'Argument not supported on this model: presencePenalty')],
+    ['Ollama', 'reasoning_effort', { reasoning_effort: 'low' }, api(400, '"qwen2.5-coder:7b" does not support thinking')],
+    ['a model of one call', 'parallel_tool_calls', { parallel_tool_calls: false }, api(400, "Unrecognized request argument supplied: parallel_tool_calls")],
+  ])('is left out, from then on at once: %s, %s', async (_, member, more, script) => {
+    provider.play(refusing((body) => body.includes(`"${member}"`), script));
+    for (const asked of [2, 3]) {
+      expect((await stage.ask(more)).status).toBe(200);
+      expect(provider.calls).toHaveLength(asked);
+    }
+    expect(JSON.stringify(provider.calls[2]!.body)).not.toContain('logprobs');
+  });
+
+  it('is left out of one request where its value is refused', async () => {
+    const words = "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.";
+    provider.play(refusing((body) => body.includes('"temperature":0'), api(400, words)));
+    expect([(await stage.ask({ temperature: 0 })).status, (await stage.ask({ temperature: 1 })).status]).toEqual([200, 200]);
+    expect(provider.calls.map(({ body }) => body['temperature'])).toEqual([0, undefined, 1]);
+  });
+
+  it('is no reason to leave out what shapes the answer, or what a message calls the same', async () => {
+    provider.play(api(400, "Unsupported parameter: 'stop' and 'tools' are not supported"));
+    const messages = [{ role: 'user', content: 'G', tools: 1 }];
+    const { body } = await stage.ask({ messages, stop: ['x'], tools: [{ type: 'function', function: { name: 'bash' } }] });
+    expect(body.error.code).toBe('InvalidRequest');
+    for (const { body: sent } of provider.calls) expect(sent).toMatchObject({ stop: ['x'], tools: [{}] });
+  });
+
+  it.each([
+    ['Mistral', (id: string) => id.length === 9, 'Tool call id was call_abc but must be a-z, A-Z, 0-9, with a length of 9.'],
+    ['a template of Mistral', (id: string) => id.length === 9, 'Tool call IDs should be alphanumeric strings with length 9!'],
+    ['OpenAI', (id: string) => id.length <= 40, "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40."],
+  ])('ids of other servers are short ones for %s', async (_who, isTaken, words) => {
+    const id = `chatcmpl-tool-${'a'.repeat(32)}`;
+    const idsOf = (body: object): readonly string[] => [...JSON.stringify(body).matchAll(/"(?:tool_call_id|id)":"([^"]*)"/g)].map(([, one]) => one!);
+    provider.play((call, response) => (idsOf(call.body).every(isTaken) ? tell([{ content: 'Hello.' }]) : api(400, words))(call, response));
+    const messages = [{ role: 'user', content: 'G' }, { role: 'assistant', content: null, tool_calls: [{ ...call, id }] }, { role: 'tool', tool_call_id: id, content: 'r' }];
+    expect((await stage.ask({ messages })).status).toBe(200);
+    const ids = idsOf(provider.calls[1]!.body);
+    expect(ids).toEqual([expect.stringMatching(/^[0-9a-z]{9}$/), ids[0]]);
+  });
+
+  it('a bound that is too high is not asked for by another name, which would be none', async () => {
+    provider.play(api(400, 'Invalid max_tokens value, the valid range of max_tokens is [1, 8192]'));
+    expect((await stage.ask()).body.error.code).toBe('InvalidRequest');
+    expect(provider.calls).toHaveLength(1);
+  });
+}); // prettier-ignore
 
 it.each<readonly [who: string, script: Script, code: string]>([
   ['Ollama', api(400, 'registry.ollama.ai/library/gemma:2b does not support tools'), 'InvalidRequest'],

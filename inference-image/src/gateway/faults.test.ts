@@ -11,15 +11,15 @@ const api = (status: number, message: string, code?: string): Script => refuse(s
 const groqRate = {
   error: {
     message:
-      'Rate limit reached for model `llama` in organization `o` service tier `on_demand` on tokens per minute (TPM): Limit 6000, Used 5034, Requested 1443. Please try again in 4.77s. Need more tokens? Upgrade to Dev Tier today at https://console.groq.com/settings/billing',
+      'Rate limit reached for model `llama` in organization `o` service tier `on_demand` on tokens per minute (TPM): Limit 6000, Used 5034, Requested 1443. Please try again in 4.77ms. Need more tokens? Upgrade to Dev Tier today at https://console.groq.com/settings/billing',
     type: 'tokens',
     code: 'rate_limit_exceeded',
   },
 };
 const gemini = (message: string): unknown => [{ error: { code: 429, message, status: 'RESOURCE_EXHAUSTED' } }];
-const geminiRate = gemini('You exceeded your current quota, please check your plan and billing details. Please retry in 23.2s.');
+const geminiRate = gemini('You exceeded your current quota, please check your plan and billing details. Please retry in 0.002s.');
 const geminiCredit = gemini('Your prepayment credits are depleted. Please go to AI Studio to manage your project and billing.');
-const azureRate = 'Requests have exceeded token rate limit of your current OpenAI S0 pricing tier. Please retry after 6 seconds.';
+const azureRate = 'Requests have exceeded token rate limit of your current OpenAI S0 pricing tier. Please retry after 0.006 seconds.';
 const openAICredit = 'You exceeded your current quota, please check your plan and billing details.';
 
 type Row = readonly [what: string, script: Script, status: number, code: string, retryable: boolean, asked: number, words: RegExp];
@@ -67,6 +67,9 @@ const faults: readonly Row[] = [
   ],
   ['429 of OpenAI without credit', api(429, openAICredit), 400, 'ProviderRefused', false, 1, /no credit left/],
   ['429 for an hour', refuse(429, {}, { 'retry-after': '3600' }), 429, 'RateLimited', true, 1, /requestsPerMinute/],
+  ['429 for minutes, in words', api(429, 'Rate limit reached. Please try again in 7m12.5s.'), 429, 'RateLimited', true, 1, /7m12/],
+  ['424 of TGI', refuse(424, { error: 'Request failed during generation' }), 502, 'ProviderUnreachable', true, 4, /424/],
+  ['498 of Groq', api(498, 'Flex tier capacity exceeded'), 502, 'ProviderUnreachable', true, 4, /498/],
   ['an account without credit', api(429, 'no', 'insufficient_quota'), 400, 'ProviderRefused', false, 1, /no credit left.*billing/],
   ['500', api(500, 'oops'), 502, 'ProviderUnreachable', true, 4, /fails \(500: oops\)/],
   [
@@ -102,6 +105,15 @@ const faults: readonly Row[] = [
   ],
   ['a refused member', api(422, 'tools: not supported'), 400, 'InvalidRequest', false, 1, /422: tools: not supported/],
   ['broken JSON', raw('{"choices": [{'), 502, 'ProviderMalformed', false, 2, /not JSON/],
+  [
+    'an error in a form of MiniMax',
+    refuse(200, { choices: null, base_resp: { status_code: 1004, status_msg: 'no login by sk-first-key' } }),
+    502,
+    'ProviderMalformed',
+    false,
+    2,
+    /no login by \[key\]/,
+  ],
   ['no choices', raw('{"choices": []}'), 502, 'ProviderMalformed', false, 2, /choices must NOT have fewer than 1/],
   ['an error with status 200', api(200, 'upstream is down'), 502, 'ProviderUnreachable', true, 4, /fails \(upstream is down\)/],
   [
@@ -112,6 +124,15 @@ const faults: readonly Row[] = [
     true,
     4,
     /429: slow/,
+  ],
+  [
+    'an answer that DeepSeek gave up',
+    refuse(200, { choices: [{ index: 0, finish_reason: 'insufficient_system_resource', message: { content: 'I lo' } }] }),
+    502,
+    'ProviderUnreachable',
+    true,
+    4,
+    /insufficient_system_resource/,
   ],
   [
     'a choice that failed without words',
@@ -165,8 +186,15 @@ const vendors: readonly (readonly [vendor: string, status: number, body: unknown
   ['xAI', 400, { code: 'x', error: 'Incorrect API key provided: sk***. You can obtain one at console.x.ai.' }, 'CredentialRefused'],
   ['a broker', 200, { error: { code: 401, message: 'User not found.' } }, 'CredentialRefused'],
   ['OpenAI', 403, { error: { message: 'You do not have access to the model gpt-x' } }, 'CredentialRefused'],
-  ['OpenAI', 403, { error: { message: 'You are not allowed to request logprobs from this model' } }, 'InvalidRequest'],
-  ['Azure', 400, { error: { message: "Unsupported for this model, which is not supported with 'logprobs'." } }, 'InvalidRequest'],
+  ['OpenAI', 403, { error: { message: 'You cannot request logprobs from this model' } }, 'InvalidRequest'],
+  ['Azure', 400, { error: { message: "This model fails with 'top_logprobs'." } }, 'InvalidRequest'],
+  ['Ollama', 404, { error: { message: 'model "llama3.2:1b" not found, try pulling it first' } }, 'ModelNotAtProvider'],
+  ['vLLM', 404, { error: { message: 'The model `Qwen/Qwen2.5-7B` does not exist.', code: 404 } }, 'ModelNotAtProvider'],
+  ['Gemini', 404, [{ error: { code: 404, message: 'models/gemini-1.5-x is not found for API version v1main' } }], 'ModelNotAtProvider'],
+  ['Azure', 404, { error: { message: 'The API deployment for this resource does not exist.' } }, 'ModelNotAtProvider'],
+  ['Bedrock', 400, { message: 'The provided model identifier is invalid.' }, 'ModelNotAtProvider'],
+  ['OpenRouter', 400, { error: { message: 'a/b-2.5 is not a valid model ID', code: 400 } }, 'ModelNotAtProvider'],
+  ['OpenRouter', 404, { error: { message: 'No endpoints found for a/b-2.5:free.', code: 404 } }, 'ModelNotAtProvider'],
   ['a broker', 200, { error: { message: 'logprobs: no', type: 'invalid_request_error' } }, 'InvalidRequest'],
 ];
 
@@ -239,9 +267,14 @@ describe('a fault', () => {
     await other.stop();
   });
 
-  it('has the time of a retry', async () => {
-    provider.play(refuse(429, {}, { 'retry-after': '3600' }));
-    expect((await stage.ask()).headers.get('retry-after')).toBe('3600');
+  it.each([
+    ['a header', refuse(429, {}, { 'retry-after': '3600' }), '3600'],
+    ['words of OpenAI', api(429, 'Please try again in 7m12.5s.'), '433'],
+    ['words of Azure', api(429, 'Please retry after 45 seconds.'), '45'],
+    ['words of Gemini', refuse(429, gemini('Please retry in 31.2s.')), '32'],
+  ])('has the time of a retry, from %s', async (_what, script, seconds) => {
+    provider.play(script);
+    expect((await stage.ask()).headers.get('retry-after')).toBe(seconds);
   });
 
   it('is silence: it ends when the patience of the model does', async () => {

@@ -6,6 +6,12 @@ import { staging } from './testing/staging.ts';
 const { provider, stage } = staging((stage) => ({ credentialFile: stage.path('key') }));
 
 const hello = tell([{ content: 'Hello.' }]);
+const thinkingParts = [
+  { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
+  { type: 'text', text: 'Hel' },
+  { type: 'text', text: 'lo.' },
+];
+const signedCall = { id: `call_1__thought__${'A'.repeat(2000)}`, type: 'function', function: { name: 'bash', arguments: '{}' } };
 
 describe('an answer', () => {
   it('is from the provider, with the name of the expert, and the request had key, path and limit', async () => {
@@ -70,7 +76,7 @@ describe('an answer', () => {
     const { body } = await stage.ask({ n: 3 });
     expect(body.choices.map(({ index }) => index)).toEqual([0, 1, 2]);
     expect(body.usage).toMatchObject({ prompt_tokens: 300, completion_tokens: 60 });
-    expect(provider.calls.map((call) => call.body['n'])).toEqual([3, 1, 1]);
+    expect(provider.calls.map((call) => call.body['n'])).toEqual([3, undefined, undefined]);
   });
 
   it.each<readonly [what: string, more: object, usage: object]>([
@@ -84,6 +90,21 @@ describe('an answer', () => {
       { prompt_tokens: 5, completion_tokens: 4 },
     ],
     ['a fraction', { usage: { prompt_tokens: 5, completion_tokens: 2.5 } }, { completion_tokens: 3 }],
+    [
+      'thoughts that xAI and Gemini count in the total alone',
+      { usage: { prompt_tokens: 6, completion_tokens: 9, total_tokens: 1025 } },
+      { completion_tokens: 1019 },
+    ],
+    [
+      'the cached tokens of Moonshot',
+      { usage: { prompt_tokens: 60, completion_tokens: 9, cached_tokens: 50 } },
+      { prompt_tokens_details: { cached_tokens: 50 } },
+    ],
+    [
+      'the cached tokens of DeepSeek',
+      { usage: { prompt_tokens: 60, completion_tokens: 9, prompt_cache_hit_tokens: 40 } },
+      { prompt_tokens_details: { cached_tokens: 40 } },
+    ],
     [
       'a count below zero',
       { usage: { prompt_tokens: 5, completion_tokens: 3, prompt_tokens_details: { cached_tokens: -1 } } },
@@ -110,6 +131,10 @@ describe('an answer', () => {
     ],
     ['a list of log probabilities', { logprobs: [], message: { content: 'x' } }, { logprobs: null }],
     ['no message, as a filter held it back', { finish_reason: 'content_filter' }, { message: { content: null } }],
+    ['no message, in the words of Gemini', { finish_reason: 'content_filter: RECITATION' }, { finish_reason: 'content_filter' }],
+    ['an end at the window, in the words of Mistral', { finish_reason: 'model_length', message: {} }, { finish_reason: 'length' }],
+    ['parts, as those of Mistral that think', { message: { content: thinkingParts } }, { message: { content: 'Hello.' } }],
+    ['a call with a signature in its id', { message: { tool_calls: [signedCall] } }, { message: { tool_calls: [signedCall] } }],
   ])('is taken whose choice has %s', async (_what, choice, read) => {
     provider.play(refuse(200, { choices: [{ index: 0, finish_reason: 'stop', ...choice }], usage }));
     const { status, body } = await stage.ask();
@@ -128,7 +153,7 @@ describe('an answer', () => {
 
   it('has them also from one that refuses n', async () => {
     const refusal = refuse(400, { error: { message: 'only n=1 is supported' } });
-    provider.play((call, response) => (call.body['n'] === 1 ? hello : refusal)(call, response));
+    provider.play((call, response) => ('n' in call.body ? refusal : hello)(call, response));
     expect((await stage.ask({ n: 2 })).body.choices).toHaveLength(2);
   });
 

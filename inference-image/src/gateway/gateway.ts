@@ -9,6 +9,7 @@ import type { ModelsFile } from './models.ts';
 import {
   chunkOf,
   chunkOfChoice,
+  usageChunk,
   Streamed,
   sumOf,
   usageOf,
@@ -210,7 +211,7 @@ export class Gateway {
     }
     const usage = sumOf([usageOf(body, first), ...more.map((answer) => answer.usage)]);
     await this.#settle(route, body, asking, { model: name, choices, usage });
-    yield { ...chunkOf(name, {}), choices: [], usage: withLost(usage, asking.lost) as NonNullable<Chunk['usage']> };
+    yield usageChunk(name, withLost(usage, asking.lost));
   }
 
   /** Meters an answer of no use; the caller reads what it used in the answer after it, or in the refusal. */

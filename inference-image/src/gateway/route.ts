@@ -280,6 +280,8 @@ export class Route {
     const { url, done } = this.#replicas.take(conversation);
     const model = this.#model;
     const timeout = AbortSignal.timeout(model.timeoutSeconds * 1000);
+    // A caller that does not read on would keep the place of an answer that has ended.
+    timeout.addEventListener('abort', leave, { once: true });
     const over = new AbortController();
     let ended = false;
     const end = (failed: boolean): void => {

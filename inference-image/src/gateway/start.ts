@@ -77,6 +77,9 @@ async function drain(app: FastifyInstance, ended: AbortController, maxWaitMs: nu
   await Promise.race([closing, delay(maxWaitMs, undefined, { signal: over.signal }).catch(() => undefined)]);
   over.abort();
   ended.abort(new GatewayError('Stopping', 'the gateway is stopping: ask again, another replica answers'));
+  // A caller that does not read keeps nobody.
+  await Promise.race([closing, delay(1000, undefined, { ref: false })]);
+  app.server.closeAllConnections();
   await closing;
   clearInterval(idle);
 }

@@ -90,6 +90,44 @@ describe('a stream', () => {
     expect(provider.calls).toHaveLength(1);
   });
 
+  it('of a server that refuses to be asked for its usage is asked for without, from then on at once', async () => {
+    const detail = [{ type: 'extra_forbidden', loc: ['body', 'stream_options', 'include_usage'], msg: 'Extra inputs are not permitted' }];
+    const refusal = refuse(422, { object: 'error', message: { detail }, type: 'invalid_request_error' });
+    provider.play((call, response) => ('stream_options' in call.body ? refusal : stream(metered))(call, response));
+    for (const asked of [2, 3]) {
+      expect((await stage.stream()).chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 100 });
+      expect(provider.calls).toHaveLength(asked);
+    }
+  });
+
+  it('of parts is one of texts', async () => {
+    const parts = (...content: readonly object[]): unknown => chunk({ content });
+    const thought = { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] };
+    provider.play(stream([parts(thought), parts({ type: 'text', text: 'Hel' }), chunk({ content: 'lo.' }), chunk({}, 'model_length')]));
+    const streamed = await stage.stream();
+    expect([textOf(streamed), streamed.chunks.at(-2)?.choices[0]?.finish_reason]).toEqual(['Hello.', 'length']);
+  });
+
+  it.each<readonly [what: string, member: string, pieces: readonly object[], whole: readonly object[]]>([
+    [
+      'OpenRouter',
+      'reasoning_details',
+      [{ index: 0, text: 'Look' }, { index: 0, text: ' first.' }, { index: 0, signature: 'c2' }, { index: 1, data: 'x' }, { index: 1, data: 'y' }],
+      [{ index: 0, text: 'Look first.', signature: 'c2' }, { index: 1, data: 'x' }, { index: 1, data: 'y' }],
+    ],
+    [
+      'LiteLLM',
+      'thinking_blocks',
+      [{ thinking: 'Look', signature: null }, { thinking: ' first.' }, { thinking: '', signature: 'c2' }, { thinking: 'Then', signature: 'd3' }],
+      [{ thinking: 'Look first.', signature: 'c2' }, { thinking: 'Then', signature: 'd3' }],
+    ],
+  ])('keeps signed thoughts whole, as their server takes them back: %s', async (_what, member, pieces, whole) => {
+    const typed = (part: object): object => ({ type: 'thinking', ...part });
+    provider.play(stream([...pieces.map((piece) => chunk({ [member]: [typed(piece)] })), ...hello]));
+    const deltas = (await stage.stream()).chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta as object));
+    expect(deltas.at(-1)).toMatchObject({ provider_state: { message: { [member]: whole.map(typed) } } });
+  }); // prettier-ignore
+
   it('that cannot begin is refused by its status', async () => {
     provider.play(refuse(401, { error: { message: 'expired' } }));
     expect(await stage.stream()).toMatchObject({ status: 500, error: { code: 'CredentialRefused' } });
@@ -97,6 +135,7 @@ describe('a stream', () => {
 
   it.each([
     ['ends in the middle', stream(hello.slice(0, 2), false), 'ProviderMalformed', /ends in the middle/],
+    ['ends so with an empty reason', stream([head, chunk({ content: 'Hel' }, '')], false), 'ProviderMalformed', /ends in the middle/],
     ['says that it failed', stream([head, { error: { message: 'EngineDeadError' } }]), 'ProviderUnreachable', /EngineDeadError/],
     ['names a status', stream([head, { error: { message: 'slow down', code: 429 } }]), 'RateLimited', /429: slow down/],
     [

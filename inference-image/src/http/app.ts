@@ -6,7 +6,7 @@ import { capabilityModules, type CapabilityModule } from '../capabilities/index.
 import { asInferenceError, InferenceError } from '../base/failure.ts';
 import type { Server } from '../capabilities/server.ts';
 import { errorFields } from '@agentfleet/protocol/log';
-import { createBaseApp } from '../base/app.ts';
+import { createBaseApp, leaving } from '../base/app.ts';
 
 const bodyLimit = 32 * 1024 * 1024;
 const reads: ReadonlySet<string> = new Set(['/metrics', '/v1/info']);
@@ -61,12 +61,6 @@ function capabilityRoute(app: FastifyInstance, server: Server, { name, route }: 
 function unsupported(name: Capability, { engine, roles, capabilities }: InferenceInfo): InferenceError {
   const message = `${engine} as ${roles.join(', ')} answers ${capabilities.join(', ')}, not ${name}`;
   return new InferenceError('AF_CAPABILITY_UNSUPPORTED', message);
-}
-
-function leaving(reply: FastifyReply): AbortSignal {
-  const left = new AbortController();
-  reply.raw.once('close', () => left.abort());
-  return left.signal;
 }
 
 function stateRoutes(app: FastifyInstance, server: Server): void {

@@ -25,10 +25,13 @@ export const chatHeaders = {
 const text = Type.String({ maxLength: 4_194_304 });
 const open = { additionalProperties: true } as const;
 
+/** Of a call. Brokers put signatures of thoughts into it. */
+const id = Type.String({ maxLength: 65_536 });
+
 /** A call of a tool as a model writes it. `arguments` is JSON text, which may be broken. */
 export const WireToolCall = Type.Object(
   {
-    id: Type.String({ maxLength: 256 }),
+    id,
     type: Type.Literal('function'),
     function: Type.Object({ name: Type.String({ maxLength: 256 }), arguments: text }, open),
     cache_control: Type.Optional(Type.Unknown()),
@@ -51,7 +54,7 @@ export const WireMessage = Type.Object(
     role: Type.Enum(['system', 'developer', 'user', 'assistant', 'tool']),
     content: Type.Optional(content),
     tool_calls: Type.Optional(Type.Array(WireToolCall, { maxItems: 1024 })),
-    tool_call_id: Type.Optional(Type.String({ maxLength: 256 })),
+    tool_call_id: Type.Optional(id),
     provider_state: Type.Optional(Type.Unknown()),
     is_error: Type.Optional(Type.Boolean()),
     cache_control: Type.Optional(Type.Unknown()),
@@ -66,7 +69,7 @@ export const WireTool = Type.Object(
     type: Type.Literal('function'),
     function: Type.Object(
       {
-        name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-zA-Z0-9_-]+$' }),
+        name: Type.String({ minLength: 1, maxLength: 128, pattern: '^[a-zA-Z0-9_-]+$' }),
         description: Type.Optional(Type.String({ maxLength: 65_536 })),
         parameters: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
       },

@@ -220,6 +220,18 @@ describe('two calls of a stream stay two', () => {
   );
 });
 
+it.each(['messages', 'responses'].flatMap((name) => [false, true].map((streams) => [name, streams] as const)))(
+  'the words of a refusal are read, which the API has no member for: %s, streamed %s',
+  async (name, streams) => {
+    const refusal = { role: 'assistant', content: null, refusal: 'I cannot.' };
+    await stage.models({ baseURLs: [provider.url] });
+    provider.play(streams ? stream([chunk(refusal), chunk({}, 'stop')]) : tell([refusal]));
+    await stage.start();
+    const read = await apis[name]?.(stage.origin, { system: 's', said: [goal], tools: [], stream: streams }, toExpert);
+    expect(read).toMatchObject({ text: 'I cannot.', end: 'stop' });
+  },
+);
+
 /** A request less the ways in which equal ones may be written: an empty text of a message with calls is none. */
 function normal(body: Readonly<Record<string, unknown>> | undefined): unknown {
   const { messages, tool_choice: choice = 'auto', parallel_tool_calls: _parallel, ...rest } = body ?? {};
@@ -321,9 +333,9 @@ describe('a stream', () => {
     await expect.poll(() => stage.metrics()).toContain('result="CallerGone"} 1');
   });
 
-  it.each(paths)('of %s waits for a reader that does not read', async (path, body) => {
+  it.each(paths)('of %s waits for a reader that does not read, for as long as the model has', async (path, body) => {
     let pieces = 0;
-    await stage.models({ baseURLs: [provider.url] });
+    await stage.models({ baseURLs: [provider.url], timeoutSeconds: 1 });
     provider.play((_call, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const piece = `data: ${JSON.stringify(chunk({ content: 'x'.repeat(100_000) }))}\n\n`;
@@ -343,6 +355,9 @@ describe('a stream', () => {
       return pieces - before;
     };
     await expect.poll(growth, { timeout: 30_000 }).toBe(0);
+    await expect.poll(() => stage.metrics(), { timeout: 10_000 }).toContain('agentfleet_gateway_in_flight{model="expert"} 0');
+    // Nor does it keep the gateway from its end.
+    await stage.stop();
     gone.abort();
     await response.body?.cancel().catch(() => undefined);
   });

@@ -20,6 +20,13 @@ export function uncarried(text: unknown): unknown {
   return jsonOf(Buffer.from(text.slice(prefix.length), 'base64url').toString());
 }
 
+/** Returns the words of a message, or of a piece of one: those of a refusal have a member of their own. */
+export function wordsOf(message: object): string {
+  const { content, refusal } = message as { readonly content?: unknown; readonly refusal?: unknown };
+  if (typeof content === 'string' && content !== '') return content;
+  return typeof refusal === 'string' ? refusal : '';
+}
+
 /** Returns the reasoning of a model, by the names that servers of the chat API give it. */
 export function reasoningOf(message: object): string {
   const { reasoning_content: content, reasoning } = message as { readonly reasoning_content?: unknown; readonly reasoning?: unknown };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import { chatRoutes, ChatRequest } from '@agentfleet/protocol/chat';
 import { GatewayError } from '../providers/gatewayError.ts';
-import type { Chunk, Delta } from '../providers/index.ts';
+import { spare, type Chunk, type Delta } from '../providers/index.ts';
 import { refused, type ClientApi, type EventWriter } from './api.ts';
 import { selfContained } from './parts.ts';
 
@@ -43,21 +43,14 @@ const present = (members: Members): Members => Object.fromEntries(Object.entries
  * Members that go on to servers: those that programs set, and that shape the answer alone. By others servers and brokers take another
  * model or price, or act outside by themselves (search, fetch); the pool decides these, and the walls of a sandbox end at the gateway.
  */
-const members: ReadonlySet<string> = new Set(
-  `
-  model messages n stream max_completion_tokens stop stop_token_ids min_tokens ignore_eos
-  tools tool_choice parallel_tool_calls functions function_call
-  temperature top_p top_k top_a min_p typical_p seed random_seed do_sample logit_bias
-  frequency_penalty presence_penalty repetition_penalty length_penalty logprobs top_logprobs
-  response_format structured_outputs guided_json guided_regex guided_choice guided_grammar
-  reasoning reasoning_effort reasoning_format reasoning_split include_reasoning thinking verbosity
-  enable_thinking thinking_budget chat_template_kwargs prompt_mode safe_prompt tool_stream
-  add_generation_prompt continue_final_message skip_special_tokens include_stop_str_in_output
-  user metadata store safety_identifier prompt_cache_key prompt_cache_retention cache_control usage
-`
-    .trim()
-    .split(/\s+/),
-);
+const members: ReadonlySet<string> = new Set([
+  ...spare,
+  ...`model messages n stream max_completion_tokens stop stop_token_ids min_tokens ignore_eos tools tool_choice functions function_call`.split(
+    ' ',
+  ),
+  ...`do_sample logit_bias response_format structured_outputs guided_json guided_regex guided_choice guided_grammar`.split(' '),
+  ...`chat_template_kwargs add_generation_prompt continue_final_message skip_special_tokens include_stop_str_in_output`.split(' '),
+]);
 /** Members by which a provider would search, fetch or run: a program that needs one learns that it is without it. */
 const refusedMembers = ['search_parameters', 'enable_search', 'search_options', 'data_sources', 'mcp_servers', 'container'] as const;
 

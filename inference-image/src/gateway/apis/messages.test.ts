@@ -179,7 +179,6 @@ describe('to a model of another vendor', () => {
     expect(provider.calls[0]?.body).toEqual({
       model: 'some-model',
       max_tokens: 500,
-      n: 1,
       stream: false,
       messages: [
         { role: 'user', content: 'a\n\nb' },
@@ -292,6 +291,13 @@ describe('to a model of another vendor', () => {
     ]);
     expect(error.message).toMatch(words);
     expect(error.headers?.get('x-should-retry')).toBe('false');
+  });
+
+  it('names of tools are as long as the API takes them', async () => {
+    const name = `mcp__${'x'.repeat(123)}`;
+    provider.play(tell([{ content: 'Done.' }]));
+    await client().messages.create({ ...ask, tools: [{ ...tool, name }] });
+    expect(provider.calls[0]?.body['tools']).toMatchObject([{ function: { name } }]);
   });
 
   it('tools that the vendor would run are left out', async () => {

@@ -4,7 +4,7 @@ import { type ClientApi, namedEvent, outOfOrder, type EventWriter, type Tagged }
 import { messageOf, messagesRefusal, carriedBlocks, messageId, stopOf, usageOf } from './messagesAnswer.ts';
 import { chatOfMessages, messagesRequest } from './messagesRequest.ts';
 import type { GatewayError } from '../providers/gatewayError.ts';
-import { ownSignature, reasoningOf } from './carried.ts';
+import { ownSignature, reasoningOf, wordsOf } from './carried.ts';
 
 type Choice = Chunk['choices'][number];
 type Open = 'text' | 'thinking' | 'whole' | `call ${number}`;
@@ -63,15 +63,15 @@ class MessageEvents implements EventWriter {
   }
 
   *#choice(choice: Choice): Iterable<string> {
-    const { content, tool_calls: calls, thinking, provider_state: state } = choice.delta as Choice['delta'] & Delta;
+    const { tool_calls: calls, thinking, provider_state: state } = choice.delta as Choice['delta'] & Delta;
+    const text = wordsOf(choice.delta);
     this.#finish = choice.finish_reason ?? this.#finish;
     this.#sequence = (choice as { readonly stop_reason?: unknown }).stop_reason ?? this.#sequence;
     this.#state = state ?? this.#state;
     const reasoning = this.#wanted ? reasoningOf(choice.delta) : '';
     if (reasoning !== '') yield* this.#piece('thinking', thinkingBlock, { type: 'thinking_delta', thinking: reasoning });
     if (thinking !== undefined) yield* this.#thought(thinking);
-    if (typeof content === 'string' && content !== '')
-      yield* this.#piece('text', { type: 'text', text: '' }, { type: 'text_delta', text: content });
+    if (text !== '') yield* this.#piece('text', { type: 'text', text: '' }, { type: 'text_delta', text });
     for (const call of calls ?? []) yield* this.#call(call);
   }
 

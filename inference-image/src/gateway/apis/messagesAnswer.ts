@@ -3,7 +3,7 @@ import type { ChatCompletion, WireMessage, WireUsage } from '@agentfleet/protoco
 import type { GatewayError } from '../providers/gatewayError.ts';
 import { inputOf, isAnthropicState } from '../providers/index.ts';
 import type { Tagged } from './api.ts';
-import { carried, ownSignature, reasoningOf } from './carried.ts';
+import { carried, ownSignature, reasoningOf, wordsOf } from './carried.ts';
 
 /** An id in the form of the API. */
 export function messageId(): string {
@@ -29,10 +29,10 @@ export function messageOf({ model, choices: [choice], usage }: ChatCompletion, w
 }
 
 function blocksOf(message: WireMessage, wanted: boolean): readonly unknown[] {
-  const { content, tool_calls: calls = [], provider_state: state } = message;
+  const { tool_calls: calls = [], provider_state: state } = message;
   if (isAnthropicState(state)) return state.content;
   const thinking = wanted ? reasoningOf(message) : '';
-  const text = typeof content === 'string' ? content : '';
+  const text = wordsOf(message);
   return [
     ...(thinking === '' ? [] : [{ type: 'thinking', thinking, signature: ownSignature }]),
     ...(text === '' && calls.length > 0 ? [] : [{ type: 'text', text }]),

@@ -4,12 +4,16 @@ import { normalMessage, type ChatRequest, type WireMessage } from '@agentfleet/p
 import { anthropicRequest } from '../providers/anthropicRequest.ts';
 import { chatOfMessages, messagesRequest } from './messagesRequest.ts';
 
-const words = fc.string({ minLength: 1, maxLength: 20 });
+/** The API takes no blank texts. */
+const words = fc.string({ minLength: 1, maxLength: 20 }).filter((text) => text.trim() !== '');
 const turn = fc.record({
   user: words,
   text: words,
   results: fc.array(
-    fc.record({ args: fc.dictionary(words, fc.jsonValue({ maxDepth: 1 }), { noNullPrototype: true }), result: fc.string() }),
+    fc.record({
+      args: fc.dictionary(words, fc.jsonValue({ maxDepth: 1 }), { noNullPrototype: true }),
+      result: fc.oneof(fc.constant(''), words),
+    }),
     { maxLength: 3 },
   ),
 });

@@ -151,7 +151,6 @@ it('a request as coding programs send it: every member is obeyed, dropped or har
   expect(provider.calls[0]?.body).toEqual({
     model: 'some-model',
     max_tokens: 1000,
-    n: 1,
     stream: false,
     messages: [
       { role: 'system', content: 'You repair.\n\nRules.' },

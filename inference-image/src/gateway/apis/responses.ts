@@ -14,7 +14,7 @@ import {
 import { chatOfResponses, responsesRequest } from './responsesRequest.ts';
 import type { GatewayError } from '../providers/gatewayError.ts';
 import type { Chunk, Delta } from '../providers/index.ts';
-import { reasoningOf } from './carried.ts';
+import { reasoningOf, wordsOf } from './carried.ts';
 
 type Choice = Chunk['choices'][number];
 type CallPiece = NonNullable<Choice['delta']['tool_calls']>[number];
@@ -92,11 +92,12 @@ class ResponsesEvents implements EventWriter {
   }
 
   *#choice({ delta, finish_reason: finish }: Choice): Iterable<string> {
-    const { content, tool_calls: calls, thinking, provider_state: state } = delta as Choice['delta'] & Delta;
+    const { tool_calls: calls, thinking, provider_state: state } = delta as Choice['delta'] & Delta;
+    const text = wordsOf(delta);
     this.#finish = finish ?? this.#finish;
     this.#state = state ?? this.#state;
     this.#thought += reasoningOf(delta) + (thinking !== undefined && 'text' in thinking ? thinking.text : '');
-    if (typeof content === 'string' && content !== '') yield* this.#text(content);
+    if (text !== '') yield* this.#text(text);
     for (const call of calls ?? []) yield* this.#call(call);
   }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ChatCompletion, WireMessage, WireUsage } from '@agentfleet/protocol/chat';
 import { isAnthropicState } from '../providers/index.ts';
 import type { Tagged } from './api.ts';
-import { carried, reasoningOf } from './carried.ts';
+import { carried, reasoningOf, wordsOf } from './carried.ts';
 import type { ResponsesRequest } from './responsesRequest.ts';
 import { customInput, type NamedTool } from './responsesTools.ts';
 
@@ -72,8 +72,8 @@ export function responseOf(context: ResponsesContext, created: number, { model, 
 }
 
 function outputOf(context: ResponsesContext, message: WireMessage, finish: string): readonly Tagged[] {
-  const { content, tool_calls: calls = [], provider_state: state } = message;
-  const text = typeof content === 'string' ? content : '';
+  const { tool_calls: calls = [], provider_state: state } = message;
+  const text = wordsOf(message);
   return [
     ...(text === '' && calls.length > 0 ? [] : [messageItem(idOf('msg'), text, finish === 'length' ? 'incomplete' : 'completed')]),
     ...calls.map(({ id, function: { name, arguments: args } }) => callItem(context, { callId: id, name, args })),

@@ -1,13 +1,20 @@
 import { Anthropic } from '@anthropic-ai/sdk';
 import type { ChatCompletion } from '@agentfleet/protocol/chat';
 import { anthropicAnswer, anthropicState, finishOf, stopOf, usageOfMessage } from './anthropicAnswer.ts';
-import { anthropicRequest, inputOf } from './anthropicRequest.ts';
+import { anthropicRequest, inputOf, spareOf, without } from './anthropicRequest.ts';
 import { malformed, reportedFailure } from './failure.ts';
-import type { Ask, Chunk, Provider } from './provider.ts';
-import type { ContentBlock, RawMessageStreamEvent, StopReason } from '@anthropic-ai/sdk/resources/messages';
-import { chunkOf } from './chunks.ts';
+import { refusedMembers } from './spare.ts';
+import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
+import type {
+  ContentBlock,
+  MessageCreateParamsNonStreaming,
+  RawMessageStreamEvent,
+  StopReason,
+} from '@anthropic-ai/sdk/resources/messages';
+import { chunkOf, usageChunk } from './chunks.ts';
 
-type Open = { block: ContentBlock; json: string };
+/** An open block; `call` is the number of a call, from 0 on. */
+type Open = { block: ContentBlock; json: string; readonly call: number };
 type Counts = NonNullable<Parameters<typeof usageOfMessage>[0]>;
 
 /** Converts events of the Messages API to chunks of the chat API; the model's state comes with the last one. */
@@ -25,21 +32,23 @@ class AnthropicStream {
 
   /** Yields the chunks of an event. */
   *chunks(event: RawMessageStreamEvent): Iterable<Chunk> {
-    if (event.type === 'message_start') {
-      this.#usage = event.message.usage;
-      yield chunkOf(this.#model, { role: 'assistant', content: '' });
-    } else if (event.type === 'content_block_start') yield* this.#start(event.index, event.content_block);
+    // Until the first block an overloaded server is asked again: nothing was sent yet.
+    if (event.type === 'message_start') this.#usage = event.message.usage;
+    else if (event.type === 'content_block_start') yield* this.#start(event.index, event.content_block);
     else if (event.type === 'content_block_delta') yield* this.#delta(event.index, event.delta);
     else if (event.type === 'content_block_stop') yield* this.#stop(event.index);
     else if (event.type === 'message_delta') {
       this.#reason = event.delta.stop_reason;
       this.#sequence = event.delta.stop_sequence;
-      this.#usage = { ...(this.#usage ?? { input_tokens: 0 }), output_tokens: event.usage.output_tokens };
+      // Other servers of this API count the prompt here alone, or leave the counts out.
+      const counted = Object.entries((event.usage ?? {}) as object).filter(([, count]) => typeof count === 'number' && count > 0);
+      this.#usage = { input_tokens: 0, output_tokens: 0, ...this.#usage, ...Object.fromEntries(counted) };
     } else if (event.type === 'message_stop') yield* this.#end();
   }
 
   *#start(index: number, block: ContentBlock): Iterable<Chunk> {
-    this.#blocks.set(index, { block: { ...block }, json: '' });
+    if (this.#blocks.size === 0) yield this.#head();
+    this.#blocks.set(index, { block: { ...block }, json: '', call: this.#calls });
     if (block.type !== 'tool_use') return;
     const call = { index: this.#calls, id: block.id, type: 'function' as const, function: { name: block.name, arguments: '' } };
     this.#calls += 1;
@@ -55,7 +64,7 @@ class AnthropicStream {
       yield chunkOf(this.#model, { content: delta.text });
     } else if (delta.type === 'input_json_delta') {
       open.json += delta.partial_json;
-      const piece = { index: this.#callAt(index), function: { arguments: delta.partial_json } };
+      const piece = { index: open.call, function: { arguments: delta.partial_json } };
       yield chunkOf(this.#model, { tool_calls: [piece] });
     } else if (delta.type === 'thinking_delta' && block.type === 'thinking') {
       block.thinking += delta.thinking;
@@ -70,14 +79,15 @@ class AnthropicStream {
       yield chunkOf(this.#model, { thinking: { block: open.block } });
     if (open?.block.type !== 'tool_use' || open.json !== '') return;
     open.json = JSON.stringify(open.block.input ?? {});
-    yield chunkOf(this.#model, { tool_calls: [{ index: this.#callAt(index), function: { arguments: open.json } }] });
+    yield chunkOf(this.#model, { tool_calls: [{ index: open.call, function: { arguments: open.json } }] });
   }
 
-  #callAt(index: number): number {
-    return [...this.#blocks].filter(([at, { block }]) => at < index && block.type === 'tool_use').length;
+  #head(): Chunk {
+    return chunkOf(this.#model, { role: 'assistant', content: '' });
   }
 
   *#end(): Iterable<Chunk> {
+    if (this.#blocks.size === 0) yield this.#head();
     const content = [...this.#blocks.values()].map(({ block, json }) =>
       block.type === 'tool_use' && json !== '' ? { ...block, input: inputOf(json) } : block,
     );
@@ -85,7 +95,7 @@ class AnthropicStream {
     const last = chunkOf(this.#model, { provider_state: anthropicState(content, this.#model) }, finishOf(this.#reason));
     const stopped = stopOf(this.#reason, this.#sequence);
     yield { ...last, choices: last.choices.map((choice) => ({ ...choice, ...stopped })) };
-    if (usage !== null) yield { ...last, choices: [], usage: usage as NonNullable<Chunk['usage']> };
+    if (usage !== null) yield usageChunk(this.#model, usage);
   }
 }
 
@@ -93,8 +103,12 @@ class AnthropicStream {
 export class AnthropicProvider implements Provider {
   readonly several = false;
 
+  /** Members that models do not take, as newer ones a temperature. */
+  readonly #refused = new Map<string, ReadonlySet<string>>();
+
   async complete(ask: Ask): Promise<ChatCompletion> {
-    const message: unknown = await clientOf(ask).messages.create(anthropicRequest(ask), { signal: ask.signal });
+    const client = clientOf(ask);
+    const message: unknown = await this.#create(ask, (request) => client.messages.create(request, { signal: ask.signal }));
     const { error, usage } = (message ?? {}) as { readonly error?: unknown; readonly usage?: Counts | null };
     const used = usageOfMessage(usage) ?? undefined;
     if (error !== undefined && error !== null) throw reportedFailure(error, ask, used);
@@ -103,9 +117,25 @@ export class AnthropicProvider implements Provider {
   }
 
   async *stream(ask: Ask): AsyncIterable<Chunk> {
-    const events = await clientOf(ask).messages.create({ ...anthropicRequest(ask), stream: true }, { signal: ask.signal });
+    const client = clientOf(ask);
+    const events = await this.#create(ask, (request) => client.messages.create({ ...request, stream: true }, { signal: ask.signal }));
     const chunks = new AnthropicStream(ask.model.model ?? '');
     for await (const event of events) yield* chunks.chunks(event);
+  }
+
+  async #create<T>(ask: Ask, create: (request: MessageCreateParamsNonStreaming) => PromiseLike<T>): Promise<T> {
+    const id = `${ask.url} ${ask.model.model}`;
+    for (let names = this.#refused.get(id) ?? new Set<string>(); ;) {
+      const request = without(anthropicRequest(ask), names);
+      try {
+        return await create(request);
+      } catch (error) {
+        const refused = refusedMembers(error, spareOf(request));
+        if (refused === null) throw error;
+        names = new Set([...names, ...refused.names]);
+        if (refused.isLasting) this.#refused.set(id, names);
+      }
+    }
   }
 }
 
@@ -115,18 +145,8 @@ function isMessage(value: unknown): value is Anthropic.Message {
   return Array.isArray(content) && content.every((block) => typeof block === 'object' && block !== null && 'type' in block);
 }
 
-function clientOf({ url, key, fetch, model }: Ask): Anthropic {
-  return new Anthropic({
-    // The library adds the version itself.
-    baseURL: url.replace(/\/+$/, '').replace(/\/v1$/, ''),
-    apiKey: key ?? 'none',
-    webhookKey: null,
-    maxRetries: 0,
-    // Above the bound of the attempt, which ends it.
-    timeout: (model.timeoutSeconds + 60) * 1000,
-    logLevel: 'off',
-    openTelemetry: false,
-    fetch,
-    ...(key === null && { defaultHeaders: { authorization: null } }),
-  });
+function clientOf(ask: Ask): Anthropic {
+  // The library adds the version itself.
+  const baseURL = ask.url.replace(/\/+$/, '').replace(/\/v1$/, '');
+  return new Anthropic({ ...clientOptions(ask), baseURL, webhookKey: null, openTelemetry: false });
 }

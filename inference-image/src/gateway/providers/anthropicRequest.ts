@@ -46,6 +46,23 @@ export function anthropicRequest({ body, model }: Pick<Ask, 'body' | 'model'>): 
   };
 }
 
+const spareMembers = ['temperature', 'top_p', 'top_k', 'thinking', 'metadata'];
+
+/** The members of a request, `effort` among them, without which it asks for the same. Pure. */
+export function spareOf(request: MessageCreateParamsNonStreaming): ReadonlySet<string> {
+  return new Set(
+    [...spareMembers.filter((name) => name in request), ...Object.keys(request.output_config ?? {})].filter((name) => name !== 'format'),
+  );
+}
+
+/** A request without some of those members. Pure. */
+export function without(request: MessageCreateParamsNonStreaming, names: ReadonlySet<string>): MessageCreateParamsNonStreaming {
+  const kept = (value: object): object => Object.fromEntries(Object.entries(value).filter(([name]) => !names.has(name)));
+  const { output_config: output = {}, ...rest } = kept(request) as MessageCreateParamsNonStreaming;
+  const config = kept(output ?? {});
+  return { ...rest, ...(Object.keys(config).length > 0 && { output_config: config }) };
+}
+
 /** The members of a request that only the Messages API has, and that a client may set. Pure. */
 export function messagesOptionsOf(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(messagesOptions.flatMap((name) => (members[name] === undefined ? [] : [[name, members[name]]])));
@@ -122,7 +139,7 @@ function outputOf({ response_format: format, ...body }: Ask['body']): Pick<Messa
 /** Returns alternating turns of user and assistant; results of tools are in those of the user. */
 function turnsOf(messages: readonly WireMessage[], model: string): readonly Turn[] {
   const turns: Turn[] = [];
-  const idOf = idsOf(messages);
+  const idOf = idsOf(messages, model);
   for (const message of messages) {
     const role = message.role === 'assistant' ? 'assistant' : 'user';
     const content = role === 'assistant' ? assistantBlocks(message, model, idOf) : userBlocks(message, idOf);
@@ -144,12 +161,19 @@ function userBlocks(message: WireMessage, idOf: (id: string) => string): readonl
 /** Types of blocks that a model writes. A state comes back through the client, which may have put others into it. */
 const saidTypes: ReadonlySet<string> = new Set<ContentBlockParam['type']>(['text', 'thinking', 'redacted_thinking', 'tool_use']);
 
-/** Returns the unchanged blocks of the same model; else text and calls. Blocks of dropped calls are left out. */
+/**
+ * Returns the unchanged blocks of the same model; else text and calls. Blocks of dropped calls are left out, and what the API refuses though
+ * models write it: blank texts, and thinking at the end.
+ */
 function assistantBlocks(message: WireMessage, model: string, idOf: (id: string) => string): readonly ContentBlockParam[] {
   const { content, tool_calls: calls = [], provider_state: state } = message;
   if (isAnthropicState(state) && state.model === model) {
     const kept = new Set(calls.map(({ id }) => id));
-    return state.content.filter((block) => saidTypes.has(block.type) && (block.type !== 'tool_use' || kept.has(block.id)));
+    const said = state.content.filter((block) => {
+      if (block.type === 'text') return block.text.trim() !== '';
+      return saidTypes.has(block.type) && (block.type !== 'tool_use' || kept.has(block.id));
+    });
+    return said.slice(0, said.findLastIndex(({ type }) => type === 'text' || type === 'tool_use') + 1);
   }
   return [...thoughtsOf(content), ...calls.map((call): ContentBlockParam => ({ ...useOf(call), id: idOf(call.id), ...markOf(call) }))];
 }
@@ -179,11 +203,11 @@ type Block = TextBlockParam | Extract<ContentBlockParam, { type: 'image' | 'docu
 
 function blocksOf(content: Content): Block[] {
   if (content === null || content === undefined) return [];
-  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+  if (typeof content === 'string') return content.trim() === '' ? [] : [{ type: 'text', text: content }];
   return content.flatMap((part): Block[] => {
     const { text, image_url: image } = part as { readonly text?: unknown; readonly image_url?: { readonly url?: unknown } };
     if (part.type === 'document') return [part as unknown as Block];
-    if (typeof text === 'string') return text === '' ? [] : [{ type: 'text', text, ...markOf(part) }];
+    if (typeof text === 'string') return text.trim() === '' ? [] : [{ type: 'text', text, ...markOf(part) }];
     return typeof image?.url === 'string' ? [{ ...imageOf(image.url), ...markOf(part) }] : [{ type: 'text', text: `[${part.type}]` }];
   });
 }
@@ -195,8 +219,13 @@ function imageOf(url: string): Block {
   return { type: 'image', source: { type: 'base64', media_type: type as 'image/png', data } };
 }
 
-/** Ids in the alphabet of the API; those of other providers have further characters. Different ids stay different. */
-function idsOf(messages: readonly WireMessage[]): (id: string) => string {
+/** Ids in the alphabet of the API; those of other providers have further characters, the model's own stay. Different ids stay different. */
+function idsOf(messages: readonly WireMessage[], model: string): (id: string) => string {
+  const ofModel = new Set(
+    messages.flatMap(({ provider_state: state }) =>
+      isAnthropicState(state) && state.model === model ? state.content.map((block) => ('id' in block ? block.id : '')) : [],
+    ),
+  );
   const known = new Map<string, string>();
   const ids = messages.flatMap(({ tool_calls: calls = [], tool_call_id: id }) => [
     ...calls.map((call) => call.id),
@@ -204,7 +233,7 @@ function idsOf(messages: readonly WireMessage[]): (id: string) => string {
   ]);
   const taken = new Set<string>();
   for (const id of new Set(ids)) {
-    const bare = id.replaceAll(/[^a-zA-Z0-9_-]/g, '_') || 'call';
+    const bare = ofModel.has(id) ? id : id.replaceAll(/[^a-zA-Z0-9_-]/g, '_') || 'call';
     const own = taken.has(bare) ? `${bare}_${taken.size}` : bare;
     taken.add(own);
     known.set(id, own);

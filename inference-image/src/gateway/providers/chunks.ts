@@ -15,6 +15,11 @@ export function chunkOf(model: string, delta: Delta, finish: string | null = nul
   return { id: 'chatcmpl', object: 'chat.completion.chunk', created: 0, model, choices: [choice] };
 }
 
+/** The last chunk: its usage, and no choice. */
+export function usageChunk(model: string, usage: WireUsage): Chunk {
+  return { ...chunkOf(model, {}), choices: [], usage: usage as NonNullable<Chunk['usage']> };
+}
+
 /** A whole choice as one chunk. */
 export function chunkOfChoice(model: string, { message, finish_reason: finish }: ChatCompletion['choices'][number], index: number): Chunk {
   const { content, tool_calls: calls, provider_state: state } = message;
@@ -80,8 +85,22 @@ export class Streamed {
 /** Joins pieces of a member: texts and lists are appended, anything else is replaced. */
 function joined(before: unknown, piece: unknown): unknown {
   if (typeof before === 'string' && typeof piece === 'string') return before + piece;
-  if (Array.isArray(before) && Array.isArray(piece)) return [...(before as unknown[]), ...(piece as unknown[])];
+  if (Array.isArray(before) && Array.isArray(piece)) return piece.reduce<readonly unknown[]>(withPart, before);
   return piece ?? before;
+}
+
+/** Members of a part that come in pieces. */
+const growing: ReadonlySet<string> = new Set(['text', 'thinking', 'summary']);
+
+/** Signed reasoning comes in pieces of one index, or of none, up to its signature; its server takes it back whole only. Encrypted one is whole. */
+function withPart(parts: readonly unknown[], part: unknown): readonly unknown[] {
+  const last = (parts.at(-1) ?? {}) as Loose;
+  const { type, index, signature, ...piece } = (part ?? {}) as Loose;
+  const goesOn = type !== undefined && type === last['type'] && index === last['index'] && !last['signature'];
+  if (!goesOn || piece['data'] !== undefined || (index === undefined && type !== 'thinking')) return [...parts, part];
+  const whole: Loose = { ...last, ...(signature !== null && signature !== undefined && { signature }) };
+  for (const [name, value] of Object.entries(piece)) whole[name] = growing.has(name) ? joined(last[name], value) : (value ?? last[name]);
+  return [...parts.slice(0, -1), whole];
 }
 
 function joinedCall(before: WireToolCall | undefined, piece: Loose): WireToolCall {

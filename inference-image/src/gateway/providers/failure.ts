@@ -16,8 +16,9 @@ const contextWords = new RegExp(
 );
 /** A request that is larger than what is allowed in a whole minute: it never passes, whatever its status. */
 const sizeWords = /request too large for\b|tokens must be reduced/i;
+/** Names of models have dots: only one before a space ends a sentence. */
 const modelWords =
-  /model[^.]{0,120}(?:not (?:be )?found|does not exist|not exist|unknown|not (?:supported|available|loaded))|^model: |no such model|unknown model|invalid model|model_not_found/i;
+  /(?:model|deployment)(?:[^.]|\.(?=\S)){0,120}(?:not (?:be )?found|does not exist|not exist|unknown|not (?:supported|available|loaded))|^model: |no such model|unknown model|invalid model|model identifier is invalid|valid model id|no endpoints found for|model_not_found/i;
 const keyWords = /\bapi key (?:is )?(?:not valid|invalid|not found|expired)|(?:incorrect|invalid) api key/i;
 /** Codes and types of an account that cannot pay, and words that are about nothing else. */
 const creditNames = /^(?:insufficient_quota|insufficient_balance|exceeded_current_quota_error|billing_\w+)$/i;
@@ -26,6 +27,8 @@ const creditWords = /insufficient_quota|credit balance|credits are depleted/i;
 const rateNames = /rate_?limit|too_?many_?requests|resource_exhausted/i;
 const rateWords = /rate limit|(?:retry|try again) in \d/i;
 const quotaWords = /exceeded your current quota|billing/i;
+/** Statuses below 500 of servers that fail or are full: of TGI and Bedrock 424, of Groq 498. */
+const passing: ReadonlySet<number> = new Set([409, 424, 425, 498]);
 const certificateWords = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)/;
 const shownChars = 300;
 
@@ -37,7 +40,7 @@ export function providerFailure(error: unknown, where: Where): GatewayError {
   if (typeof status === 'number') return refused(status, error, where);
   if (reported !== undefined) return reportedFailure(reported, where);
   if (isOwn(error)) return ownFailure(error, where);
-  const detail = detailOf(rootOf(error), where);
+  const detail = detailOf(causesOf(error).at(-1), where);
   const code = codeOf(error);
   if (code !== null && certificateWords.test(code))
     return failure('ProviderUnreachable', where, `has a certificate that is not trusted (${code}): name its authority in caBundleRef`, {
@@ -68,6 +71,9 @@ export function malformed(where: Where, what: string, retryable = true, usage?: 
   const cure = 'is baseURL that of an OpenAI-compatible or Anthropic API, with its path?';
   return failure('ProviderMalformed', where, `answers, but ${what}: ${cure}`, { retryable, usage });
 }
+
+/** The beginning of an answer of another form: some servers report in one of their own what they lack. */
+export const shown = (answer: unknown, where: Where): string => detailOf({ message: JSON.stringify(answer) }, where);
 
 /** Converts an error that an answer of status 200, or a stream, holds: as a refusal with the status that it names. */
 export function reportedFailure(error: unknown, where: Where, usage?: WireUsage): GatewayError {
@@ -109,7 +115,7 @@ function refused(named: number | null, error: unknown, where: Where, usage?: Wir
     return fail('CredentialRefused', `refuses the credential (${quoted}): renew the key in its Secret`);
   if (status === 408) return fail('ProviderTimeout', `took too long (${quoted}): ask again, or choose a faster model`);
   if (status === 429) return fail('RateLimited', `asks for fewer requests (${quoted}): lower requestsPerMinute or raise its quota`);
-  if (status === 409 || status === 425 || status >= 500) return fail('ProviderUnreachable', `fails (${quoted}): see its status or its log`);
+  if (passing.has(status) || status >= 500) return fail('ProviderUnreachable', `fails (${quoted}): see its status or its log`);
   if (contextWords.test(detail)) return fail('ContextExceeded', tooLong(quoted));
   if (modelWords.test(detail) && !isParameter)
     return fail('ModelNotAtProvider', `has no model ${where.model.model} (${quoted}): correct the model's name`);
@@ -182,24 +188,20 @@ function wordsOf(body: unknown): string | null {
   return [message, ...(more.length > 0 ? [` (${more.join(', ')})`] : []), ...(typeof raw === 'string' ? [`: ${raw}`] : [])].join('');
 }
 
-function codeOf(error: unknown): string | null {
-  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth += 1) {
-    const { code } = at as { readonly code?: unknown };
-    if (typeof code === 'string') return code;
-  }
-  return null;
+/** An error and its causes: libraries wrap them in errors with less information. */
+function causesOf(error: unknown): readonly unknown[] {
+  const causes = [error];
+  for (let at = error; at instanceof Error && at.cause !== undefined && causes.length < 8; at = at.cause) causes.push(at.cause);
+  return causes;
 }
 
-/** Returns the innermost cause: libraries wrap it in errors with less information. */
-function rootOf(error: unknown): unknown {
-  let root = error;
-  for (let depth = 0; root instanceof Error && root.cause !== undefined && depth < 8; depth += 1) root = root.cause;
-  return root;
+function codeOf(error: unknown): string | null {
+  const codes = causesOf(error).map((cause) => (cause instanceof Error ? (cause as { readonly code?: unknown }).code : undefined));
+  return codes.find((code) => typeof code === 'string') ?? null;
 }
 
 function headerOf(error: unknown, name: string): string | null {
-  const { headers } = error as { readonly headers?: unknown };
-  return headers instanceof Object && 'get' in headers ? (headers as Headers).get(name) : null;
+  return (error as { readonly headers?: Headers }).headers?.get(name) ?? null;
 }
 
 function redirectOf(error: unknown): string {
@@ -207,12 +209,19 @@ function redirectOf(error: unknown): string {
   return host;
 }
 
-/** Returns the provider's retry delay, ms: `retry-after-ms`, or `retry-after` in seconds or as a date. */
+const waitWords = /(?:retry|try again) (?:in|after) ((?:\d+(?:\.\d+)? ?(?:ms|[hms])[a-z]*)+)/i;
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Returns the provider's retry delay, ms: `retry-after-ms`, or `retry-after` in seconds or as a date; else what its words name, as 7m12.5s. */
 function retryAfterOf(error: unknown): number | undefined {
   const millis = Number(headerOf(error, 'retry-after-ms') ?? Number.NaN);
   if (millis >= 0) return millis;
   const text = headerOf(error, 'retry-after');
-  if (text === null) return undefined;
+  if (text === null) {
+    const [, named] = waitWords.exec(saidBy(error)) ?? [];
+    const parts = [...(named ?? '').matchAll(/([\d.]+) ?(ms|[hms])/gi)];
+    return named === undefined ? undefined : parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (unitMs[unit] ?? 0), 0);
+  }
   const wait = /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) * 1000 : Date.parse(text) - Date.now();
   return Number.isFinite(wait) ? Math.max(0, wait) : undefined;
 }

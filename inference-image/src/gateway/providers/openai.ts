@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import { ChatCompletion, type WireToolCall, type WireMessage, type WireUsage } from '@agentfleet/protocol/chat';
 import { jsonOf } from '@agentfleet/protocol/text';
-import { malformed, reportedFailure } from './failure.ts';
+import { malformed, reportedFailure, shown } from './failure.ts';
 import { chunkOfChoice } from './chunks.ts';
-import type { Ask, Chunk, Provider } from './provider.ts';
-import { APIError, BadRequestError, OpenAI } from 'openai';
+import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
+import { APIError, OpenAI } from 'openai';
 import type { ChatCompletionCreateParamsNonStreaming, ChatCompletionCreateParamsStreaming } from 'openai/resources/chat/completions';
-import { isText, nextOrder, ordered, type Order } from './roles.ts';
-import { keepState, restoreState } from './state.ts';
+import { bodyOf, firstForm, nextForm, type Form } from './openaiRequest.ts';
+import { keepState } from './state.ts';
 
 const ajv = new Ajv({ strict: false });
 const validate = ajv.compile<ChatCompletion>(ChatCompletion);
@@ -42,29 +42,51 @@ function completionOf(answer: unknown, ask: Ask): ChatCompletion {
   if (validate(tidy)) return tidy;
   const [error] = validate.errors ?? [];
   const what = `${error?.instancePath.slice(1).replaceAll('/', '.') || 'the answer'} ${error?.message}`;
-  throw malformed(ask, what, true, usage);
+  throw malformed(ask, given.length > 0 ? what : `${what}, in ${shown(answer, ask)}`, true, usage);
 }
+
+/** Reasons of servers that gave up in the middle. */
+const broken: readonly unknown[] = ['error', 'abort', 'insufficient_system_resource'];
 
 /** The error of a choice, as brokers of models report it; null: it has none. */
 function failureOf(choice: unknown): unknown {
   if (!isObject(choice)) return null;
   const { error, finish_reason: finish } = choice;
-  return error ?? (finish === 'error' ? 'finish_reason error' : null);
+  return error ?? (broken.includes(finish) ? `finish_reason ${String(finish)}` : null);
 }
 
-/** The usage of an answer; undefined: none that can be counted. Some servers leave a count out, or write null or a fraction. */
+/** The reason of an end in the words of the API: Mistral and Gemini have further ones, and some servers an empty one in each chunk. */
+function finishOf(finish: unknown): string | null {
+  if (typeof finish !== 'string' || finish === '') return null;
+  return finish === 'model_length' ? 'length' : finish.startsWith('content_filter') ? 'content_filter' : finish;
+}
+
+/** Content as one text, where all of its parts are texts or what Mistral has beside them. */
+function plain(content: unknown): unknown {
+  if (!Array.isArray(content)) return content;
+  const texts = content.map((part: unknown) =>
+    isObject(part) && ['thinking', 'reference'].includes(String(part['type'])) ? '' : isObject(part) ? part['text'] : part,
+  );
+  return texts.every((text) => typeof text === 'string') ? texts.join('') : content;
+}
+
+/**
+ * The usage of an answer; undefined: none that can be counted. Some servers leave a count out, or write null or a fraction; xAI and Gemini
+ * count what the model thought in the total alone, and Moonshot and DeepSeek have places of their own for what was cached.
+ */
 function tidyUsage(usage: unknown): WireUsage | undefined {
   if (!isObject(usage)) return undefined;
   const { prompt_tokens: read, completion_tokens: written, total_tokens: all, prompt_tokens_details: details, ...rest } = usage;
-  const [prompt, total] = [countOf(read), countOf(all)];
-  const completion = countOf(written) ?? (prompt === null || total === null ? null : Math.max(0, total - prompt));
-  if (prompt === null || completion === null) return undefined;
+  const [prompt, total, said] = [countOf(read), countOf(all), countOf(written)];
+  if (prompt === null || (said === null && total === null)) return undefined;
+  const inDetails = isObject(details) ? details['cached_tokens'] : undefined;
+  const cached = countOf(inDetails) ?? countOf(usage['cached_tokens']) ?? countOf(usage['prompt_cache_hit_tokens']);
   return {
     ...rest,
     prompt_tokens: prompt,
-    completion_tokens: completion,
+    completion_tokens: Math.max(said ?? 0, (total ?? 0) - prompt),
     ...(total !== null && { total_tokens: total }),
-    ...(isObject(details) && { prompt_tokens_details: { ...details, cached_tokens: countOf(details['cached_tokens']) } }),
+    ...((isObject(details) || cached !== null) && { prompt_tokens_details: { ...(details as Loose | undefined), cached_tokens: cached } }),
   };
 }
 
@@ -73,18 +95,19 @@ const countOf = (value: unknown): number | null => (typeof value === 'number' &&
 /** A choice that a filter held back may have no message. */
 function tidyChoice(choice: unknown, at: number, isCut: boolean): unknown {
   if (!isObject(choice)) return choice;
-  const { index, finish_reason: finish, logprobs } = choice;
+  const { index, logprobs } = choice;
+  const finish = finishOf(choice['finish_reason']);
   const message = choice['message'] ?? (finish === 'content_filter' ? {} : undefined);
   if (!isObject(message)) return choice;
-  const { tool_calls: given, tool_call_id: _id, ...rest } = message;
+  const { tool_calls: given, tool_call_id: _id, content = null, ...rest } = message;
   const older = isObject(message['function_call']) ? [{ function: message['function_call'] }] : [];
   const calls: readonly unknown[] = Array.isArray(given) && given.length > 0 ? given : older;
   const tidy = calls.length > 0 ? { tool_calls: tidyCalls(calls) } : {};
   return {
     ...choice,
     index: countOf(index) ?? at,
-    message: { content: null, ...rest, ...tidy, role: 'assistant' },
-    finish_reason: isCut ? 'length' : typeof finish === 'string' ? finish : null,
+    message: { content: plain(content), ...rest, ...tidy, role: 'assistant' },
+    finish_reason: isCut ? 'length' : finish,
     logprobs: isLogprobs(logprobs) ? logprobs : null,
   };
 }
@@ -165,22 +188,15 @@ function tidyChunk(chunk: Chunk, calls: Map<number, StreamedCalls>, ask: Ask): C
   const tidy = (choice: Partial<Chunk['choices'][number]>): Chunk['choices'][number] => {
     const failed = failureOf(choice);
     if (failed !== null) throw reportedFailure(failed, ask, counted);
-    const { index = 0, delta, finish_reason: finish = null } = choice;
+    const { index = 0, delta, finish_reason: finish } = choice;
     const { tool_calls: pieces, ...more } = delta ?? {};
     const own = calls.get(index) ?? new StreamedCalls();
     calls.set(index, own);
     const tool_calls = Array.isArray(pieces) ? { tool_calls: pieces.map((piece) => own.tidy(piece)) } : {};
-    return { ...choice, index, delta: { ...more, ...tool_calls }, finish_reason: finish };
+    const content = more.content === undefined ? {} : { content: plain(more.content) };
+    return { ...choice, index, delta: { ...more, ...content, ...tool_calls }, finish_reason: finishOf(finish) } as Chunk['choices'][number];
   };
   return { ...rest, choices: (choices ?? []).map(tidy), ...(counted !== undefined && { usage: counted }) } as Chunk;
-}
-
-type Bound = 'max_completion_tokens' | 'max_tokens';
-
-/** A form of requests that a server takes. */
-interface Form {
-  readonly bound: Bound;
-  readonly order: Order;
 }
 
 /** Words of Ollama and llama.cpp about a call that they cannot read, with what the model wrote. */
@@ -219,16 +235,15 @@ export class OpenAIProvider implements Provider {
   readonly #forms = new Map<string, Form>();
 
   async complete(ask: Ask): Promise<ChatCompletion> {
-    const answer: unknown = await this.#create(ask, (client, body) =>
-      client.chat.completions.create({ ...body, stream: false } as unknown as ChatCompletionCreateParamsNonStreaming, optionsOf(ask)),
+    const answer: unknown = await this.#create(ask, { stream: false }, (client, body) =>
+      client.chat.completions.create(body as unknown as ChatCompletionCreateParamsNonStreaming, optionsOf(ask)),
     ).catch((error: unknown) => answered(error, ask));
     return keepState(completionOf(answer, ask), ask.model);
   }
 
   async *stream(ask: Ask): AsyncIterable<Chunk> {
-    const more = { stream: true, stream_options: { include_usage: true } };
-    const chunks = await this.#create(ask, (client, body) =>
-      client.chat.completions.create({ ...body, ...more } as unknown as ChatCompletionCreateParamsStreaming, optionsOf(ask)),
+    const chunks = await this.#create(ask, { stream: true, stream_options: { include_usage: true } }, (client, body) =>
+      client.chat.completions.create(body as unknown as ChatCompletionCreateParamsStreaming, optionsOf(ask)),
     ).catch((error: unknown) => answeredChunks(error, ask));
     if (Array.isArray(chunks)) {
       yield* chunks;
@@ -243,138 +258,28 @@ export class OpenAIProvider implements Provider {
     }
   }
 
-  async #create<T>(ask: Ask, create: (client: OpenAI, body: Record<string, unknown>) => PromiseLike<T>): Promise<T> {
+  async #create<T>(ask: Ask, more: Loose, create: (client: OpenAI, body: Loose) => PromiseLike<T>): Promise<T> {
     const client = clientOf(ask);
     const id = `${ask.url} ${ask.model.model}`;
-    const refused = new Set<Bound>();
-    for (let form = this.#forms.get(id) ?? { bound: usualBound(ask.url), order: 'AsItCame' as const }; ;) {
+    const asked: Form[] = [];
+    for (let form = this.#forms.get(id) ?? firstForm(ask.url); ;) {
+      const body = bodyOf(ask, form, more);
+      asked.push(form);
       try {
-        const answer = await create(client, bodyOf(ask, form));
-        this.#forms.set(id, form);
+        const answer = await create(client, body);
+        if (asked.length > 1) this.#forms.set(id, { ...form, once: new Set() });
         return answer;
       } catch (error) {
-        refused.add(form.bound);
-        form = otherForm(error, form, refused);
+        const next = nextForm(error, form, body, asked);
+        if (next === null) throw error;
+        form = next;
       }
     }
   }
 }
 
-/** The form to ask in after a refusal. @throws the error that no other form would cure */
-function otherForm(error: unknown, { bound, order }: Form, refused: ReadonlySet<Bound>): Form {
-  const other = bound === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
-  if (refusesBound(error, bound) && !refused.has(other)) return { bound: other, order };
-  const next = nextOrder(error, order);
-  if (next === null) throw error;
-  return { bound, order: next };
-}
-
-/** OpenAI's own models know the new name only, and most other servers the old one. */
-function usualBound(url: string): Bound {
-  return /(?:^|\.)(?:openai|azure)\.com$/.test(URL.parse(url)?.hostname ?? '') ? 'max_completion_tokens' : 'max_tokens';
-}
-
-function refusesBound(error: unknown, bound: Bound): boolean {
-  return error instanceof BadRequestError && new RegExp(`\\b${bound}\\b`).test(error.message);
-}
-
-function clientOf({ url, key, fetch, model }: Ask): OpenAI {
-  return new OpenAI({
-    baseURL: url,
-    // The library requires one; the header of a server without keys is removed below.
-    apiKey: key ?? 'none',
-    adminAPIKey: null,
-    organization: null,
-    project: null,
-    webhookSecret: null,
-    maxRetries: 0,
-    // Above the bound of the attempt, which ends it.
-    timeout: (model.timeoutSeconds + 60) * 1000,
-    logLevel: 'off',
-    fetch,
-    ...(key === null && { defaultHeaders: { authorization: null } }),
-  });
+function clientOf(ask: Ask): OpenAI {
+  return new OpenAI({ ...clientOptions(ask), baseURL: ask.url, adminAPIKey: null, organization: null, project: null, webhookSecret: null });
 }
 
 const optionsOf = ({ signal }: Ask): { readonly signal: AbortSignal } => ({ signal });
-
-function bodyOf({ body, model }: Ask, { bound, order }: Form): Record<string, unknown> {
-  const { max_completion_tokens: tokens, stream: _stream, messages_options: _options, messages, tools, ...rest } = body;
-  return {
-    ...rest,
-    model: model.model,
-    messages: ordered(acceptable(messages.map((message) => restored(message, model.model ?? ''))), order),
-    ...(tools !== undefined && { tools: tools.map(({ eager_input_streaming: _eager, ...tool }) => unmarked(tool)) }),
-    [bound]: tokens,
-  };
-}
-
-type Part = Extract<WireMessage['content'], readonly unknown[]>[number];
-
-/**
- * Returns messages without what servers refuse: turns of the model that say nothing, and images in results of calls. These are in
- * a message of the user after the last result, as nothing may stand between a call and its results.
- */
-function acceptable(messages: readonly WireMessage[]): readonly WireMessage[] {
-  const all: WireMessage[] = [];
-  let attached: Part[] = [];
-  let count = 0;
-  const show = (): void => {
-    if (attached.length > 0) all.push({ role: 'user', content: attached });
-    attached = [];
-    count = 0;
-  };
-  for (const message of messages) {
-    if (message.role !== 'tool') show();
-    const parts = message.role === 'tool' && Array.isArray(message.content) ? message.content : [];
-    if (parts.every(isText)) {
-      if (!isEmpty(message)) all.push(message);
-      continue;
-    }
-    const texts = parts.map((part) => {
-      if (isText(part)) return part.text;
-      count += 1;
-      attached.push({ type: 'text', text: `Attachment ${count} of the results:` } as Part, part);
-      return `[attachment ${count}, in the next message]`;
-    });
-    all.push({ ...message, content: texts.join('\n\n') });
-  }
-  show();
-  return all;
-}
-
-/** A model that only thought, or a client that kept nothing of its turn. */
-function isEmpty({ role, ...message }: WireMessage): boolean {
-  const words: Loose = message;
-  return role === 'assistant' && ['content', 'tool_calls', 'refusal', 'function_call'].every((name) => (words[name] ?? null) === null);
-}
-
-/** Returns a message without members of the Messages API, which servers of the chat API refuse. */
-function restored(message: WireMessage, model: string): WireMessage {
-  const { provider_state: state, is_error: _error, content, tool_calls: calls, ...bare } = unmarked(message);
-  const whole = {
-    ...bare,
-    ...(content !== undefined && { content: bareContent(content) }),
-    ...(calls !== undefined && { tool_calls: calls.map(unmarked) }),
-  };
-  return restoreState(whole, state, model);
-}
-
-const thoughts: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking']);
-
-/** Merges texts that were split for a mark or a thought: not every server accepts parts. */
-function bareContent(content: NonNullable<WireMessage['content']> | null): NonNullable<WireMessage['content']> | null {
-  if (!Array.isArray(content)) return content;
-  if (content.every((part) => !thoughts.has(part.type) && part.type !== 'document' && !('cache_control' in part))) return content;
-  const bare = content.filter(({ type }) => !thoughts.has(type)).map((part) => (part.type === 'document' ? unseen : unmarked(part)));
-  if (bare.some((part) => !('text' in part))) return bare;
-  return bare.length === 0 ? null : bare.map((part) => ('text' in part ? part.text : '')).join('\n\n');
-}
-
-/** A model reads that there was something, and may ask for it in another form. */
-const unseen = { type: 'text', text: '[a document, which this model cannot be shown; read it as text]' } as const;
-
-function unmarked<T extends object>(value: T): T {
-  const { cache_control: _mark, ...rest } = value as T & { readonly cache_control?: unknown };
-  return rest as unknown as T;
-}

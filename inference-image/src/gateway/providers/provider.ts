@@ -17,6 +17,18 @@ export interface Ask {
   readonly signal: AbortSignal;
 }
 
+/** Options of both vendors' libraries: nothing is retried, read from the environment or logged there. */
+export const clientOptions = ({ key, fetch, model: { timeoutSeconds } }: Ask) => ({
+  // The libraries require one; the header of a server without keys is left out.
+  apiKey: key ?? 'none',
+  maxRetries: 0,
+  // Above the bound of the attempt, which ends it.
+  timeout: (timeoutSeconds + 60) * 1000,
+  logLevel: 'off' as const,
+  fetch,
+  ...(key === null && { defaultHeaders: { authorization: null } }),
+});
+
 /** Client of models of one engine. Nothing is retried here. Its errors become a GatewayError by `providerFailure`. */
 export interface Provider {
   /** Whether one request may ask for several choices. */

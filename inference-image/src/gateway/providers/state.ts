@@ -1,5 +1,6 @@
 import type { ChatCompletion, WireMessage, WireToolCall } from '@agentfleet/protocol/chat';
 import type { GatewayModel } from '@agentfleet/protocol/gateway';
+import { fieldsOf } from '@agentfleet/protocol/text';
 import { refersOutside } from './inline.ts';
 
 /** State that servers of the OpenAI API need with a message of their model: extra members, such as reasoning. */
@@ -60,10 +61,7 @@ export function restoreState(message: WireMessage, state: unknown, model: string
   return { ...kept, ...message, ...(message.tool_calls !== undefined && { tool_calls: message.tool_calls.map(withExtra) }) };
 }
 
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
-
 function isState(state: unknown): state is OpenAIState {
-  if (typeof state !== 'object' || state === null) return false;
-  const { engine, message, calls } = state as Partial<OpenAIState>;
-  return engine === 'OpenAI' && isObject(message) && isObject(calls);
+  const { engine, message, calls } = fieldsOf(state);
+  return engine === 'OpenAI' && [message, calls].every((value) => typeof value === 'object' && value !== null);
 }

@@ -191,7 +191,7 @@ export class FakeEngine {
     if (this.sleeping) return send(response, 500, { message: 'the engine sleeps' });
     if (!this.#knows(body, response)) return;
     const logprob = this.faults.zeroLogprobs === true ? 0 : -0.25;
-    const choices = Array.from({ length: Number(body['n']) }, (_, index) => {
+    const choices = Array.from({ length: Number(body['n'] ?? 1) }, (_, index) => {
       const content = this.replies[Math.min(index, this.replies.length - 1)] ?? '';
       // Later answers are longer and so less likely.
       const tokens = Array.from({ length: index + 2 }, () => ({ token: 'x', logprob }));
