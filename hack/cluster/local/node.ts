@@ -15,14 +15,14 @@ import { accepts, ensure, waitForDaemon, type Start } from './control-plane.ts';
 import { dump } from 'js-yaml';
 import type { Layout } from '../base/layout.ts';
 
-/** The one volume of the cluster and its class, the default one: there is no provisioner, and a pool without object storage claims one. */
+/** The class of the cluster's volumes, the default one: there is no provisioner, and each pool without object storage claims a volume. */
 const volumeName = 'agentfleet-local';
-
-const path = `/api/v1/persistentvolumes/${volumeName}`;
+/** The volumes; a claim gets the smallest that fits, which is the first. */
+export const volumeNames = [volumeName, ...[2, 3, 4].map((number) => `${volumeName}-${number}`)] as const;
 
 /** Its folder on this host; `down` removes it with the state. */
-export function volumeFolder(layout: Pick<Layout, 'state'>): string {
-  return join(layout.state, 'volumes', volumeName);
+export function volumeFolder(layout: Pick<Layout, 'state'>, name: string): string {
+  return join(layout.state, 'volumes', name);
 }
 
 /** The default StorageClass, as nearly every cluster has one. */
@@ -34,14 +34,14 @@ export const volumeClass = {
   volumeBindingMode: 'WaitForFirstConsumer',
 };
 
-/** The PersistentVolume of that class. */
-export function volumeManifest(folder: string): object {
+/** A PersistentVolume of that class. */
+export function volumeManifest(name: string, folder: string): object {
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolume',
-    metadata: { name: volumeName, labels: { 'app.kubernetes.io/part-of': 'agentfleet-cluster' } },
+    metadata: { name, labels: { 'app.kubernetes.io/part-of': 'agentfleet-cluster' } },
     spec: {
-      capacity: { storage: '10Gi' },
+      capacity: { storage: name === volumeName ? '10Gi' : '20Gi' },
       accessModes: ['ReadWriteOnce'],
       storageClassName: volumeName,
       persistentVolumeReclaimPolicy: 'Retain',
@@ -57,13 +57,13 @@ export function volumeStep(found: unknown): 'create' | 'free' | 'nothing' {
   return (found as { status?: { phase?: string } }).status?.phase === 'Released' ? 'free' : 'nothing';
 }
 
-/** Makes the volume, or makes it available again when its claim is gone. Its content stays. */
-async function ensureVolume(start: Start, api: ApiReader): Promise<void> {
+/** Makes a volume, or makes it available again when its claim is gone. Its content stays. */
+async function ensureVolume(start: Start, api: ApiReader, name: string): Promise<void> {
   const { layout, binaries } = start.around;
-  const folder = volumeFolder(layout);
+  const folder = volumeFolder(layout, name);
   await mkdir(folder, { recursive: true });
   await chmod(folder, 0o777); // pods run as 10001, and fsGroup does not reach into a hostPath
-  const step = volumeStep(await api.get(path));
+  const step = volumeStep(await api.get(`/api/v1/persistentvolumes/${name}`));
   if (step === 'nothing') return;
   const kubectl = async (args: readonly string[], input = ''): Promise<void> => {
     await execa(binaries.path('kubectl'), ['--kubeconfig', layout.kubeconfig, ...args], { input });
@@ -71,10 +71,10 @@ async function ensureVolume(start: Start, api: ApiReader): Promise<void> {
   if (step === 'create')
     await kubectl(
       ['apply', '--server-side', '--force-conflicts', '-f', '-'],
-      [volumeClass, volumeManifest(folder)].map((one) => dump(one)).join('---\n'),
+      [volumeClass, volumeManifest(name, folder)].map((one) => dump(one)).join('---\n'),
     );
-  else await kubectl(['patch', 'persistentvolume', volumeName, '--type=json', '-p', '[{"op":"remove","path":"/spec/claimRef"}]']);
-  start.log(step === 'create' ? `volume ${volumeName} made` : `volume ${volumeName} is available again`);
+  else await kubectl(['patch', 'persistentvolume', name, '--type=json', '-p', '[{"op":"remove","path":"/spec/claimRef"}]']);
+  start.log(step === 'create' ? `volume ${name} made` : `volume ${name} is available again`);
 }
 
 /** Imports a docker-archive unless the node has images of all its names already. Names must change with their content. */
@@ -165,7 +165,7 @@ export async function startNode(start: Start, parts: NodeParts, apiReady: Promis
   const router = waitForDaemon(start, 'kubelet', async () => (await api.get(nodePath)) !== undefined)
     .then(() => addons)
     .then(() => ensure(start, kubeRouter(around)));
-  await Promise.all([router, dns, addons, ensureVolume(start, api)]);
+  await Promise.all([router, dns, addons, ...volumeNames.map((name) => ensureVolume(start, api, name))]);
   const kubeletLog = logPath(layout, 'kubelet');
   const since = start.started.includes('kubelet') ? kubeletBegin : 0;
   const ready = async (path: string, type: string, after = 0): Promise<boolean> => hasCondition(await api.get(path), type, after);

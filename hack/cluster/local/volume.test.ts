@@ -17,14 +17,14 @@ describe('volumeStep', () => {
 });
 
 it('is below the state, which down removes', () => {
-  const folder = volumeFolder({ state: '/state' });
+  const folder = volumeFolder({ state: '/state' }, 'agentfleet-local');
   expect(folder).toBe('/state/volumes/agentfleet-local');
   // A pool without spec.storage names no class.
   expect(volumeClass.metadata).toEqual({
     name: 'agentfleet-local',
     annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' },
   });
-  expect(volumeManifest(folder)).toMatchObject({
+  expect(volumeManifest('agentfleet-local', folder)).toMatchObject({
     spec: { hostPath: { path: folder }, storageClassName: 'agentfleet-local', accessModes: ['ReadWriteOnce'] },
   });
 });
