@@ -163,7 +163,9 @@ export function workspacePath(session: SandboxSession, path: string): string {
   const { path: root } = session.root;
   const relative = posix.relative(root, posix.resolve(root, path));
   if (relative === '..' || relative.startsWith('../'))
-    throw new ArgumentError(`path: ${plain(path)} is outside of the workspace ${root}; give a path below it, such as src/a.py`);
+    throw new ArgumentError(
+      `path: ${plain(path)} is outside of the workspace ${root}; give a path below it, such as src/a.py; what lies elsewhere is for bash`,
+    );
   return relative;
 }
 

@@ -215,7 +215,7 @@ async function regions({ scope }: ToolContext, path: string, places: readonly Li
     shown.push(...(left > 3 ? [...lines.slice(0, ends), `… ${left} lines, as you wrote them`, ...lines.slice(-ends)] : lines));
     next = to + 1;
   }
-  const rest = places.slice(maxPlaces, 23).map(({ from }) => from);
+  const rest = places.slice(maxPlaces, 23).flatMap(({ from }) => (from < next ? [] : [from]));
   if (rest.length > 0) shown.push(`… and on lines ${rest.join(', ')}${places.length > 23 ? ', …' : ''}`);
   return shown;
 }
