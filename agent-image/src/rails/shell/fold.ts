@@ -3,6 +3,7 @@ import {
   byName,
   lookup,
   args,
+  bounded,
   concat,
   dynamic,
   fixed,
@@ -119,7 +120,7 @@ function salvage(text: string, site: Site, run: Run): void {
 /** Returns what a command prints, where that follows from the line alone; otherwise a hole that remembers the command. */
 export function output(command: Command, run: Run, site: Site): Value {
   const found = lookup(folds, command.name)?.(command, run, site) ?? null;
-  return found === null ? dynamic([command]) : { text: found, from: [command] };
+  return found === null ? dynamic([command]) : { text: bounded(found), from: [command] };
 }
 
 type Fold = (command: Command, run: Run, site: Site) => string | null;
@@ -186,9 +187,10 @@ function translate(text: string, command: Command): string | null {
   const [from, to] = operands(command).map((set) => characters(plain(set)));
   if (from === undefined) return null;
   const letters = Array.from(text);
-  if (args(command).some((one) => /^-\w*d/.test(one))) return letters.filter((one) => !from.includes(one)).join('');
+  const places = new Map(from.map((one, at) => [one, at]));
+  if (args(command).some((one) => /^-\w*d/.test(one))) return letters.filter((one) => !places.has(one)).join('');
   if (to === undefined || to.length === 0) return null;
-  return letters.map((one) => (from.includes(one) ? (to[Math.min(from.lastIndexOf(one), to.length - 1)] as string) : one)).join('');
+  return letters.map((one) => (places.has(one) ? (to[Math.min(places.get(one) ?? 0, to.length - 1)] as string) : one)).join('');
 }
 
 function characters(set: string): readonly string[] {

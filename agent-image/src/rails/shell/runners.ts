@@ -1,5 +1,5 @@
 // agent-image, rails/shell: commands that find, git, ssh and others run. May import rails/verdict and rails/syntax, no rail.
-import { args, byName, dynamic, fixed, isFixed, lookup, spaced, type Command, type Value } from './command.ts';
+import { args, byName, dynamic, fixed, isFixed, lookup, spaced, substituted, type Command, type Value } from './command.ts';
 import { runsValue } from './gitSettings.ts';
 import { absolute } from './places.ts';
 import { plain, printable } from './marks.ts';
@@ -19,7 +19,7 @@ const find: Unwrapper = (command) => {
       out.push({
         argv: inner.map((one, at) => ({
           ...one,
-          text: one.text.replaceAll('{}', (at === 0 ? named(start, words) : null) ?? found(start, command)),
+          text: substituted(one.text, '{}', (at === 0 ? named(start, words) : null) ?? found(start, command)),
         })),
       });
   });
@@ -64,7 +64,7 @@ const xargs: Unwrapper = (command) => {
   const items = itemsOf(command);
   if (token === null) return [{ argv: [...base, ...items], stdin: dynamic() }];
   return items.map((item) => ({
-    argv: base.map((word) => ({ text: word.text.replaceAll(token, item.text), from: [...word.from, ...item.from] })),
+    argv: base.map((word) => ({ text: substituted(word.text, token, item.text), from: [...word.from, ...item.from] })),
     stdin: dynamic(),
   }));
 };
@@ -85,7 +85,7 @@ const parallel: Unwrapper = (command) => {
   const text = spaced(base);
   return items.map((item) =>
     shell({
-      text: text.text.includes('{}') ? text.text.replaceAll('{}', item.text) : `${text.text} ${item.text}`,
+      text: text.text.includes('{}') ? substituted(text.text, '{}', item.text) : `${text.text} ${item.text}`,
       from: [...text.from, ...item.from],
     }),
   );
