@@ -71,7 +71,11 @@ function isHarmless(text: string, command: Command, { places }: Surroundings): b
   return inProject && path.length < 4096 && !hasHole(path) && !hasGlob(path) && testKey.test(path);
 }
 
+/** No path is longer. */
+const longestPath = 4096;
+
 export function isSecret(text: string): boolean {
+  if (text.length > longestPath) return false;
   const path = text
     .replace(/^@/, '')
     .replace(/\/{2,}/g, '/')
@@ -81,7 +85,7 @@ export function isSecret(text: string): boolean {
   if (secretFile.test(path.replace(/[\uE001-\uE003]/g, ''))) return true;
   // `*` and `*.json` reach everything and mean nothing; `.e*` and `id_*` mean a secret.
   return (
-    /[a-z._]{2}|^\./.test(base.replace(/[\uE001-\uE003].*$/, '')) &&
+    /[a-z._]{2}|^\./.test(base.replace(/[\uE001-\uE003][^]*$/, '')) &&
     !/^\.\uE001$/.test(base) &&
     names.some((name) => matchesGlob(base, name))
   );

@@ -193,7 +193,12 @@ function ofText(method: string, own: string, texts: readonly string[]): Abstract
   if (/^(?:decode|encode|strip|rstrip|lstrip|trim|toString|expanduser|resolve|absolute|valueOf)$/.test(method))
     return { kind: 'text', text: own, path: true };
   // Folders of one name are not all that is there.
-  if (/^r?glob$/.test(method) && !first.includes(hole) && /(?:^|\/)[\w.-]*\w[\w.-]*$/.test(first) && !/(?:^|\/)\.\.(?:\/|$)/.test(first))
+  if (
+    /^r?glob$/.test(method) &&
+    !first.includes(hole) &&
+    /(?:^|\/)(?=[\w.-]*$)[\w.-]*\w/.test(first) &&
+    !/(?:^|\/)\.\.(?:\/|$)/.test(first)
+  )
     return { kind: 'text', text: `${own.replace(/\/$/, '')}/${method === 'rglob' ? `${star}/` : ''}${markGlobs(first)}`, path: true };
   if (/^(?:r?glob|iterdir)$/.test(method)) return { kind: 'text', text: `${own.replace(/\/$/, '')}/${star}`, path: true };
   if (/^(?:lower|toLowerCase)$/.test(method)) return textOf(own.toLowerCase());

@@ -26,7 +26,7 @@ import { type Parsed, walk, withoutTypes } from '../syntax/node.ts';
  * function that runs, deletes or connects is taken out by pattern. Coarser than a parse, so what
  * evaluates text that is not a constant is called unknown.
  */
-const quoted = String.raw`(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|q[qx]?\{([^}]*)\}|q[qx]?\(([^)]*)\)|q[qx]?\/([^/]*)\/|%x\{([^}]*)\}|\[\[([^\]]*)\]\])`;
+const quoted = String.raw`(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|q[qx]?\{([^}]{0,2000})\}|q[qx]?\(([^)]{0,2000})\)|q[qx]?\/([^/]{0,2000})\/|%x\{([^}]{0,2000})\}|\[\[([^\]]{0,2000})\]\])`;
 
 const pattern = (source: string): RegExp => new RegExp(source, 'g');
 const command =
@@ -55,23 +55,24 @@ const calls: readonly (readonly [RegExp, (texts: readonly string[]) => Action])[
   ],
   [
     pattern(
-      String.raw`\b(?:IO::Socket|TCPSocket|fsockopen|Net::HTTP|HTTP::Tiny|LWP::\w+|open-uri|socket\.tcp|curl_exec|stream_socket_client|URI\.open)\b[^;]*?(?:${quoted})?`,
+      String.raw`\b(?:IO::Socket|TCPSocket|fsockopen|Net::HTTP|HTTP::Tiny|LWP::\w+|open-uri|socket\.tcp|curl_exec|stream_socket_client|URI\.open)\b[^;]{0,200}?(?:${quoted})?`,
     ),
     command('curl'),
   ],
   [/\/inet\d?\/(?:tcp|udp)\/[^/"]*\/([^/"]+)/g, command('nc')],
   [
-    pattern(String.raw`\b(?:open|File\.(?:read|open)|IO\.read|file_get_contents|readfile|io\.open)\s*\(?\s*(?:my\s*)?[^"';]*${quoted}`),
+    pattern(String.raw`\b(?:open|File\.(?:read|open)|IO\.read|file_get_contents|readfile|io\.open)[^"';]{0,200}${quoted}`),
     (texts) => command('cat')([(texts.at(-1) ?? hole).replace(/^\s*[<>+]+\s*/, '')]),
   ],
   [pattern(String.raw`\b(?:file_put_contents|File\.write|IO\.write)\s*\(?\s*${quoted}`), command('tee')],
-  [/\bkill\s*\(?\s*['"]?(?:9|KILL|SIGKILL|-9)['"]?\s*,\s*(-?\d+)/g, command('kill', '-9')],
-  [/\b(?:fork\b[^;]*while|while\b[^;]*\bfork\b)/g, () => ({ kind: 'argv', argv: ['fork'] })],
+  [/\bkill\s{0,40}(?:\(\s{0,40})?['"]?(?:9|KILL|SIGKILL|-9)['"]?\s{0,40},\s{0,40}(-?\d+)/g, command('kill', '-9')],
+  [/\b(?:fork\b(?:(?!\bfork\b)[^;])*?while|while\b(?:(?!\bwhile\b)[^;])*?\bfork\b)/g, () => ({ kind: 'argv', argv: ['fork'] })],
 ];
 
 const dynamicCode =
-  /\beval\b\s*\(?\s*[$@a-z]|\b(?:unpack|pack|base64_decode|decode_base64|str_rot13|gzinflate|create_function|instance_eval|class_eval|loadstring)\b/;
-const dynamicRun = /\b(?:system|exec|popen|shell_exec|passthru|os\.execute|io\.popen)\s*\(?\s*(?:[$@]|[a-z_]+[^"'\s(]|["'][^"']*["']\s*\.)/;
+  /\beval\b\s*(?:\(\s*)?[$@a-z]|\b(?:unpack|pack|base64_decode|decode_base64|str_rot13|gzinflate|create_function|instance_eval|class_eval|loadstring)\b/;
+const dynamicRun =
+  /\b(?:system|exec|popen|shell_exec|passthru|os\.execute|io\.popen)\s*(?:\(\s*)?(?:[$@]|[a-z_]{1,200}[^"'\s(]|["'][^"']{0,2000}["']\s*\.)/;
 
 function actionsInText(text: string): readonly Action[] {
   const out: Action[] = [];

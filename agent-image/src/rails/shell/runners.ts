@@ -228,7 +228,7 @@ const awk: Unwrapper = (command) => {
 /** GNU sed runs a line with `e`, and `s///e` runs the result. */
 const sed: Unwrapper = (command) =>
   command.argv.slice(1).flatMap(({ text, from }) => {
-    const [, code] = /(?:^|[;\n}{]|\d|\/)\s*e\s+([^\n;]+)/.exec(text) ?? [];
+    const [, code] = /(?:^|[;\n}{]|\d|\/)\s{0,40}e\s+([^\n;]+)/.exec(text) ?? [];
     if (code !== undefined) return [shell({ text: code, from })];
     const replaced = /^s([^\\\n])(?:\\.|(?!\1)[^\\])*\1((?:\\.|(?!\1)[^\\])*)\1[gIip0-9]*e/.exec(text);
     return replaced === null ? [] : [shell({ text: replaced[2] as string, from })];
@@ -252,7 +252,7 @@ const make: Unwrapper = (command, run) => {
   const written = files.flatMap((path) => (path === '-' ? command.stdin : run.files.get(absolute(path, command.cwd)))?.text ?? []);
   const shells = words.flatMap((text) => /^SHELL=([^]+)$/.exec(text)?.[1] ?? []).map((text) => shell(fixed(text)));
   const recipes = [...given, ...written].flatMap((text) => {
-    const found = text.matchAll(/\$\(shell ([^)]*)\)|^\t[-@+]*(.+)$|^[^\s:#=][^:#=\n]*:[^=;\n]*;\s*[-@+]*(.+)$/gm);
+    const found = text.matchAll(/\$\(shell ([^)]{0,1000})\)|(?<![^\n])(?:\t[-@+]*(.+)$|[^\s:#=][^:#=\n]*:[^=;\n]*;\s*[-@+]*(.+)$)/gm);
     return [...found].slice(0, maxItems).map((one) => shell(fixed((one[1] ?? one[2] ?? one[3] ?? '').replaceAll('$$', '$'))));
   });
   return [...shells, ...recipes];
@@ -350,7 +350,7 @@ export const runners: Readonly<Record<string, Unwrapper>> = {
     command.stdin === null
       ? []
       : command.stdin.text.split('\n').flatMap((line) => {
-          const code = /^(?:@\w+|(?:\S+\s+){5})(.+)$/.exec(line.trim())?.[1];
+          const code = /^(?:@\w+|(?:\S+\s+){5}(?=\S))(.+)$/.exec(line.trim())?.[1];
           return code === undefined ? [] : [shell({ text: code, from: command.stdin?.from ?? [] })];
         }),
   at: (command) => (command.stdin === null ? [] : [shell(command.stdin)]),

@@ -163,7 +163,10 @@ function substitute(node: Node, run: Run, site: Site): Value {
     const code = node.text.startsWith('`') ? node.text.slice(1, -1).replace(/\\([`\\$])/g, '$1') : `cat ${node.text.slice(2, -1)}`;
     out = run.text(fixed(code), { ...inner, frame: { ...site.frame, within: inner.span } }, null);
   } else out = concat([fixed(''), ...named(node).map((one) => run.node(one, inner, null))]);
-  return { ...out, text: out.text.replace(/\n+$/, '') };
+  // A pattern would look for the end behind each line feed.
+  let end = out.text.length;
+  while (out.text[end - 1] === '\n') end -= 1;
+  return { ...out, text: out.text.slice(0, end) };
 }
 
 /** `<(…)` is a file that holds what the commands print. */
