@@ -47,7 +47,7 @@ export class Streamed {
       this.#choices.set(index, choice);
       choice.finish = finish ?? choice.finish;
       const { tool_calls: calls = [], role: _role, thinking: _thinking, ...rest } = delta as Delta;
-      for (const [name, value] of Object.entries(rest)) choice.message[name] = joined(choice.message[name], value);
+      for (const [name, value] of Object.entries(rest)) join(choice.message, name, value);
       for (const call of calls ?? []) choice.calls.set(call.index, joinedCall(choice.calls.get(call.index), call as unknown as Loose));
     }
   }
@@ -77,11 +77,13 @@ export class Streamed {
   }
 }
 
-/** Joins pieces of a member: texts and lists are appended, anything else is replaced. */
-function joined(before: unknown, piece: unknown): unknown {
-  if (typeof before === 'string' && typeof piece === 'string') return before + piece;
-  if (Array.isArray(before) && Array.isArray(piece)) return [...(before as unknown[]), ...(piece as unknown[])];
-  return piece ?? before;
+/** Joins a piece of a member: texts and lists are appended, to a list of ours, anything else is replaced. */
+function join(message: Loose, name: string, piece: unknown): void {
+  const before = message[name];
+  if (typeof before === 'string' && typeof piece === 'string') message[name] = before + piece;
+  else if (!Array.isArray(piece)) message[name] = piece ?? before;
+  else if (Array.isArray(before)) for (const one of piece as unknown[]) before.push(one);
+  else message[name] = [...(piece as unknown[])];
 }
 
 function joinedCall(before: WireToolCall | undefined, piece: Loose): WireToolCall {

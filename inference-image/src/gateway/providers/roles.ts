@@ -29,15 +29,18 @@ export function ordered(messages: readonly WireMessage[], order: Order): readonl
   if (order === 'AsItCame') return messages;
   const [orders, rest] = [messages.filter(isOrder), messages.filter((message) => !isOrder(message))];
   const system = joined(orders.map(({ content }) => content));
-  const all: WireMessage[] = orders.length > 0 ? [{ role: order === 'InTurn' ? 'system' : 'user', content: system }] : [];
-  for (const message of rest) {
+  const first: WireMessage[] = orders.length > 0 ? [{ role: order === 'InTurn' ? 'system' : 'user', content: system }] : [];
+  const all: [WireMessage, ...WireMessage[]][] = [];
+  for (const message of [...first, ...rest]) {
     const last = all.at(-1);
-    if (message.role === 'user' && last?.role === 'user')
-      all.splice(-1, 1, { ...message, content: joined([last.content, message.content]) });
-    else if (message.role === 'user' && last?.role === 'tool') all.push({ role: 'assistant', content: 'Noted.' }, message);
-    else all.push(message);
+    if (message.role === 'user' && last?.[0].role === 'user') last.push(message);
+    else if (message.role === 'user' && last?.[0].role === 'tool') all.push([{ role: 'assistant', content: 'Noted.' }], [message]);
+    else all.push([message]);
   }
-  return all;
+  return all.map((run): WireMessage => (run.length === 1 ? run[0] : { ...run.at(-1), ...merged(run) }));
 }
+
+/** What a user says in several messages; all of it is joined at once, for there may be very many. */
+const merged = (run: readonly WireMessage[]) => ({ role: 'user', content: joined(run.map(({ content }) => content)) }) as const;
 
 const isOrder = ({ role }: WireMessage): boolean => role === 'system' || role === 'developer';
