@@ -170,6 +170,7 @@ async function readFiles(request: GenerateRequest, sources: Sources): Promise<re
   for (const [index, { path, content }] of request.files.entries()) {
     const source = await sources.of(path);
     const tree = source?.parser.parse(content) ?? null;
+    await yieldToEvents();
     if (source === null || tree === null) continue;
     const { language } = source;
     parsed.push({ index, path, source: content, root: tree.root, language, file: language.open(content, tree.root) });
