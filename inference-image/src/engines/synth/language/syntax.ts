@@ -180,7 +180,7 @@ interface ParsedText {
  * Bounds of a text that is searched: other requests wait meanwhile, and each node is looked at with all that is in it. Calls are those of
  * the parser's progress callback, one for each fixed number of operations, because a clock would not be repeatable.
  */
-const most = { characters: 262_144, calls: 5000, nodes: 200_000, depth: 200 } as const;
+const most = { characters: 262_144, calls: 5000, nodes: 100_000, depth: 200 } as const;
 
 /** Parses the files of one grammar. Trees of the parser are freed before each call returns. */
 export class SourceParser {
