@@ -40,7 +40,7 @@ export function ordered(messages: readonly WireMessage[], order: Order): readonl
   return all.map((run): WireMessage => (run.length === 1 ? run[0] : { ...run.at(-1), ...merged(run) }));
 }
 
-/** What a user says in several messages; all of it is joined at once, for there may be very many. */
+/** Several messages of a user as one. All are joined at once: there may be very many. */
 const merged = (run: readonly WireMessage[]) => ({ role: 'user', content: joined(run.map(({ content }) => content)) }) as const;
 
 const isOrder = ({ role }: WireMessage): boolean => role === 'system' || role === 'developer';
