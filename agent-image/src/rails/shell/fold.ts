@@ -41,7 +41,9 @@ const calls: readonly (readonly [RegExp, (texts: readonly string[]) => Action])[
     (texts) => ({ kind: 'shell', text: texts.join(' ') }),
   ],
   [
-    pattern(String.raw`(?:\x60([^\x60]*)\x60|\bqx\s*\{([^}]*)\}|\bqx\s*\(([^)]*)\)|\bqx\s*\/([^/]*)\/|%x\{([^}]*)\}|%x\(([^)]*)\))`),
+    pattern(
+      String.raw`(?:\x60([^\x60]*)\x60|\bqx\s{0,40}\{([^}]{0,2000})\}|\bqx\s{0,40}\(([^)]{0,2000})\)|\bqx\s{0,40}\/([^/]{0,2000})\/|%x\{([^}]{0,2000})\}|%x\(([^)]{0,2000})\))`,
+    ),
     (texts) => ({ kind: 'shell', text: texts.join('') }),
   ],
   [

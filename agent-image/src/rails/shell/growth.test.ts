@@ -12,6 +12,8 @@ test.each<[string, Act]>([
   ['such a pattern at the end', shell(`x=${'a'.repeat(2000)}; echo \${x%%${'*a'.repeat(30)}*b}`)],
   ['the name of a secret by many stars', shell(`cat .${'*[a-z]'.repeat(18)}X`)],
   ['a name of a program by very many stars', shell(`${'*?'.repeat(12_000)}b`)],
+  ['a command of Perl without end', { tool: 'ExecCode', argv: ['perl', '-e', 'qx('.repeat(20_000)] }],
+  ['calls of Perl without end', { tool: 'ExecCode', argv: ['perl', '-e', 'open '.repeat(12_000)] }],
   ['a list that doubles', shell(`a=(x x);${'a=("${a[@]}" "${a[@]}");'.repeat(26)} echo`)],
   ['a long list in many places', shell(`a=(${'x '.repeat(5000)}); echo ${'"${a[@]}" '.repeat(1500)}`)],
   ['a text that doubles', shell(`${doubled.repeat(3)} echo $x`)],

@@ -44,11 +44,14 @@ function character(code: number): string {
 }
 
 const maxAlternatives = 24;
+/** Work for a piece of a word, beside that for its characters. */
+const pieceWork = 16;
 
 /** All that a word may become, each alternative a list of fields. */
 export function word(node: Node, run: Run, site: Site): readonly (readonly Value[])[] {
-  if (!maySpend(run, site, node.text.length)) return [[dynamic()]];
-  const variants = expandBraces(pieces(node, run, site, false));
+  const made = maySpend(run, site, node.text.length) ? pieces(node, run, site, false) : [];
+  if (!maySpend(run, site, made.length * pieceWork)) return [[dynamic()]];
+  const variants = expandBraces(made);
   if (variants === null) {
     problem(run, 'limit', 'a brace expansion makes too many words', spanOf(node, site.frame));
     return [[dynamic()]];
@@ -67,9 +70,10 @@ export function word(node: Node, run: Run, site: Site): readonly (readonly Value
 
 /** A word in a place where it makes exactly one field, such as an assignment. */
 export function single(node: Node, run: Run, site: Site): readonly Value[] {
-  if (!maySpend(run, site, node.text.length)) return [dynamic()];
+  const made = maySpend(run, site, node.text.length) ? pieces(node, run, site, false) : [];
+  if (!maySpend(run, site, made.length * pieceWork)) return [dynamic()];
   let out: Value[] = [fixed('')];
-  for (const piece of pieces(node, run, site, false)) {
+  for (const piece of made) {
     if ('literal' in piece) {
       const text = plainIn(piece.literal, run, site);
       out = out.map((value) => concat([value, fixed(text)]));
