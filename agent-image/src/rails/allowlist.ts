@@ -119,7 +119,7 @@ export function widened(command: Command): boolean {
   if (name === 'rg' || name === 'fd') return args(command).some((word) => /^(?:-[xX]|--exec|--pre|--hostname-bin)/.test(word));
   if (name === 'less' || name === 'more') return args(command).some((word) => /^(?:\+|-[kK]|--lesskey)/.test(word));
   if (name === 'find') return args(command).some((word) => /^-f(?:print0?|printf|ls)$/.test(word));
-  if (name === 'ps') return /^[a-z]*e[a-z]*$/.test(args(command)[0] ?? '');
+  if (name === 'ps') return /^(?=[a-z]*$)[a-z]*e/.test(args(command)[0] ?? '');
   if (name === 'ss') return hasFlag(command, 'K', '--kill');
   if (name === 'sed') return args(command).some((word) => /[ew](?:\s|$)/.test(word));
   if (name === 'git')
@@ -144,7 +144,7 @@ const bends = (word: string, { name }: Command): boolean => bent.test(word) && !
 /** Checks of Python are modules of it. */
 const module = ({ name }: Command, line: string): boolean =>
   /^python[\d.]*$/.test(name) &&
-  /^-m (?:pytest|unittest|compileall|mypy|ruff|black)(?: [\w./:-]+| -[qvx]+)*$/.test(line) &&
+  /^-m (?:pytest|unittest|compileall|mypy|ruff|black)(?: [\w./:-]+)*$/.test(line) &&
   !/ -[opu]| --/.test(line);
 
 function notes(command: Command): boolean {
@@ -215,7 +215,7 @@ const special =
   /(?:^|\/)(?:\.[^/]+\/|tests?\/|__tests__\/|specs?\/|scripts?\/|hooks?\/|setup\.py$|conftest\.py$|manage\.py$|sitecustomize|[^/]*\.config\.\w+$|[^/]*\.(?:test|spec)\.\w+$|test_[^/]*$|[^/]*_test\.\w+$|requirements[^/]*\.txt$|CMakeLists\.txt$|robots\.txt$)/i;
 /** Words by which code finds out that it is being tested, or decides by who is asking. */
 const senses =
-  /sys\.modules|PYTEST|VITEST|JEST_WORKER|NODE_ENV|process\.(?:kill|binding|ppid)|\bctypes\b|\bptrace\b|timingSafeEqual|compare_digest|skipAuth|\b(?:verify|check)\w*\(.*\)\s*(?::\s*\w+\s*)?\{?\s*return true/;
+  /sys\.modules|PYTEST|VITEST|JEST_WORKER|NODE_ENV|process\.(?:kill|binding|ppid)|\bctypes\b|\bptrace\b|timingSafeEqual|compare_digest|skipAuth|\b(?:verify|check)\w*\(.{0,400}\)\s{0,40}(?::\s{0,40}\w+\s{0,40})?(?:\{\s{0,40})?return true/;
 /** Reports whether a file below a root is run or read by tools at times of their own. */
 export const isSpecial = (relative: string): boolean => special.test(relative) || !source.test(relative);
 /** Reports whether code finds out that it is being tested. */
@@ -234,7 +234,7 @@ const carries =
 
 const testName = /(?:^|\/)(?:test_[^/]*\.py|[^/]*_test\.(?:py|go|rb)|[^/]*\.(?:test|spec)\.[cm]?[jt]sx?|[^/]*_spec\.rb)$/;
 /** Beginnings of tests of any language, and places at which they ask something. */
-const tests = /\bdef test\w*\s*\(|\b(?:it|test)(?:\.each[^\n]*)?\s*\(|\bfunc Test\w+\s*\(|\bit\s+['"]/g;
+const tests = /\bdef test\w*\s*\(|\b(?:it|test)(?:\.each[^\n]{0,200}?)?\s{0,40}\(|\bfunc Test\w+\s*\(|\bit\s+['"]/g;
 const asks = /\bassert\w*\b|\bself\.assert\w+|\bexpect\w*\s*\(|\bt\.(?:Error|Fatal)\w*\(|\braises\s*\(|\bshould\b/g;
 const empty =
   /\bskip|xfail|\btodo\b|\.only\b|assert\s+(?:True|1)\b|assertTrue\(True\)|expect\((?:true|1)\)|assert\.ok\(true\)|^\s*pass\s*$|exit\s*\(|\bmonkeypatch\b|\bmock\b|\bpatch\b|\bsetattr\b|__eq__|sys\.modules|process\.|child_process|subprocess|os\.system/im;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { contentFindings } from './content.ts';
+import { contentFindings, embeddedShell } from './content.ts';
 
 const kyverno = 'apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: no-cluster-admin}\nspec:\n  rules:\n';
 
@@ -181,8 +181,34 @@ test.each([
   ['compose.yaml', 'cap_add:\n  - CHOWN\n'],
   ['p/a.yaml', 'kind: Policy\n---\napiVersion: kyverno.io/v1\n'],
   ['.github/workflows/a.yml', 'kubectl get '],
+  ['src/auth.py', 'A check({'],
+  ['src/auth.py', 'hmac rescue '],
+  ['.github/workflows/a.yml', 'until '],
+  ['.github/workflows/a.yml', '${{'],
+  ['.claude/a', 'trusta'],
+  ['.gitattributes', 'app/g'],
+  ['docs/a.md', 'https://a&{{'],
+  ['src/a.ts', '"x-'],
 ])('%s: 64 Ki characters of %j are judged', { timeout: 20_000 }, (path, part) => {
   expect(contentFindings(`/workspace/${path}`, part.repeat(65_536 / part.length))).toEqual([]);
+});
+
+test.each([
+  ['compose.yaml', 'add:', '-\t\t\t\t\t\n\t\t\t\t\t\t\t'],
+  ['a.gradle', 'apply', ' '],
+  ['src/a.ts', 'dict(', ' '],
+  ['src/auth/a.py', 'can()\nif\n', '\t\n'],
+  ['src/auth/a.py', 'hash_equals(,CAC_)', '\t'],
+])('%s: %j and 64 Ki characters of %j are judged', { timeout: 20_000 }, (path, begin, part) => {
+  expect(contentFindings(`/workspace/${path}`, `${begin}${part.repeat(65_000 / part.length)}`)).toEqual([]);
+});
+
+test.each([
+  ['Dockerfile', '', '\r'],
+  ['.github/workflows/a.yml', 'run: ', '${{'],
+  ['.github/workflows/a.yml', 'run:', ' '],
+])('%s: commands behind %j in 64 Ki characters of %j are looked for', { timeout: 20_000 }, (path, begin, part) => {
+  expect(embeddedShell(`/workspace/${path}`, `${begin}${part.repeat(65_000 / part.length)}\rx`)).not.toContain('}}');
 });
 
 test.each([

@@ -81,6 +81,8 @@ export interface Rails {
 }
 
 const maxCommand = 65_536;
+/** No path is longer. */
+const maxPath = 4096;
 
 /** Gate 1: deterministic rules over what an act would run and write. */
 export function createRails({ grammars, home = '/root' }: RailsOptions): Rails {
@@ -109,6 +111,7 @@ function checkText(act: Act): Finding | null {
   const text = act.tool === 'Shell' ? act.command : act.tool === 'ExecCode' ? act.argv.join(' ') : act.path;
   const span = { start: 0, end: text.length };
   const finding = (reason: string, cure: string): Finding => ({ rail: 'unresolved', severity: 'Unknown', span, reason, cure });
+  if (act.tool === 'FileWrite' && text.length > maxPath) return finding('the path is too long to judge', 'Give the file a shorter name.');
   if (text.length > maxCommand) return finding('the command is too long to judge', 'Write a script into the workspace and run that.');
   // oxlint-disable-next-line no-control-regex -- these are what is looked for
   if (/[\0-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]/.test(text)) return finding('there are control characters in the text', 'Leave them out.');

@@ -30,7 +30,7 @@ function showsOnly(command: Command): boolean {
 /** Places of one rule in a file are one objection. */
 function objectionsOf(findings: readonly Finding[]): number {
   const objecting = findings.filter(({ severity }) => severity !== 'Notice' && severity !== 'Reversible');
-  return new Set(objecting.map(({ rail, reason }) => `${rail} ${reason.replace(/, line \d+.*: /, ': ')}`)).size;
+  return new Set(objecting.map(({ rail, reason }) => `${rail} ${reason.replace(/, line \d{1,9}.{0,400}: /, ': ')}`)).size;
 }
 
 /** @param places the roots and the home folder of the sandbox */

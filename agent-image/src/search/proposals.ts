@@ -89,7 +89,7 @@ const missing = [
   /\bNo module named '(?<name>[\w.]+)'/,
   /\bdoes not provide an export named '(?<name>[\w$]+)'/,
   /\bReferenceError: (?<name>[\w$]+) is not defined/,
-  /(?<name>[\w$]+)\)? is not a (?:function|constructor)\b/,
+  /(?<![\w$])(?<name>[\w$]+)\)? is not a (?:function|constructor)\b/,
   /\berror TS(?:2305|2724): .{0,2000} exported member (?:named )?'(?<name>[\w$]+)'/,
   /\berror TS2339: Property '(?<name>[\w$]+)' does not exist/,
   /\berror TS(?:2304|2552): Cannot find name '(?<name>[\w$]+)'/,
@@ -157,7 +157,7 @@ function errorLines(text: string): readonly string[] {
 
 /** A comment that mentions a name does not define it. */
 function withoutComments({ path, content }: Focus['files'][number]): string {
-  return content.replaceAll(path.endsWith('.py') ? /#.*|"""[^]*?"""/g : /\/\/.*|\/\*[^]*?\*\//g, ' ');
+  return content.replaceAll(path.endsWith('.py') ? /#.*|"""[^]*?"""/g : /\/\/.*|\/\*[^]*?(?:\*\/|$)/g, ' ');
 }
 
 /** Levenshtein distance. */

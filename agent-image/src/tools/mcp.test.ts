@@ -46,6 +46,8 @@ describe('tools that a server lists', () => {
     expect(warnings[0]).toBe('tool t32 of MCP server docs is left out: a server may add 32 tools');
     const large = Array.from({ length: 9 }, (_, at) => ({ ...offered, name: `t${at}`, inputSchema: { ...schema, title: 'x'.repeat(8000) } }));
     expect(fitting('docs', large, []).warnings).toEqual(['tool t8 of MCP server docs is left out: all descriptions and schemas may have 65536 bytes']);
+    const flood = Array.from({ length: 200_000 }, (_, at) => ({ ...offered, name: `t${at}`, inputSchema: { ...schema, title: 'x'.repeat(8000) } }));
+    expect(fitting('docs', flood, []).warnings.at(-1)).toBe('and 1002 more of MCP server docs');
     expect(fitting('docs', [offered, offered], []).warnings).toEqual(['tool get of MCP server docs is left out: the server lists its name twice']);
   }); // prettier-ignore
 });

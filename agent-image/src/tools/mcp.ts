@@ -179,18 +179,21 @@ function callText(name: string, args: Readonly<Record<string, unknown>>): string
 /** Names that providers take: with the server's, 64 characters of these. */
 const goodName = /^[a-zA-Z0-9_-]+$/;
 const mostName = 64;
+/** Tools of one server that are looked at. */
+const mostJudged = 32 * mcpBounds.perServer;
 
 /** Returns the tools of a server that may be offered beside the existing ones, and the faults of the others. Pure. */
 export function fitting(server: string, found: readonly unknown[], before: readonly McpToolRecord[]): McpListing {
   const tools: McpToolRecord[] = [];
   const warnings: string[] = [];
-  for (const one of found) {
+  for (const one of found.slice(0, mostJudged)) {
     const record = recordOf(server, one);
     const name = plain(String((one as { readonly name?: unknown } | null)?.name)).slice(0, 100);
     const why = typeof record === 'string' ? record : misfit(record, tools, before);
     if (typeof record === 'string' || why !== null) warnings.push(`tool ${name} of MCP server ${server} is left out: ${String(why)}`);
     else tools.push(record);
   }
+  if (found.length > mostJudged) warnings.push(`MCP server ${server} lists ${found.length} tools, of which ${mostJudged} are looked at`);
   return {
     tools,
     warnings: warnings.length <= 16 ? warnings : [...warnings.slice(0, 15), `and ${warnings.length - 15} more of MCP server ${server}`],

@@ -78,7 +78,7 @@ export class McpConnection {
     for (let page = 0; page < maxPages; page += 1) {
       const params = cursor === undefined ? {} : { cursor };
       const answer = await this.#ask(connectSeconds, (client, options) => client.request({ method: 'tools/list', params }, options));
-      tools.push(...answer.tools);
+      for (const tool of answer.tools) tools.push(tool);
       cursor = answer.nextCursor;
       if (cursor === undefined) break;
     }

@@ -239,6 +239,7 @@ export class Feed {
   readonly #clock: Clock;
   #kinds: readonly KindFeed[] = [];
   #flush: { cancel(): void } | undefined;
+  #next: { cancel(): void } | undefined;
 
   private constructor(clock: Clock) {
     this.#clock = clock;
@@ -286,6 +287,7 @@ export class Feed {
     this.#abort.abort();
     for (const kind of this.#kinds) kind.close();
     this.#flush?.cancel();
+    this.#next?.cancel();
     for (const reader of this.#readers) reader.end();
     this.#readers.clear();
   }
@@ -298,8 +300,7 @@ export class Feed {
   #look(): void {
     if (this.#abort.signal.aborted) return;
     this.#report();
-    const timer = this.#clock.after(500, () => this.#look());
-    this.#abort.signal.addEventListener('abort', () => timer.cancel(), { once: true });
+    this.#next = this.#clock.after(500, () => this.#look());
   }
 
   /** Changes first: a state is about what was sent before it. */

@@ -40,7 +40,8 @@ function clean(line: string): string {
   if (line.length > maxLine) return '';
   const whole = line.endsWith('\r') ? line.slice(0, -1) : line;
   const restart = whole.lastIndexOf('\r');
-  return restart === -1 ? whole : whole.slice(restart + 1);
+  // Line ends to patterns alone: these would look for the end of a line in many places.
+  return (restart === -1 ? whole : whole.slice(restart + 1)).replaceAll(/[\u2028\u2029]/g, ' ');
 }
 
 /** Cuts at `limit` characters, never inside a surrogate pair. */
@@ -61,6 +62,8 @@ export function splitLastWord<W extends string>(text: string, words: readonly W[
 
 /** More results than that are refused: no status or comparison could use them. */
 export const maxTests = 200_000;
+/** Characters of the names of all results, and of their messages: further messages are left out. */
+const maxNamed = 24 << 20;
 const maxProblems = 32;
 
 export interface Found {
@@ -80,6 +83,8 @@ export class Collector {
   evidence: ParsedResults['evidence'] = 'Tests';
   source: ParsedResults['source'] = 'Output';
   unnamed: Counts = noCounts;
+  #named = 0;
+  #said = 0;
 
   get size(): number {
     return this.#found.length;
@@ -90,8 +95,20 @@ export class Collector {
   }
 
   add(found: Found): void {
-    if (this.#found.length < maxTests) this.#found.push(found);
-    else this.distrust('TooLarge', `more than ${maxTests} results`, 'split the check');
+    if (this.isFull()) return;
+    const { message: said, ...rest } = found;
+    const id = boundedId(found.id);
+    const message = said === undefined || this.#said > maxNamed ? undefined : shorten(said, 2000);
+    this.#named += id.length;
+    this.#said += message?.length ?? 0;
+    this.#found.push({ ...rest, id, ...(message !== undefined && { message }) });
+  }
+
+  /** Reports whether no further result is taken, and notes it. */
+  isFull(): boolean {
+    if (this.#found.length < maxTests && this.#named < maxNamed) return false;
+    this.distrust('TooLarge', `more than ${maxTests} results, or very long names`, 'split the check');
+    return true;
   }
 
   note(code: ProblemCode, message: string, cure: string): void {
@@ -155,10 +172,16 @@ function testOf(id: string, { outcome, kind, message, seconds }: Found): TestRes
   };
 }
 
-/** Long ids stay distinct: their end is replaced by a digest. */
 function boundedId(id: string): string {
   const trimmed = id.trim();
-  if (trimmed === '') return '(no name)';
-  if (trimmed.length <= 1024) return trimmed;
-  return `${shorten(trimmed, 1000)}#${createHash('sha256').update(trimmed).digest('hex').slice(0, 20)}`;
+  return trimmed === '' ? '(no name)' : boundedName(trimmed);
 }
+
+/** Long names stay distinct: their end is replaced by a digest. */
+export function boundedName(name: string): string {
+  if (name.length <= 1024) return name;
+  return `${shorten(name, 1000)}#${createHash('sha256').update(name).digest('hex').slice(0, 20)}`;
+}
+
+/** The name of what lies within something: as long as both together only where that is short, for there may be very many. */
+export const nameWithin = (above: string, name: string): string => boundedName(above === '' ? name : `${above} > ${name}`);

@@ -1,7 +1,7 @@
 // agent-image, checks/parse: parser for reports in JUnit XML. Imports no other folder of the worker.
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import type { CommandOutput, Outcome, ParsedResults } from './results.ts';
-import { Collector, linesOf, type Found } from './collector.ts';
+import { boundedName, Collector, linesOf, type Found } from './collector.ts';
 import { failureOfBuild } from './summed.ts';
 
 interface XmlElement {
@@ -134,7 +134,7 @@ function readDocument(collector: Collector, path: string, text: string): void {
 /** Reads one suite with its suites; returns the number of test cases in it. */
 function readSuite(collector: Collector, path: string, suite: XmlElement, above: readonly string[]): number {
   const isRoot = suite.name === 'testsuites';
-  const names = isRoot ? above : [...above, suite.attributes['name'] ?? ''];
+  const names = isRoot ? above : boundedNames([...above, boundedName(suite.attributes['name'] ?? '')]);
   let own = 0;
   let nested = 0;
   let failures = 0;
@@ -149,6 +149,12 @@ function readSuite(collector: Collector, path: string, suite: XmlElement, above:
   }
   if (!isRoot) checkCounts(collector, `${path}: suite ${names.at(-1) ?? ''}`, suite, [own, own + nested, failures]);
   return own + nested;
+}
+
+/** Long names of suites as one: each of their tests is named by them. */
+function boundedNames(names: readonly string[]): readonly string[] {
+  const [first = '', ...others] = names;
+  return names.join(' > ').length <= 2048 ? names : [first, boundedName(others.join(' > '))];
 }
 
 /** pytest counts a test again for each failing subtest or phase, so more than listed is fine up to those. */

@@ -1,6 +1,6 @@
 // agent-image, checks/parse: parser for the output of node:test. Imports no other folder of the worker.
 import { type Outcome, failing, type CommandOutput, type ParsedResults } from './results.ts';
-import { type Found, Collector, linesOf } from './collector.ts';
+import { Collector, linesOf, nameWithin } from './collector.ts';
 import { crossCheck } from './agreement.ts';
 import { looksLikeJUnit, parseJUnit } from './junit.ts';
 import { addPoints, checkDocument, tapTree } from './tap.ts';
@@ -20,13 +20,15 @@ function tallyOf(lines: readonly string[]): NodeTally | null {
 
 interface Open {
   readonly name: string;
+  /** With the groups around it. */
+  readonly path: string;
   readonly indent: number;
   children: number;
   failed: boolean;
 }
 
 interface Reading {
-  readonly found: Found[];
+  readonly collector: Collector;
   readonly open: Open[];
 }
 
@@ -36,9 +38,9 @@ const marks: Readonly<Record<string, Outcome>> = { '✔': 'Passed', '✖': 'Fail
  * The spec reporter: `▶ group`, its results indented by two more, `✔ group (1.2ms)`; `ℹ` lines are the
  * summary. After it the failures are reported again, which counts for nothing.
  */
-function nodeSpec(lines: readonly string[]): { readonly found: readonly Found[]; readonly tallies: readonly NodeTally[] } {
+function nodeSpec(collector: Collector, lines: readonly string[]): readonly NodeTally[] {
   const tallies: NodeTally[] = [];
-  const reading: Reading = { found: [], open: [] };
+  const reading: Reading = { collector, open: [] };
   let summary: string[] = [];
   for (const [at, line] of lines.entries()) {
     if (line.startsWith('ℹ ')) {
@@ -50,7 +52,7 @@ function nodeSpec(lines: readonly string[]): { readonly found: readonly Found[];
       }
     } else if (tallies.length === 0) takeLine(reading, groupIn(line, lines[at + 1] ?? ''));
   }
-  return { found: reading.found, tallies };
+  return tallies;
 }
 
 /** Finds a group in the middle of a line, where a program left its last line open; the group's first result shows its depth. */
@@ -79,7 +81,7 @@ function takeGroup(reading: Reading, name: string, indent: number, seconds: numb
   if (group !== null)
     return push(reading, { name, outcome: group.failed ? 'Failed' : 'Passed', seconds: seconds ?? 0, message: '', group });
   leave(reading, indent);
-  reading.open.push({ name, indent, children: 0, failed: false });
+  reading.open.push({ name, path: nameWithin(reading.open.at(-1)?.path ?? '', name), indent, children: 0, failed: false });
 }
 
 function closing(reading: Reading, name: string, indent: number): Open | null {
@@ -95,19 +97,23 @@ function leave(reading: Reading, indent: number): void {
   while ((reading.open.at(-1)?.indent ?? -1) >= indent) reading.open.pop();
 }
 
-interface Point extends Required<Pick<Found, 'outcome' | 'seconds' | 'message'>> {
+interface Point {
+  readonly outcome: Outcome;
+  readonly seconds: number;
+  readonly message: string;
   readonly name: string;
   readonly group: Open | null;
 }
 
-function push({ found, open }: Reading, { name, outcome, seconds, message, group }: Point): void {
+function push({ collector, open }: Reading, { name, outcome, seconds, message, group }: Point): void {
   const parent = open.at(-1);
   if (parent !== undefined) {
     parent.children += 1;
     parent.failed ||= outcome === 'Failed';
   }
-  const id = [...open.map((above) => above.name), name].join(' > ');
-  found.push({ id, outcome, seconds, message, kind: group !== null && group.children > 0 ? 'Group' : 'Test' });
+  if (collector.isFull()) return;
+  const id = nameWithin(parent?.path ?? '', name);
+  collector.add({ id, outcome, seconds, message, kind: group !== null && group.children > 0 ? 'Group' : 'Test' });
 }
 
 /** `name (1.5ms) # SKIP`: the last duration counts, names may hold brackets. */
@@ -143,15 +149,14 @@ function parsePrinted(stdout: string): ParsedResults {
 function parseTapReport(lines: readonly string[], ended: boolean): ParsedResults {
   const collector = new Collector();
   const document = tapTree(lines);
-  addPoints(collector, document.points, []);
+  addPoints(collector, document.points);
   checkDocument(collector, document, ended);
   return finish(collector, tallyOf(document.trailer));
 }
 
 function parseSpec(lines: readonly string[], ended: boolean): ParsedResults {
   const collector = new Collector();
-  const { found, tallies } = nodeSpec(ended ? lines : lines.slice(0, -1));
-  for (const one of found) collector.add(one);
+  const tallies = nodeSpec(collector, ended ? lines : lines.slice(0, -1));
   const finished = finish(collector, tallies.at(-1) ?? null);
   if (tallies.length > 1) collector.distrust('TwoSummaries', `${tallies.length} summaries of node:test`, cure);
   return finished;

@@ -21,7 +21,7 @@ interface Runner {
 const runners: Readonly<Record<PointFormat, Runner>> = {
   // cmake.org/cmake/help/latest/manual/ctest.1.html
   CTest: {
-    point: /^ *\d+\/\d+ Test +#\d+: (?<id>\S.*?) \.{2,}(?: {3}|[^*]*\*{3})(?<word>.*?) +[\d.]+ sec\b/,
+    point: /^ *\d+\/\d+ Test +#\d+: (?<id>\S(?:(?! \.\.).)*) \.{2,}(?: {3}|[^*]{0,40}\*{3})(?<word>.{0,300}?) {1,40}[\d.]+ sec\b/,
     outcomes: { Passed: /^Passed$/, Skipped: /^(?:Skipped|Not Run \(Disabled\))/, Failed: /^Failed/ },
     ends: /^ +Start +\d+: |^$/,
     sum: /^\d{1,3}% tests passed(?:, (?<failed>\d{1,9}) tests? failed)? out of (?<all>\d{1,9})$/,
@@ -30,7 +30,8 @@ const runners: Readonly<Record<PointFormat, Runner>> = {
   },
   // mesonbuild.com/Unit-tests.html: with more than one suite the name has them before it.
   Meson: {
-    point: /^ *\d+\/\d+ (?:\S+ \/ )?(?<id>\S.*?) +(?<word>OK|FAIL|SKIP|TIMEOUT|ERROR|INTERRUPT|EXPECTEDFAIL|UNEXPECTEDPASS) +[\d.]+ ?s\b/,
+    point:
+      /^ *\d+\/\d+ (?:\S+ \/ )?(?<id>\S.*?)(?<=\S) +(?<word>OK|FAIL|SKIP|TIMEOUT|ERROR|INTERRUPT|EXPECTEDFAIL|UNEXPECTEDPASS) +[\d.]+ ?s\b/,
     outcomes: { Passed: /^(?:OK|EXPECTEDFAIL)$/, Skipped: /^SKIP$/, Failed: /^(?:FAIL|UNEXPECTEDPASS)$/ },
     ends: /^―+$/,
     sum: /^(?:(?:Fail|Unexpected Pass|Timeout): +(?<failed>\d{1,9})|(?:Ok|Expected Fail|Skipped): +(?<all>\d{1,9})) *$/,
@@ -38,7 +39,7 @@ const runners: Readonly<Record<PointFormat, Runner>> = {
   },
   // A test may leave its last line open, before that of its outcome.
   GoogleTest: {
-    point: /\[ +(?<word>OK|FAILED|SKIPPED) +\] (?<id>[^\s,.]+\.[^\s,]+)(?:, where .*)? \(\d+ ms\)$/,
+    point: /^(?=.* \(\d+ ms\)$).*?\[ +(?<word>OK|FAILED|SKIPPED) +\] (?<id>[^\s,.]+\.[^\s,]+)(?:, where .*)? \(\d+ ms\)$/,
     outcomes: { Passed: /^OK$/, Skipped: /^SKIPPED$/, Failed: /^FAILED$/ },
     starts: /^\[ RUN +\] /,
     sum: /^(?:\[=+\] (?<all>\d{1,9}) tests? from \d+ test (?:suite|case)s? ran\..*|\[ +FAILED +\] (?<failed>\d{1,9}) tests?, listed below:)$/,

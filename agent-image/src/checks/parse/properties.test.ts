@@ -181,6 +181,20 @@ test.each([
   ['printed tests', `running 1 test\ntest a${' - a'.repeat(2000)} .. ok\n`.repeat(500)],
   ['groups', '▶ a\n'.repeat(300_000)],
   ['heads', 'test_a (m.C.test_a) ... \n'.repeat(200_000)],
+  ['long lines of tests', `0/0 Test #0: /${' ...'.repeat(2000)}\n`.repeat(600)],
+  ['long lines of blanks', `0/0 .${' '.repeat(8000)}\n[ERROR] x${' '.repeat(8000)}\n1..0\t#1${'\t'.repeat(8000)}x\n`.repeat(600)],
+  ['long lines of names', `Failure:\n]${'#:'.repeat(4000)} x\nO${':0: ERROR: '.repeat(700)}\u2028x\n`.repeat(600)],
+  ['long lines of classes', `BUILD FAILED in 1s\n${`${'I.'.repeat(4000)}\n`.repeat(600)}`],
+  ['tests in long groups', `▶ ${'x'.repeat(8000)}\n${'  ✔ a (1ms)\n'.repeat(200_000)}`],
+  ['tests in long points', `${'    ok 1 - a\n'.repeat(200_000)}    1..200000\nok 1 - ${'y'.repeat(8000)}\n1..1\n`],
+  ['tests in braces', `ok 1 - a {\n    1..1\n${'    ok\n'.repeat(300_000)}}\n`],
+  ['tests in a long suite', `<testsuite name="${'x'.repeat(1_000_000)}">${'<testcase name="a"/>'.repeat(5000)}</testsuite>`],
+  [
+    'tests in deep suites',
+    `${`<testsuite name="${'x'.repeat(1000)}">`.repeat(98)}${'<testcase name="a"/>'.repeat(50_000)}${'</testsuite>'.repeat(98)}`,
+  ],
+  ['skips of many', `=== short test summary info ===\n${'SKIPPED [100000] a\n'.repeat(50_000)}=== 1 failed in 1s ===\n`],
+  ['failures below a long heading', `${'-'.repeat(79)}\n${'a\n'.repeat(500_000)}${'-'.repeat(79)}\n${'a:1: FAILED:\n'.repeat(50_000)}`],
   ['deep points', Array.from({ length: 300_000 }, (_, at) => `${' '.repeat(4 * (at % 60))}ok 1 - a\n`).join('')],
 ])('a flood of %s is read in linear time', (_, text) => {
   for (const format of [...resultFormats, 'Auto'] as const) parseResults(format, { exitCode: 1, stdout: text, stderr: text });

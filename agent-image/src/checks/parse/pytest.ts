@@ -1,5 +1,5 @@
 // agent-image, checks/parse: parser for the output of pytest. Imports no other folder of the worker.
-import { linesOf, splitLastWord, Collector, type Found } from './collector.ts';
+import { linesOf, maxTests, splitLastWord, Collector, type Found } from './collector.ts';
 import type { CommandOutput, Counts, Outcome, ParsedResults } from './results.ts';
 import { crossCheck } from './agreement.ts';
 import { parseJUnit } from './junit.ts';
@@ -235,7 +235,7 @@ function merged(entries: readonly Entry[]): Found[] {
   const places: Found[] = [];
   for (const { id, word, times, kind, message } of entries) {
     const found: Found = { id, outcome: outcomes[word], kind, message };
-    if (kind === 'Location') for (let time = 0; time < Math.min(times, 10_000); time += 1) places.push(found);
+    if (kind === 'Location') for (let time = 0; time < Math.min(times, 10_000) && places.length <= maxTests; time += 1) places.push(found);
     else if (rank[found.outcome] >= rank[tests.get(id)?.outcome ?? 'Passed']) tests.set(id, found);
   }
   return [...tests.values(), ...places];

@@ -1,6 +1,6 @@
 // agent-image, checks/parse: parser for runners that count tests in a line and name those that fail. Imports no other folder of the worker.
 import type { CommandOutput, Counts, ParsedResults, SummedFormat } from './results.ts';
-import { Collector, linesOf, type Found } from './collector.ts';
+import { boundedName, Collector, linesOf, type Found } from './collector.ts';
 
 interface Runner {
   /** Line that counts tests. */
@@ -59,7 +59,7 @@ const runners: Readonly<Record<SummedFormat, Runner>> = {
   },
   Maven: {
     sum: /^\[(?:INFO|WARNING|ERROR)\] (Tests run: \d{1,9}, Failures: \d{1,9}, Errors: \d{1,9}, Skipped: \d{1,9})(?:, Flakes: \d{1,9})?$/,
-    begin: /^\[ERROR\] (\S.*?)(?: --)? +Time elapsed: [\d.,]+ s +<<< (?:FAILURE|ERROR)!$/,
+    begin: /^\[ERROR\] (\S.*?)(?<=\S)(?: --)? +Time elapsed: [\d.,]+ s +<<< (?:FAILURE|ERROR)!$/,
     countsAll: true,
     end: /^\[INFO\] BUILD (?:SUCCESS|FAILURE)$/,
     failures: mavenFailures,
@@ -195,7 +195,7 @@ function rspecFailures(lines: readonly string[]): readonly Found[] {
 /** `Failure:` or `Error:`, then `CLASS#METHOD`, a place, and its message; the class of a specification is words. */
 function minitestFailures(lines: readonly string[]): readonly Found[] {
   return lines.flatMap((line, at): Found[] => {
-    const id = runners.Minitest.begin.test(line) ? /^(\S.*?#\S.*?)(?: \[[^\][]*\])?:$/.exec(lines[at + 1] ?? '')?.[1] : undefined;
+    const id = runners.Minitest.begin.test(line) ? /^(?=.*:$)(\S.*?#\S.*?)(?: \[[^\][]*\])?:$/.exec(lines[at + 1] ?? '')?.[1] : undefined;
     if (id === undefined) return [];
     return [{ id, outcome: line.includes('Error') ? 'Errored' : 'Failed', message: firstText(lines.slice(at + 2, at + near)) }];
   });
@@ -243,9 +243,9 @@ function catchFailures(lines: readonly string[]): readonly Found[] {
   let id = '';
   return lines.flatMap((line, at): Found[] => {
     if (/^-{79}$/.test(line)) {
-      if (heading !== null) id = heading.join(' ');
+      if (heading !== null) id = boundedName(heading.join(' '));
       heading = heading === null ? [] : null;
-    } else if (heading?.length === 0 || !line.startsWith(' ')) heading?.push(line);
+    } else if ((heading?.length === 0 || !line.startsWith(' ')) && (heading?.length ?? 0) < near) heading?.push(line);
     if (!runners.Catch2.begin.test(line) || heading !== null || id === '') return [];
     return [{ id, outcome: 'Failed', message: firstText(lines.slice(at + 1, at + near)) }];
   });
@@ -267,7 +267,7 @@ export function failureOfBuild(lines: readonly string[]): string | undefined {
 }
 
 function failureOfGradle(lines: readonly string[]): string | undefined {
-  const tests = lines.flatMap((line) => /^(?:[\w$]+\.)*([^\s>][^>]{0,200} > \S.*) FAILED$/.exec(line)?.[1] ?? []);
+  const tests = lines.flatMap((line) => /^([^\s>][^>]{0,200} > \S.*) FAILED$/.exec(line.replace(/^(?:[\w$]+\.)+/, ''))?.[1] ?? []);
   const own = lines.indexOf('* What went wrong:') + 1;
   const reason = lines
     .slice(own, own + 2)
@@ -296,7 +296,7 @@ export function parseSummed(format: SummedFormat, { stdout, stderr }: CommandOut
   const lines = streams.flatMap((stream) => (stream.ended ? stream.lines : stream.lines.slice(0, -1)));
   const { countsAll, failures } = runners[format];
   const groups = byPackage(format, lines);
-  const found = [...groups].flatMap(([name, own]) => failures(own).map((one) => ({ ...one, id: `${name} ${one.id}`.trim() })));
+  const found = [...groups].flatMap(([name, own]) => failures(own).map((one) => ({ ...one, id: boundedName(`${name} ${one.id}`.trim()) })));
   const distinct = new Map(found.map((one) => [one.id, one]));
   for (const one of distinct.values()) collector.add(one);
   collector.evidence = 'Counts';

@@ -1,6 +1,6 @@
 // agent-image, checks/parse: parser for TAP, the Test Anything Protocol. Imports no other folder of the worker.
 import type { CommandOutput, Outcome, ParsedResults } from './results.ts';
-import { Collector, linesOf } from './collector.ts';
+import { Collector, linesOf, nameWithin } from './collector.ts';
 
 /** One line of TAP, distinguished by its first characters. Indentation is in spaces. */
 type TapLine =
@@ -218,7 +218,7 @@ class TapReader {
     const last = this.#braces.at(-1);
     if (last?.depth !== depth) return;
     this.#braces.pop();
-    last.point.children.push(...this.#close(depth));
+    for (const point of this.#close(depth)) last.point.children.push(point);
     this.#last = null;
   }
 
@@ -255,7 +255,7 @@ export function parseTap({ stdout }: CommandOutput): ParsedResults {
   const collector = new Collector();
   const { lines, ended } = linesOf(stdout);
   const document = tapTree(lines);
-  addPoints(collector, document.points, []);
+  addPoints(collector, document.points);
   checkDocument(collector, document, ended);
   for (const points of document.runs) checkNumbers(collector, points);
   return collector.finish('TAP');
@@ -277,13 +277,14 @@ export function checkDocument(collector: Collector, { points, plan, bail, faults
   else if (!ended) collector.incomplete('the last line has no line end', cure);
 }
 
-export function addPoints(collector: Collector, points: readonly TapPoint[], above: readonly string[]): void {
+export function addPoints(collector: Collector, points: readonly TapPoint[], above = ''): void {
   points.forEach((point, at) => {
+    if (collector.isFull()) return;
     const name = point.name === '' ? `test ${at + 1}` : point.name;
-    const path = [...above, name];
-    addPoints(collector, point.children, path);
+    const id = nameWithin(above, name);
+    addPoints(collector, point.children, id);
     collector.add({
-      id: path.join(' > '),
+      id,
       outcome: outcomeOf(point),
       kind: point.children.length > 0 || point.type === 'suite' ? 'Group' : 'Test',
       ...(point.message !== null && { message: point.message }),

@@ -21,17 +21,20 @@ const wrappers: ReadonlyMap<string, number> = new Map([
 /** `uv run pytest`, `poetry run pytest`, `pnpm exec vitest`. */
 const runners = /^(?:(?:uv|poetry|pipenv|hatch|pdm|coverage) run|(?:pnpm|yarn) (?:exec|dlx)|npm (?:exec|x)|bundle exec)$/;
 
+/** Scripts within scripts; what is nested deeper names no commands. */
+const maxNested = 8;
+
 /** The simple commands of an argv; those of `sh -c '…'` too. */
-export function commandsOf(argv: readonly string[]): SimpleCommand[] {
+export function commandsOf(argv: readonly string[], depth = 0): SimpleCommand[] {
   const words = unwrap(argv.slice(0, maxWords));
   const [program] = words;
   if (program === undefined) return [];
   const tool = baseName(program);
   const own = { tool, program, words: words.slice(1) };
-  if (tool === 'eval') return shellCommands(words.slice(1).join(' '));
+  if (tool === 'eval') return shellCommands(words.slice(1).join(' '), depth + 1);
   if (!shells.has(tool)) return [own];
-  const at = words.findIndex((word) => /^-[a-z]*c[a-z]*$/.test(word));
-  return at === -1 ? [own] : shellCommands(words[at + 1] ?? '');
+  const at = words.findIndex((word) => /^-(?=[a-z]*$)[a-z]*c/.test(word));
+  return at === -1 ? [own] : shellCommands(words[at + 1] ?? '', depth + 1);
 }
 
 /**
@@ -39,8 +42,9 @@ export function commandsOf(argv: readonly string[]): SimpleCommand[] {
  * that a program in quotes (`python3 -c '…'`) names no commands; commands inside double quotes (`"$(…)"`) are named.
  * The lines of a here-document count where a shell reads them.
  */
-export function shellCommands(script: string): SimpleCommand[] {
-  return new ScriptReader(script.slice(0, 1 << 20).replaceAll('\\\n', ' ')).read();
+export function shellCommands(script: string, depth = 0): SimpleCommand[] {
+  if (depth > maxNested) return [];
+  return new ScriptReader(script.slice(0, 1 << 20).replaceAll('\\\n', ' '), depth).read();
 }
 
 /** Ends a word, and the second ones its command too. */
@@ -49,6 +53,7 @@ const separator = /[;|&()`\n]/;
 
 class ScriptReader {
   readonly #script: string;
+  readonly #depth: number;
   readonly #found: SimpleCommand[] = [];
   #at = 0;
   #words: string[] = [];
@@ -57,8 +62,9 @@ class ScriptReader {
   /** Ends of here-documents that begin at the next line. */
   #documents: string[] = [];
 
-  constructor(script: string) {
+  constructor(script: string, depth: number) {
     this.#script = script;
+    this.#depth = depth;
   }
 
   read(): SimpleCommand[] {
@@ -89,7 +95,19 @@ class ScriptReader {
     const text = end.exec(this.#script)?.[0] ?? '';
     this.#at += text.length + 1;
     this.#add(text);
-    for (const [, inner, ticked] of text.matchAll(/\$\(([^]*)\)|`([^`]*)`/g)) this.#found.push(...shellCommands(inner ?? ticked ?? ''));
+    const last = text.lastIndexOf(')');
+    const begins = /\$\(|`([^`]*)`/g;
+    for (let found = begins.exec(text); found !== null; found = begins.exec(text)) {
+      if (found[1] !== undefined) this.#inside(found[1]);
+      else if (found.index < last) {
+        this.#inside(text.slice(begins.lastIndex, last));
+        begins.lastIndex = last + 1;
+      }
+    }
+  }
+
+  #inside(script: string): void {
+    for (const command of shellCommands(script, this.#depth + 1)) this.#found.push(command);
   }
 
   /** A line ends; here-documents that were opened on it follow. */
@@ -101,7 +119,7 @@ class ScriptReader {
       const close = new RegExp(`^\\t*${end}$`, 'm').exec(body);
       const length = close === null ? body.length : close.index + close[0].length;
       this.#at += length;
-      if (isShell) this.#found.push(...shellCommands(body.slice(0, close?.index ?? length)));
+      if (isShell) this.#inside(body.slice(0, close?.index ?? length));
     }
   }
 
@@ -110,7 +128,8 @@ class ScriptReader {
     const [first = '', ...others] = this.#words;
     this.#words = [];
     const words = [first.replace(/^[@+-]+/, ''), ...others].filter((word) => word !== '');
-    if (words.length > 0) this.#found.push(...commandsOf(words));
+    if (words.length === 0) return;
+    for (const command of commandsOf(words, this.#depth)) this.#found.push(command);
   }
 
   #endWord(): void {

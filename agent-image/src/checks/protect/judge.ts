@@ -65,7 +65,7 @@ function violation({ path, op }: Change, code: Violation['code'], why: string, c
 }
 
 /** Tests of Rust stand in the files of the code: `#[test]`, `#[tokio::test]`, `#[test_case(1, 2)]`. */
-const attribute = /^([ \t]*)#\[(?:\w+::)*\w*test\w*\b(?!::)[^\n]*$/;
+const attribute = /^([ \t]*)#\[(?:\w{1,80}::){0,8}\w{0,80}test\w{0,80}\b(?!::)[^\n]*$/;
 const attributes = /^[ \t]*(?:#\[|\/\/|$)/;
 const head = /^[ \t]*(?:pub(?:\([^)]*\))? )?(?:const |async |unsafe )*fn (\w+)/;
 
@@ -81,9 +81,13 @@ function testsOf(text: string): ReadonlyMap<string, readonly string[]> {
       begin += 1;
     const name = head.exec(afterAttributes(lines[begin] ?? ''))?.[1];
     const end = name === undefined ? -1 : endOf(lines, begin, indent);
-    if (name === undefined || end < 0) continue;
-    found.set(name, [...(found.get(name) ?? []), lines.slice(at, end + 1).join('\n')]);
-    at = end;
+    if (name !== undefined && end >= 0) {
+      const texts = found.get(name) ?? [];
+      texts.push(lines.slice(at, end + 1).join('\n'));
+      found.set(name, texts);
+    }
+    // Attributes in between are of the same function.
+    at = Math.max(at, end, begin - 1);
   }
   return found;
 }

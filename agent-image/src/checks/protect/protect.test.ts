@@ -4,7 +4,7 @@ import { judgeChanges } from './judge.ts';
 import { packagesOf } from './conventions.ts';
 import { protectedPaths } from './protected.ts';
 import type { ProtectedSet } from './types.ts';
-import { commandsOf } from './commands.ts';
+import { commandsOf, shellCommands } from './commands.ts';
 import { entriesOf, reportFiles } from './entries.ts';
 import { guardedPart, harmless } from './sections.ts';
 
@@ -268,14 +268,37 @@ test.each([
   expect(harmless(path, before, after)).toBe(expected);
 });
 
-test.each(['Gemfile', 'meson.build', 'composer.json', 'CMakeLists.txt', 'Makefile', 'Cargo.toml', 'go.mod'])(
+test.each(['Gemfile', 'meson.build', 'composer.json', 'CMakeLists.txt', 'Makefile', 'Cargo.toml', 'go.mod', 'package.yaml', 'a.cabal'])(
   '%s without end is judged in linear time',
   (name) => {
-    for (const piece of [' ', "'''", '"a" ', "gem 'a', ", "'1 ", '(', 'a = [', '# a'])
+    for (const piece of [' ', "'''", '"a" ', "gem 'a', ", "'1 ", '(', 'a = [', '# a', '[\t', 'version:\r', ' preprocess', 'SRC'])
       for (const begin of ['', 'gem ', 'gem(', 'x = '])
         expect(harmless(name, '', `${begin}${piece.repeat(100_000)}!`)).toBeTypeOf('boolean');
   },
 );
+
+test('settings of more characters than are compared in parts leave nothing alone', () => {
+  const long = (version: number): string => `{ "version": "${version}", "x": "${'a'.repeat(1_048_576)}" }`;
+  expect(harmless('package.json', long(1), long(2))).toBe(false);
+});
+
+test.each<[string, string]>([
+  ['a path of attributes', `#[t${'teste'.repeat(100_000)}::\n`],
+  ['attributes of no function', '#[test]\n'.repeat(100_000)],
+  ['tests of one name', '#[test]\nfn a() {}\n'.repeat(60_000)],
+])('code with %s is judged in linear time', (_, text) => {
+  const set = protectedPaths(['src/a.rs'], [], byDefault, () => text);
+  expect(judgeChanges([{ path: 'src/a.rs', op: 'Modify', before: text, after: `${text}\n` }], set).violations).toEqual([]);
+});
+
+test.each<[string, string]>([
+  ['commands without end', `"${'$('.repeat(130_000)}"`],
+  ['commands that end before they begin', `")${'$('.repeat(130_000)}\`"`],
+  ['commands in commands', 'eval '.repeat(20_000)],
+  ['scripts in scripts', Array.from({ length: 20_000 }, (_, at) => `sh <<A${at}`).join('\n')],
+])('a script with %s is read in linear time', (_, script) => {
+  expect(shellCommands(script).length).toBeLessThan(20);
+});
 
 test.each([
   ['web/package.json', 'what bears on tests in it'],

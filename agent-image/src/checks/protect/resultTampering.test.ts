@@ -266,6 +266,8 @@ test('a file that was no program may not become one that ends with 0', () => {
 });
 
 test.each(['.c', '.java', '.rb', '.go', '.rs', '.py', '.js', '.php', '.ex', '.ml', '.hs', '.dart'])('a file of %s without end is judged in linear time', (extension) => {
-  const pieces = ['import ', 'import{', 'from ', 'def __eq__(', 'def __bool__(a) ', '__eq__ = lambda ', 'exit(', ' ', '\n', '"os" ', '{ ', 'fn eq(', 'operator==(', 'def ==', '# define ', 'cfg!(', 'process::{', "'"];
-  for (const piece of pieces) expect(resultTampering(`a${extension}`, '', `x ${piece.repeat(50_000)}`) ?? '').toBeTypeOf('string');
+  const pieces = ['import ', 'import{', 'from ', 'def __eq__(', 'def __bool__(a) ', '__eq__ = lambda ', 'exit(', ' ', '\n', '"os" ', '{ ', 'fn eq(', 'operator==(', 'def ==', '# define ', 'cfg!(', 'process::{', "'", 'getattr(\t', '"test_n_', 'import{cwd ', 'fn eq(,h:&Vec<,', 'def ==\t', 'operator==(b{T}', '\t\rfn main()\r', 'func main() {\n\t\r'];
+  for (const piece of pieces)
+    for (const text of [piece.repeat(50_000), piece + piece.slice(-1).repeat(200_000), `${piece.slice(0, 6)}${piece.slice(6).repeat(50_000)}`])
+      for (const writing of ['Edits', 'Programs'] as const) expect(resultTampering(`a${extension}`, '', `x ${text}`, writing) ?? '').toBeTypeOf('string');
 }); // prettier-ignore

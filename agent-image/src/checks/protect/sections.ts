@@ -55,7 +55,9 @@ const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = n
   ['pubspec.yaml', same(withoutPackages)],
   [
     'package.yaml',
-    same((text) => text.replaceAll(/^(?:version|synopsis|description):[^\n]*\n|^dependencies:[ \t]*\n(?:[ \t]*- [^\n]*\n)*/gm, '')),
+    same((text) =>
+      text.replaceAll(/(?<![^\n])(?:(?:version|synopsis|description):[^\n]*\n|dependencies:[ \t]*\n(?:[ \t]*- [^\n]*\n)*)/g, ''),
+    ),
   ],
   ['.cabal', same(withoutLibraries)],
   [
@@ -64,6 +66,9 @@ const rules: ReadonlyMap<string, (before: string, after: string) => boolean> = n
   ],
   ['dune-project', same((text) => withoutFields(text, 'version|synopsis|description|depends|authors|maintainers|license|source|homepage'))],
 ]);
+
+/** Characters of settings that are compared in parts. */
+const maxSettings = 1_048_576;
 
 const ruleOf = (path: string) => rules.get(baseName(path)) ?? rules.get(/\.cabal$/.exec(path)?.[0] ?? '');
 
@@ -74,6 +79,7 @@ const ruleOf = (path: string) => rules.get(baseName(path)) ?? rules.get(/\.cabal
  * @param tools what the checks call: sections for them must stay
  */
 export function harmless(path: string, before: string, after: string, tools: ReadonlySet<string> = new Set()): boolean {
+  if (Math.max(before.length, after.length) > maxSettings) return false;
   return ruleOf(path)?.(before, after) === true && said(before, tools) === said(after, tools);
 }
 
@@ -139,7 +145,7 @@ function guarded(text: string, allowed: RegExp): string {
   for (const line of text.split(/\r\n|\r|\n/)) {
     const trimmed = line.trim();
     // Arrays of a value start lines with a bracket too: those are kept, which refuses more.
-    if (trimmed.startsWith('[')) inside = allowed.test(trimmed.replace(/\s*[#;].*$/, ''));
+    if (trimmed.startsWith('[')) inside = allowed.test(trimmed.replace(/[#;].*$/, '').trimEnd());
     else if (inside && !risky.test(line) && !line.includes('"""') && !line.includes("'''")) continue;
     if (trimmed !== '' && !(trimmed.startsWith('[') && inside)) kept.push(line);
   }
@@ -173,7 +179,7 @@ const cabalParts = /^(?:library|executable|foreign-library|source-repository)\b/
 const cabalFields =
   /^(?:version|synopsis|description|category|author|maintainer|license|license-file|copyright|homepage|bug-reports|stability|extra-\w+-files)[ \t]*:/i;
 const reaching =
-  /^[ \t]+(?:buildable|ghc-options|cpp-options|build-tools?\b[\w-]*|import|mixins|[\w-]*preprocess[\w-]*)[ \t]*:|-pgmF|-F\b/i;
+  /^[ \t]+(?:buildable|ghc-options|cpp-options|build-tools?\b[\w-]*|import|mixins|[\w-]{0,80}preprocess[\w-]{0,80})[ \t]*:|-pgmF|-F\b/i;
 
 /** A Cabal file without the parts that no test is defined in. */
 function withoutLibraries(text: string): string {
@@ -264,7 +270,7 @@ function isList([name = '', first = '', second = '']: readonly string[]): boolea
   return name === 'list' ? first === 'APPEND' && holdsFiles.test(second) : listing.test(name);
 }
 
-const lists = /^\w*(?:OBJ|SRC|SOURCE|HEADER|HDR|TEST)\w* *[+:?]?=/;
+const lists = /^(?=\w* *[+:?]?=)\w*(?:OBJ|SRC|SOURCE|HEADER|HDR|TEST)/;
 
 /** Files and programs may be added to a list of a makefile. */
 function addsSources(before: string, after: string): boolean {

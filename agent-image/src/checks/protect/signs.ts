@@ -42,12 +42,12 @@ const python: readonly Sign[] = [
   { pattern: /\bsys\s*\.\s*(?:stdout|stderr)\s*(?:=[^=]|,)|\bos\s*\.\s*(?:write|fdopen)\b|\bopen\s*\(\s*[0-3]\s*[,)]/, what: 'takes over the output' },
   { pattern: /\bbuiltins\b|__builtins__|\b__(?:subclasses|globals|code|closure|dict|bases?|mro|defaults|kwdefaults)__|\bmro\s*\(|\bf_(?:back|globals|locals|builtins)\b|\b(?:globals|vars)\s*\(\s*\)/, what: 'reaches into other modules' },
   { pattern: /__import__|^[ \t\f]*#[^\n]{0,200}coding[:=][ \t]*(?:utf[-_]?7|(?:raw[-_])?unicode|punycode|idna)|\b(?:import|from)\b(?:(?!\b(?:import|from)\b)[^\n])*\b(?:importlib|runpy|ctypes|marshal|gc|inspect|pkgutil)\b|(?<![\w.])(?:exec|eval|compile)\s*\(/m, what: 'loads or makes code while it runs' },
-  { pattern: /\bsetattr\s*\(|\bgetattr\s*\(\s*[^,()]+,(?!\s*['"])|\b(?:attrgetter|methodcaller)\b|\.\s*__(?:get|set|del)\w*__/, what: 'names what it uses only while it runs' },
+  { pattern: /\bsetattr\s*\(|\bgetattr\s*\([^,()]+,(?!\s*['"])|\b(?:attrgetter|methodcaller)\b|\.\s*__(?:get|set|del)\w*__/, what: 'names what it uses only while it runs' },
   { pattern: /\bsys\s*\.\s*stderr\b|\bimport\b(?:(?!\bimport\b)[^\n])*\bstderr\b|\/dev\/(?:std|fd|tty)|\/proc\/self/, what: 'writes where a test runner reports', ofPrograms: /\/dev\/(?:std|fd|tty)|\/proc\/self/ },
   { pattern: /\b(?:subprocess|multiprocessing|pty|concurrent\.futures)\b|\bos\s*\.\s*(?:system|popen|spawn\w*)|\bthreading\b|\b_thread\b/, what: 'starts processes or threads', ofPrograms: null },
   { pattern: /def\s+__(?:(?:eq|ne|lt|le|gt|ge|instancecheck|subclasscheck|contains)__\s*\([^()]*\)[^:\n]{0,200}:\s*(?:#[^\n]*\n)?\s*return\s+(?:False|0|True|1)|bool__\s*\([^()]*\)[^:\n]{0,200}:\s*(?:#[^\n]*\n)?\s*return\s+(?:True|1))\b|['"]?\b__(?:eq|ne)__['"]?\s*[:=]\s*lambda\b[^:\n]{0,200}:\s*(?:True|1|False|0)\b/, what: 'makes an object equal to everything' },
   { pattern: /\bRan \d|\bran \{|\.\.\. ok\b|['"][-=]['"]\s*\*\s*70\b|-{70}|={70}|\b\d+ passed\b|\bFAILED \(/, what: 'prints what a test runner prints' },
-  { pattern: /['"][^'"\n]*(?:\btest_\w*|_test|\btests?\/|conftest|sitecustomize|usercustomize|\.pth|\.bashrc|\.profile)[^'"\n]*['"]/, what: 'names files of tests or of start-up' },
+  { pattern: /['"](?=[^'"\n]*['"])[^'"\n]*(?:\btest_\w*|_test|\btests?\/|conftest|sitecustomize|usercustomize|\.pth|\.bashrc|\.profile)[^'"\n]*['"]/, what: 'names files of tests or of start-up' },
 ]; // prettier-ignore
 
 const script: readonly Sign[] = [
@@ -57,13 +57,13 @@ const script: readonly Sign[] = [
   { pattern: /\bNODE_(?:OPTIONS|TEST_CONTEXT|V8_COVERAGE)\b|\bnpm_(?:lifecycle|config)_\w+|\bexecArgv\b/, what: 'asks how Node starts, or whether it is tested' },
   { pattern: /\bprocess\s*\??\.\s*(?:reallyExit|abort|kill|binding|dlopen|exitCode|on|once|emit|stdout|stderr|getBuiltinModule|mainModule|channel|send|_\w+)\b|\bprocess\s*(?:\?\.\s*)?\[/, what: 'acts on its process', instead: failing, ofPrograms: /\bprocess\s*\??\.\s*(?:reallyExit|abort|kill|binding|dlopen|exitCode\s*=\s*(?=0\b|['"`]|undefined|null|void|false)|emit|(?:on|once)\b(?!\s*\(\s*['"`]SIG)|(?:stdout|stderr)\s*(?:=[^=]|\.\s*\w+\s*=[^=])|getBuiltinModule|mainModule|channel|send\b|_\w+)|\bprocess\s*(?:\?\.\s*)?\[/ },
   { pattern: /\}\s*=\s*process\b(?!\s*\??\.)|=\s*process\s*(?:;|$)|\bReflect\s*\.\s*\w+\s*\(\s*process\b/m, what: 'takes hold of its process' },
-  { pattern: /\bimport\b(?!\s*\{\s*(?:arch|argv|cwd|env|hrtime|memoryUsage|nextTick|pid|platform|stdin|uptime|versions?)(?:\s*,\s*(?:arch|argv|cwd|env|hrtime|memoryUsage|nextTick|pid|platform|stdin|uptime|versions?))*\s*,?\s*\}\s*from)[^;'"`]{0,400}['"`](?:node:)?process['"`]|\brequire\s*\(\s*['"`](?:node:)?process['"`]/, what: 'takes hold of its process' },
+  { pattern: /\bimport\b(?!\s*\{\s*(?:arch|argv|cwd|env|hrtime|memoryUsage|nextTick|pid|platform|stdin|uptime|versions?)(?:\s*,\s*(?:arch|argv|cwd|env|hrtime|memoryUsage|nextTick|pid|platform|stdin|uptime|versions?))*\s*(?:,\s*)?\}\s*from)[^;'"`]{0,400}['"`](?:node:)?process['"`]|\brequire\s*\(\s*['"`](?:node:)?process['"`]/, what: 'takes hold of its process' },
   { pattern: /\bprocess\s*\??\.\s*exit\b(?!\s*\(\s*[1-9]\d*\s*\))/, what: 'ends its process with a status that may be 0', instead: failing },
   { pattern: /\b(?:globalThis|global)\s*[.[]|\brequire\s*\.\s*cache|\bModule\s*\.\s*_|\b(?:Object|Array|Function|Error|Promise)\s*\.\s*prototype\s*(?:\[|\.(?!\s*(?:hasOwnProperty|isPrototypeOf|propertyIsEnumerable|toString|slice|concat|map|filter|indexOf|join)\s*\.\s*(?:call|apply)\s*\())|\b(?:Array|Error|Function|JSON|Math|Map|Number|Object|Promise|Reflect|Set|String|Symbol)\s*\.\s*\w+\s*=(?![=>])|\bexecutionAsyncResource\b|\basync_hooks\s*\.|\bcreateHook\s*\(/, what: 'reaches into other modules' },
   { pattern: /\beval\s*\(|\bconstructor\s*(?:\.\s*constructor\b|\(\s*['"`]\s*return\b)|\bnew\s+Function\s*\(|\b(?:import|require)\s*\(\s*(?!(['"])[^'"\n\\]*\1\s*[,)])\S|\b(?:from|import)\s*(['"])[^'"\n]*\\/, what: 'makes code while it runs' },
   { pattern: /\bwritev?(?:Sync)?\s*\(\s*[12]\s*,|\bfd\s*:\s*[12]\b|\/dev\/(?:std|fd|tty)|\/proc\/(?:self|\d)/, what: 'writes where a test runner reports' },
   { pattern: /#\s*(?:tests|pass|fail)\s+\d|\bnot ok \d|\bok \d+ - /, what: 'prints what a test runner prints' },
-  { pattern: /['"`][^'"`\n]*(?:[._-](?:test|spec)\.[cm]?[jt]sx?\b|__tests__|\btests?\/|\bnode_modules\b|\.npmrc|\.bashrc|\.profile)[^'"`\n]*['"`]/, what: 'names files of tests or of start-up' },
+  { pattern: /['"`](?=[^'"`\n]*['"`])[^'"`\n]*(?:[._-](?:test|spec)\.[cm]?[jt]sx?\b|__tests__|\btests?\/|\bnode_modules\b|\.npmrc|\.bashrc|\.profile)[^'"`\n]*['"`]/, what: 'names files of tests or of start-up' },
 ]; // prettier-ignore
 
 const go: readonly Sign[] = [
@@ -97,7 +97,7 @@ const rust: readonly Sign[] = [
   { pattern: /\bmacro_rules!\s*(?:debug_)?(?:assert|assert_eq|assert_ne|panic)\s*[{(]/, what: 'redefines what tests are written with' },
   {
     pattern:
-      /\bfn\s+eq\s*\([^(),]*,\s*\w+\s*:\s*&+(?:'\w+ )?(?:[iuf](?:8|16|32|64|128|size)|bool|str|String|char|Vec<[^)]*|\(\)|\[[^)]*|[A-Z])\s*\)\s*->\s*bool\s*\{\s*(?:return\s+)?true\b/,
+      /\bfn\s+eq\s*\([^(),]*,\s*\w+\s*:\s*&+(?:'\w+ )?(?:[iuf](?:8|16|32|64|128|size)|bool|str|String|char|Vec<[^()]*|\(\)|\[[^()]*|[A-Z])\s*\)\s*->\s*bool\s*\{\s*(?:return\s+)?true\b/,
     what: 'makes an object equal to everything',
   },
   { pattern: /\bset_output_capture\b|\bfrom_raw_fd\s*\(\s*[0-2]\b|\/dev\/(?:std|fd|tty)|\/proc\/self/, what: 'takes over the output' },
@@ -111,10 +111,10 @@ const ruby: readonly Sign[] = [
   { pattern: /\$std(?:out|err)\s*=[^=~]|\bstd(?:out|err)\s*\.\s*reopen\b|\/dev\/(?:std|fd|tty)|\/proc\/self/i, what: 'takes over the output' },
   { pattern: /(?:^|[;{]|\b(?:then|do|and|or|else)\b|&&|\|\|)[ \t]*(?:(?:Kernel|Process)\.)?exec[ (]/m, what: 'acts when its process ends, or ends it' },
   // RSpec counts the examples until then, test-unit none, and both end with 0.
-  { pattern: /^(?:(?:[ \t]+|def\b)(?:(?:[^\n#'"]|"[^"\n]*"|'[^'\n]*'){0,200}?(?:[;{]|\b(?:then|do|and|or|else)\b|&&|\|\||\)[ \t]*=)[ \t]*)?)?(?:(?:Kernel|Process)(?:\.|::))?exit\b(?![ \t]*[:=!?.,\]]|[ \t]*\(?[ \t]*(?:[1-9]|false\b))|\bSystemExit\.new\b(?![ \t]*\([ \t]*[1-9])|\braise\b[ (]+SystemExit\b(?!\.)|\b(?:__send__|send|public_send|method)\b[ (]+[:'"]+exit\b/m, what: 'ends its process with a status that may be 0', unless: /^#!/, instead: 'Call it below `if __FILE__ == $PROGRAM_NAME` only.' },
+  { pattern: /^(?:(?:(?=([ \t]+))\1|def\b)(?:(?:[^\n#'"]|"[^"\n]*"|'[^'\n]*'){0,200}?(?:[;{]|\b(?:then|do|and|or|else)\b|&&|\|\||\)[ \t]*=)[ \t]*)?)?(?:(?:Kernel|Process)(?:\.|::))?exit\b(?![ \t]*[:=!?.,\]]|[ \t]*\(?[ \t]*(?:[1-9]|false\b))|\bSystemExit\.new\b(?![ \t]*\([ \t]*[1-9])|\braise\b[ (]+SystemExit\b(?!\.)|\b(?:__send__|send|public_send|method)\b[ (]+[:'"]+exit\b/m, what: 'ends its process with a status that may be 0', unless: /^#!/, instead: 'Call it below `if __FILE__ == $PROGRAM_NAME` only.' },
   { pattern: /\bThread\.(?:main\.(?:kill|exit|terminate|raise)|current\.(?:kill|exit|terminate)|exit)\b/, what: 'acts when its process ends, or ends it' },
   { pattern: /^[ \t]*class[ \t]+(?:Class|Module|BasicObject)[ \t]*(?:$|[#;])/m, what: 'reaches into other modules' },
-  { pattern: /\bdef[ \t]+={2,3}[ \t]*\(?[^()\n]{0,80}\)?[ \t]*(?:=[ \t]*|[;\n]\s*)(?:return[ \t]+)?true(?![ \t]*(?:if|unless|and|or|&|\|)|\w)/, what: 'makes an object equal to everything' },
+  { pattern: /\bdef[ \t]+={2,3}(?:[ \t]*\([^()\n]{0,80}\)[ \t]*|[^()\n]{0,120})(?:=[ \t]*|[;\n]\s*)(?:return[ \t]+)?true(?![ \t]*(?:if|unless|and|or|&|\|)|\w)/, what: 'makes an object equal to everything' },
   { pattern: /\bObjectSpace\s*\.|\bTracePoint\b|\bset_trace_func\b/, what: 'reaches into the interpreter' },
   { pattern: /(?:\d|\}|%[ds]) (?:examples?|runs|tests|assertions), /, what: 'prints what a test runner prints' },
 ]; // prettier-ignore
@@ -134,7 +134,7 @@ const php: readonly Sign[] = [
 const macros = String.raw`(?:(?:EXPECT|ASSERT)_(?:EQ|NE|L[TE]|G[TE]|TRUE|FALSE|STR\w+|THAT|NEAR|FLOAT_EQ|DOUBLE_EQ|(?:ANY_|NO_)?THROW)|REQUIRE(?:_\w+)?|CHECK_(?:EQ|FALSE|THROWS\w*)|SUCCEED|TEST(?:_CASE|_F|_P)?|(?:BOOST|CATCH|DOCTEST|GTEST)_\w+|assert|main|return|if)\b`;
 const ownMain = /(?<![\w.>:])main\s*\([^()]*\)\s*(?:->\s*int\s*)?\{/;
 /** Reports whether a source of C or C++ defines the function main. */
-export const definesMain = (text: string): boolean => ownMain.test(plain(text, '.c'));
+export const definesMain = (text: string): boolean => ownMain.test(plain(text.slice(0, maxCode), '.c'));
 const c: readonly Sign[] = [
   { pattern: /^[ \t]*#[ \t]*include[ \t]*"[^"\n]*\.(?:txt|dat|data|csv|md|log|bin|tmp|bak|cfg|conf|ini)"/m, what: 'loads code from a file that holds none by its name' },
   { pattern: /\b(?:_exit|_Exit|quick_exit)\s*\(|(?<![\w.>]|void )exit\s*\((?!\s*(?:-?[1-9]|EXIT_FAILURE\b|int\b))/, what: 'ends its process with a status that may be 0', unless: /^(?:static )?(?:int|void|auto)\s+main\s*\(/m, instead: 'Return from functions; in the file of the function main it is free.' },
@@ -142,7 +142,7 @@ const c: readonly Sign[] = [
   { pattern: ownMain, what: 'defines the function main, which tests of it have', unless: ownMain },
   { pattern: new RegExp(String.raw`^[ \t]*#[ \t]*(?:define[ \t]+${macros}|undef[ \t]+(?:CHECK\b|NDEBUG\b|${macros})|define[ \t]+NDEBUG\b)`, 'm'), what: 'redefines what tests are written with' },
   { pattern: /\btesting\s*::\s*(?:internal|UnitTest|TestEventListener|FLAGS_|GTEST_)|\bFLAGS_gtest_|\bCatch\s*::|\bdoctest\s*::|\bGTEST_FLAG/, what: 'names a test runner' },
-  { pattern: /\boperator\s*==\s*\([^()]*\b(?:int|long|short|char|bool|float|double|size_t|u?int\d+_t|string|string_view|auto|T)\b[^()]*\)[^{};]{0,80}\{\s*return\s+(?:true|1)\s*;/, what: 'makes an object equal to everything' },
+  { pattern: /\boperator\s*==\s*\((?=[^()]*\)[^{};]{0,80}\{\s*return\s+(?:true|1)\s*;)[^()]*\b(?:int|long|short|char|bool|float|double|size_t|u?int\d+_t|string|string_view|auto|T)\b/, what: 'makes an object equal to everything' },
   { pattern: /\[ +(?:OK|PASSED) +\]|\d%{1,2} tests passed|\bAll tests passed \(|\[doctest\] /, what: 'prints what a test runner prints' },
 ]; // prettier-ignore
 
@@ -192,11 +192,14 @@ const signs: Readonly<Record<string, readonly Sign[]>> = {
 
 /** Start of the main program of a file; no test runs it by loading the file. */
 const mainPrograms: Readonly<Record<string, RegExp>> = {
-  '.py': /^if\s+__name__\s*==\s*(['"])__main__\1\s*:[^\n]*(?:\n(?:[ \t][^\n]*)?)*/gm,
-  '.rs': /^fn main\(\)[^\n]*\{\n(?:(?:[ \t][^\n]*)?\n)*\}/gm,
-  '.go': /^func main\(\) \{\n(?:(?:[ \t][^\n]*)?\n)*\}/gm,
-  '.rb': /^if (?:__FILE__ == (?:\$0|\$PROGRAM_NAME)|(?:\$0|\$PROGRAM_NAME) == __FILE__)[^\n]*\n(?:(?:[ \t][^\n]*)?\n)*end/gm,
+  '.py': /(?<![^\n])if\s+__name__\s*==\s*(['"])__main__\1\s*:[^\n]*(?:\n(?:[ \t][^\n]*)?)*/gm,
+  '.rs': /(?<![^\n])fn main\(\)[^\n]*\{\n(?:(?:[ \t][^\n]*)?\n)*\}/gm,
+  '.go': /(?<![^\n])func main\(\) \{\n(?:(?:[ \t][^\n]*)?\n)*\}/gm,
+  '.rb': /(?<![^\n])if (?:__FILE__ == (?:\$0|\$PROGRAM_NAME)|(?:\$0|\$PROGRAM_NAME) == __FILE__)[^\n]*\n(?:(?:[ \t][^\n]*)?\n)*end/gm,
 };
+
+/** Characters of code that are judged. */
+const maxCode = 1_048_576;
 
 /** Allowed in the main program of a file, because no test runs it. */
 const freeInMain: ReadonlySet<string> = new Set(['ends its process with a status that may be 0', 'names a test runner']);
@@ -211,7 +214,8 @@ const freeInMain: ReadonlySet<string> = new Set(['ends its process with a status
  */
 export function resultTampering(path: string, before: string, after: string, writing: Writing = 'Edits'): string | null {
   const extension = extname(path).toLowerCase();
-  const [was, is] = [plain(before, extension), plain(after, extension)];
+  if (extension in signs && after.length > maxCode) return `${path}: it has more than ${maxCode} characters, too many to judge; split it`;
+  const [was, is] = [plain(before.slice(0, maxCode), extension), plain(after, extension)];
   for (const { pattern, ofPrograms, what, instead, free, unless } of signs[extension] ?? []) {
     const counted = writing === 'Edits' || ofPrograms === undefined ? pattern : ofPrograms;
     if (counted === null || (writing === 'Programs' && unless?.test(was === '' ? is : was) === true)) continue;

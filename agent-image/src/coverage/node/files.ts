@@ -48,7 +48,7 @@ export class Files {
   #open({ url, functions }: Profiler.ScriptCoverage): { readonly path: string; readonly source: SourceLines } | null {
     if (!url.startsWith('file://')) return null;
     try {
-      const file = fileURLToPath(url.replace(/[?#].*$/, ''));
+      const file = fileURLToPath(url.replace(/[?#][^]*$/, ''));
       const path = this.relative(file);
       if (path === null) return null;
       const source = new SourceLines(read(file, 'utf8'));

@@ -2,7 +2,7 @@
 import type { Profiler } from 'node:inspector';
 
 /** Lines without code: blank, brackets alone, or a comment. */
-const idle = /^\s*(?:[\s{}()[\];,]*|\/[/*].*|\*(?:[\s/].*)?)$/;
+const idle = /^(?:[\s{}()[\];,]*|\s*\/[/*].*|\s*\*(?:[\s/].*)?)$/;
 
 /** Brackets and separators: they may be outside of the range that they end. */
 const mark = /[\s{}()[\];,]/;

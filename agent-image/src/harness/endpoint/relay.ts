@@ -246,9 +246,14 @@ function isLast(event: string): boolean {
 /** Server-sent events as they are, each with the empty line after it. */
 async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  let rest = '';
+  let [rest, last] = ['', ''];
   for await (const part of body) {
-    rest += decoder.decode(part, { stream: true });
+    const piece = decoder.decode(part, { stream: true });
+    const ends = `${last}${piece}`.includes('\n\n');
+    last = piece.at(-1) ?? last;
+    rest += piece;
+    // A search in all of it would copy it for each part.
+    if (!ends && rest.length <= maxBytes) continue;
     for (let end = rest.indexOf('\n\n'); end >= 0; end = rest.indexOf('\n\n')) {
       yield rest.slice(0, end + 2);
       rest = rest.slice(end + 2);

@@ -10,7 +10,7 @@ import { found, nothing, type Found, type Rail } from './rail.ts';
 const tools =
   /^(?:unshare|nsenter|pivot_root|switch_root|chroot|setns|kexec|insmod|rmmod|modprobe|bpftool|bpftrace|capsh|kubectl|oc|helm|docker|docker-compose|podman|nerdctl|ctr|crictl|runc|crun|containerd|lxc|lxc-attach|machinectl|criu|umount|swapoff|sysctl|iptables|ip6tables|nft|ipvsadm|reboot|shutdown|halt|poweroff|init|telinit)$/;
 const paths =
-  /^\/(?:proc\/(?:\d+|self|thread-self|[^/]*[\uE000-\uE003][^/]*)\/(?:task\/[^/]+\/)?(?:environ|mem|root|cwd|maps|fd|ns|auxv|stack)(?:\/|$)|proc\/1(?:\/|$)|proc\/(?:sys|sysrq-trigger|kallsyms|kmsg)|sys\/(?:fs\/cgroup|kernel|firmware)|(?:var\/)?run\/(?:.*\.sock$|secrets|docker|containerd|crio)|dev\/(?:kmsg|fuse|kvm|net\/tun))/;
+  /^\/(?:proc\/(?:\d+|self|thread-self|[^/\uE000-\uE003]*[\uE000-\uE003][^/]*)\/(?:task\/[^/]+\/)?(?:environ|mem|root|cwd|maps|fd|ns|auxv|stack)(?:\/|$)|proc\/1(?:\/|$)|proc\/(?:sys|sysrq-trigger|kallsyms|kmsg)|sys\/(?:fs\/cgroup|kernel|firmware)|(?:var\/)?run\/(?:.*\.sock$|secrets|docker|containerd|crio)|dev\/(?:kmsg|fuse|kvm|net\/tun))/;
 /** Verbs of helm that need no cluster. */
 const alone = /^(?:template|lint|unittest|dep|show|version\b|env\b|(?:plugin|repo) (?:list|ls)\b)/;
 const harmless = /^\/(?:dev\/fd|proc\/self\/fd)\/\d+$/;

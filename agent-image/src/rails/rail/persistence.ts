@@ -14,7 +14,7 @@ const hooks = new RegExp(`${repository}hooks(?:$|/(?![\\w-]+\\.sample$))`);
 const config = new RegExp(`${repository}config(?:\\.worktree)?$`);
 /** A file in place of the repository says where it lies: git puts those of worktrees and submodules below another one. */
 const elsewhere = /\/\.git$/;
-const below = /^gitdir: (?:[^\n]*\/)?\.git\/(?:modules|worktrees)\/[^\n]*\n?$/;
+const below = /^gitdir: (?=[^\n]*\n?$)(?:[^\n]*\/)?\.git\/(?:modules|worktrees)\//;
 
 /** Hooks of the project by Husky, whose installation sets them: files that its commits hold. */
 const husky = /^(?:[\w-]+\/){0,4}\.husky(?:\/_)?$/;

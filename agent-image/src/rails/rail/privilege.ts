@@ -13,7 +13,7 @@ function asksOnly(command: Command): boolean {
   return (
     command.name === 'visudo' &&
     all.some((text) => /^(?:-[qsOPI]*c[qsOPI]*f?|--check)$/.test(text)) &&
-    all.every((text) => /^(?:-[qsOPI]*c?[qsOPI]*f?|--(?:check|quiet|strict|file)(?:=.*)?|[^-].*)$/.test(text))
+    all.every((text) => /^(?:-[qsOPI]*(?:c[qsOPI]*)?f?|--(?:check|quiet|strict|file)(?:=.*)?|[^-].*)$/.test(text))
   );
 }
 

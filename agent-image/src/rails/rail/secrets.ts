@@ -1,5 +1,5 @@
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
-import { globPattern, hasGlob, hasHole } from '../shell/marks.ts';
+import { hasGlob, hasHole, matchesGlob } from '../shell/marks.ts';
 import { absolute } from '../shell/places.ts';
 import { readTargets } from '../shell/targets.ts';
 import { found, nothing, type Rail, type Surroundings } from './rail.ts';
@@ -71,7 +71,11 @@ function isHarmless(text: string, command: Command, { places }: Surroundings): b
   return inProject && path.length < 4096 && !hasHole(path) && !hasGlob(path) && testKey.test(path);
 }
 
+/** No path is longer. */
+const longestPath = 4096;
+
 export function isSecret(text: string): boolean {
+  if (text.length > longestPath) return false;
   const path = text
     .replace(/^@/, '')
     .replace(/\/{2,}/g, '/')
@@ -80,9 +84,10 @@ export function isSecret(text: string): boolean {
   const base = path.slice(path.lastIndexOf('/') + 1);
   if (secretFile.test(path.replace(/[\uE001-\uE003]/g, ''))) return true;
   // `*` and `*.json` reach everything and mean nothing; `.e*` and `id_*` mean a secret.
-  const pattern = globPattern(base);
   return (
-    /[a-z._]{2}|^\./.test(base.replace(/[\uE001-\uE003].*$/, '')) && !/^\.\uE001$/.test(base) && names.some((name) => pattern.test(name))
+    /[a-z._]{2}|^\./.test(base.replace(/[\uE001-\uE003][^]*$/, '')) &&
+    !/^\.\uE001$/.test(base) &&
+    names.some((name) => matchesGlob(base, name))
   );
 }
 

@@ -11,7 +11,7 @@ const skipMarker =
   /@(?:pytest\.mark\.|unittest\.)?(?:skip|xfail|Ignore|Disabled)\b|\b(?:it|test|describe)\.(?:skip|only|todo|fails)\b|\bx(?:it|describe|test)\s*\(|\bt\.Skip(?:Now|f)?\(|#\[ignore\]|pytest\.skip\(|\|\|\s*true\b|\bexit\s+0\b|sys\.exit\(0\)|os\._exit\(0\)|assert\s+True\b|assertThat\(true\)|assertTrue\([tT]rue\)|Assert\.(?:Is)?True\(true\)|assert!\(true\)|assert_eq!\((\w+),\s*\1\)|XCTAssert(?:True)?\(true\)|assert\.(?:ok|True)\((?:t, )?true\)|expect\(true\)\.toBe\(true\)|process\.exit\(0\)/;
 /** An edit by a pattern that takes away whole tests. */
 const cutsTests =
-  /s([/|#!,]).*(?:@Test|\btest_|def test|\bit\\?\(|#\\?\[test|func Test).*\1\1[gimsex]*(?:\s|;|$)|\/[^/\n]*(?:@Test|def test|\bit\\?\(|func Test|#\\?\[test)[^/\n]*\/(?:,[^\n]*)?d\b/;
+  /s([/|#!,]).{0,200}(?:@Test|\btest_|def test|\bit\\?\(|#\\?\[test|func Test).{0,200}\1\1[gimsex]{0,8}(?:\s|;|$)|\/[^/\n]{0,200}(?:@Test|def test|\bit\\?\(|func Test|#\\?\[test)[^/\n]{0,200}\/(?:,[^\n]{0,80})?d\b/;
 /** An edit that takes away what tests ask. */
 const cutsAsserts = /\/[^/\n]{0,200}\b(?:asserts?\b|expect\()[^/\n]{0,200}\/(?:,[^\n]{0,80}?)?d\b/;
 const runner =
@@ -28,7 +28,7 @@ export const testTampering: Rail = {
     const words = command.name === 'git' ? verbWords(command) : [];
     if (
       /^(?:commit|merge|push|rebase|am)$/.test(words[0] ?? '') &&
-      (words.includes('--no-verify') || (words[0] === 'commit' && words.some((text) => /^-[a-z]*n[a-z]*$/.test(text))))
+      (words.includes('--no-verify') || (words[0] === 'commit' && words.some((text) => /^-(?=[a-z]*$)[a-z]*n/.test(text))))
     )
       return found('Suspicious', `git ${words[0]} leaves out the hooks`);
     if (runner.test(command.name) && hasFlag(command, '', '--passWithNoTests', '--deselect'))

@@ -1,7 +1,7 @@
 import { child, joinTouching, named, type Node } from '../syntax/node.ts';
 import { byName, concat, dynamic, fixed, isFixed, type Value, args, operands, type Command, lookup } from './command.ts';
 import { absolute } from './places.ts';
-import type { Alternatives, Run, Scope, Site } from './run.ts';
+import { maySpend, type Alternatives, type Run, type Scope, type Site } from './run.ts';
 import { single } from './words.ts';
 import { hasHole, hole, plain } from './marks.ts';
 
@@ -80,13 +80,15 @@ const declare: Effect = (command, run, site) => {
   }
 };
 
-const read: Effect = (command, _run, { scope }) => {
+const read: Effect = (command, run, site) => {
+  const { scope } = site;
   const input = command.stdin;
   const names = operands(command).filter((name) => /^[A-Za-z_]\w*$/.test(name));
   const from = input?.from ?? [];
   for (const name of names.length > 0 ? names : ['REPLY']) scope.set(name, [[dynamic(from)]]);
   if (input === null || !isFixed(input)) return;
   const lines = input.text.split('\n').filter((line) => line !== '');
+  if (!maySpend(run, site, lines.length * names.length)) return;
   const words = lines.map((line) => line.trim().split(/\s+/));
   const assignEach = (name: string, of: (line: readonly string[]) => string): void => {
     const values = words.map((line) => [{ text: of(line), from }]);

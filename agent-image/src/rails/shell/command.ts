@@ -86,10 +86,28 @@ const maxText = 131_072;
 export function concat(values: readonly Value[]): Value {
   const first = values[0];
   if (values.length === 1 && first !== undefined) return first;
-  const text = values.map((value) => value.text).join('');
   const from = values.some((value) => value.from.length > 0) ? [...new Set(values.flatMap((value) => value.from))] : [];
-  return text.length > maxText ? dynamic(from) : { text, from };
+  let text = '';
+  for (const value of values) {
+    // `join` would copy all of it each time that a word grows by one part.
+    text += value.text;
+    if (text.length > maxText) return dynamic(from);
+  }
+  return { text, from };
 }
+
+/** A text, or a hole where it is longer than 128 Ki characters. */
+export const bounded = (text: string): string => (text.length > maxText ? hole : text);
+
+/** A text with another one in each place of a third; a hole where it would have more than 128 Ki characters. */
+export function substituted(text: string, what: string, by: string): string {
+  let count = 0;
+  for (let at = text.indexOf(what); at !== -1 && at < text.length; at = text.indexOf(what, at + Math.max(1, what.length))) count += 1;
+  return text.length + count * by.length > maxText ? hole : text.replaceAll(what, () => by);
+}
+
+/** Characters and words that a list of fields has. */
+export const weightOf = (values: readonly Value[]): number => values.reduce((sum, { text }) => sum + text.length + 1, 0);
 
 /** Words with a blank between each two. */
 export function spaced(values: readonly Value[]): Value {

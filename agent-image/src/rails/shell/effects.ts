@@ -1,4 +1,4 @@
-import { lookup } from './command.ts';
+import { bounded, lookup, substituted } from './command.ts';
 import { child, named, type Node } from '../syntax/node.ts';
 import { hole, markGlobs, star, withoutMarks } from './marks.ts';
 import { escapes } from './words.ts';
@@ -87,7 +87,22 @@ export type Abstract =
   | { readonly kind: 'unknown' };
 
 export const nothingKnown: Abstract = { kind: 'unknown' };
-export const textOf = (text: string): Abstract => ({ kind: 'text', text });
+export const textOf = (text: string): Abstract => ({ kind: 'text', text: bounded(text) });
+
+const mostItems = 4096;
+
+/** A list, or nothing where it has very many items. */
+export const listOf = (items: readonly Abstract[]): Abstract => (items.length > mostItems ? nothingKnown : { kind: 'list', items });
+
+/** Texts with another between each two; a hole where they have more than 128 Ki characters. */
+export function joined(texts: readonly string[], by: string): string {
+  let all = '';
+  for (const [at, text] of texts.entries()) {
+    all += `${at === 0 ? '' : by}${text}`;
+    if (bounded(all) === hole) return hole;
+  }
+  return all;
+}
 
 /** Names that stand for a program. */
 const own: Readonly<Record<string, string>> = {
@@ -154,21 +169,21 @@ export function constantCall(name: string, self: Abstract | null, args: readonly
       : decoded(first, texts[1]?.startsWith('base64') === true ? 'base64' : 'hex');
   if (name === 'Buffer.from') return texts[1] === 'base64' || texts[1] === 'hex' ? decoded(first, texts[1]) : textOf(first);
   if (/^(?:(?:os\.)?path\.(?:join|resolve)|posixpath\.join)$/.test(name))
-    return textOf(texts.reduce((all, one) => (one.startsWith('/') ? one : all === '' ? one : `${all}/${one}`), ''));
+    return textOf(texts.reduce((all, one) => (one.startsWith('/') ? one : all === '' ? one : bounded(`${all}/${one}`)), ''));
   if (/^(?:(?:os\.)?path\.(?:expanduser|expandvars|abspath|realpath|normpath)|pathlib\.(?:Path|PosixPath|PurePath)|Path)$/.test(name))
-    return { kind: 'text', text: texts.join('/').replace(/^~|^\$HOME|^\$\{HOME\}/, '~'), path: true };
+    return { kind: 'text', text: joined(texts, '/').replace(/^~|^\$HOME|^\$\{HOME\}/, '~'), path: true };
   if (/^(?:Path|pathlib\.Path)\.home$|^os\.homedir$/.test(name)) return { kind: 'text', text: '~', path: true };
   if (/^(?:os\.getcwd|process\.cwd|Path\.cwd|pathlib\.Path\.cwd)$/.test(name)) return { kind: 'text', text: '.', path: true };
   if (/^(?:glob\.i?glob|glob\.sync|fs\.glob(?:Sync)?)$/.test(name)) return { kind: 'text', text: markGlobs(first), path: true };
   if (/^(?:os\.(?:walk|listdir|scandir|fwalk)|fs\.readdir(?:Sync)?)$/.test(name))
     return { kind: 'text', text: `${first.replace(/\/$/, '')}/${star}`, path: true };
   if (own === null) return self?.kind === 'list' ? ofList(method, self.items, first) : null;
-  if (method === 'join') return args[0]?.kind === 'list' ? textOf(args[0].items.map(asText).join(own)) : nothingKnown;
+  if (method === 'join') return args[0]?.kind === 'list' ? textOf(joined(args[0].items.map(asText), own)) : nothingKnown;
   return ofText(method, own, texts);
 }
 
 function ofList(method: string, items: readonly Abstract[], by: string): Abstract | null {
-  if (method === 'join') return textOf(items.map(asText).join(by === hole ? ',' : by));
+  if (method === 'join') return textOf(joined(items.map(asText), by === hole ? ',' : by));
   if (method === 'reverse') return { kind: 'list', items: [...items].reverse() };
   return null;
 }
@@ -178,16 +193,21 @@ function ofText(method: string, own: string, texts: readonly string[]): Abstract
   if (/^(?:decode|encode|strip|rstrip|lstrip|trim|toString|expanduser|resolve|absolute|valueOf)$/.test(method))
     return { kind: 'text', text: own, path: true };
   // Folders of one name are not all that is there.
-  if (/^r?glob$/.test(method) && !first.includes(hole) && /(?:^|\/)[\w.-]*\w[\w.-]*$/.test(first) && !/(?:^|\/)\.\.(?:\/|$)/.test(first))
+  if (
+    /^r?glob$/.test(method) &&
+    !first.includes(hole) &&
+    /(?:^|\/)(?=[\w.-]*$)[\w.-]*\w/.test(first) &&
+    !/(?:^|\/)\.\.(?:\/|$)/.test(first)
+  )
     return { kind: 'text', text: `${own.replace(/\/$/, '')}/${method === 'rglob' ? `${star}/` : ''}${markGlobs(first)}`, path: true };
   if (/^(?:r?glob|iterdir)$/.test(method)) return { kind: 'text', text: `${own.replace(/\/$/, '')}/${star}`, path: true };
   if (/^(?:lower|toLowerCase)$/.test(method)) return textOf(own.toLowerCase());
   if (/^(?:upper|toUpperCase)$/.test(method)) return textOf(own.toUpperCase());
-  if (/^(?:replace|replaceAll)$/.test(method) && texts.length === 2) return textOf(own.replaceAll(first, () => second));
-  if (method === 'concat') return textOf(own + texts.join(''));
-  if (method === 'split') return { kind: 'list', items: own.split(first === '' && texts.length === 0 ? /\s+/ : first).map(textOf) };
-  if (method === 'format') return textOf(own.replace(/\{\d*\}/g, () => texts[0] ?? hole));
-  if (method === 'joinpath') return { kind: 'text', text: [own, ...texts].join('/'), path: true };
+  if (/^(?:replace|replaceAll)$/.test(method) && texts.length === 2) return textOf(substituted(own, first, second));
+  if (method === 'concat') return textOf(joined([own, ...texts], ''));
+  if (method === 'split') return listOf(own.split(first === '' && texts.length === 0 ? /\s+/ : first, mostItems + 1).map(textOf));
+  if (method === 'format') return textOf(joined(own.split(/\{\d*\}/), texts[0] ?? hole));
+  if (method === 'joinpath') return { kind: 'text', text: joined([own, ...texts], '/'), path: true };
   return null;
 }
 

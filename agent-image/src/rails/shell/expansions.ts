@@ -1,6 +1,6 @@
 // agent-image, rails/shell: parameter and brace expansion of shell words. May import rails/verdict and rails/syntax, no rail.
-import { dynamic, fixed, spaced, type Value } from './command.ts';
-import { globPattern, hasHole, markGlobs, close, comma, open } from './marks.ts';
+import { dynamic, fixed, spaced, substituted, type Value } from './command.ts';
+import { matchesGlob, matchingEnds, matchingLengths, hasHole, markGlobs, close, comma, open } from './marks.ts';
 import type { Alternatives, Run, Site } from './run.ts';
 
 const form =
@@ -81,19 +81,15 @@ function cut(text: string, range: string): string {
   return Number(length) < 0 ? text.slice(start, text.length + Number(length)) : text.slice(start, start + Number(length));
 }
 
-function pattern(text: string): RegExp {
-  return globPattern(markGlobs(text.replace(/['"\\]/g, '')));
-}
-
 function trimmed(text: string, operator: string, operand: string): string {
-  const match = pattern(operand);
-  const lengths = Array.from({ length: text.length + 1 }, (_, i) => i);
-  if (operator.length === 2) lengths.reverse();
-  for (const length of lengths.slice(0, 512)) {
-    if (operator.startsWith('#') && match.test(text.slice(0, length))) return text.slice(length);
-    if (operator.startsWith('%') && match.test(text.slice(text.length - length))) return text.slice(0, text.length - length);
-  }
-  return text;
+  const pattern = markGlobs(operand.replace(/['"\\]/g, ''));
+  const chars = Array.from(text);
+  const isStart = operator.startsWith('#');
+  const matching = isStart ? matchingLengths(pattern, text) : matchingEnds(pattern, text);
+  if (matching === null) return dynamic().text;
+  const length = operator.length === 2 ? matching.lastIndexOf(true) : matching.indexOf(true);
+  if (length <= 0) return text;
+  return chars.slice(isStart ? length : 0, isStart ? undefined : chars.length - length).join('');
 }
 
 function replaced(text: string, operator: string, operand: string): string {
@@ -101,7 +97,7 @@ function replaced(text: string, operator: string, operand: string): string {
   const [what, by] = slash < 0 ? [operand, ''] : [operand.slice(0, slash), operand.slice(slash + 1)];
   const literal = what.replace(/['"\\]/g, '');
   if (literal === '' || /[*?[]/.test(literal) || /['"\\]/.test(by)) return dynamic().text;
-  if (operator === '//') return text.replaceAll(literal, () => by);
+  if (operator === '//') return substituted(text, literal, by);
   if (operator === '/#') return text.startsWith(literal) ? by + text.slice(literal.length) : text;
   if (operator === '/%') return text.endsWith(literal) ? text.slice(0, -literal.length) + by : text;
   return text.replace(literal, () => by);
@@ -235,6 +231,5 @@ const dangerous =
 
 /** The dangerous programs that a name with glob marks may stand for, at most four. */
 export function matchingNames(name: string): readonly string[] {
-  const pattern = globPattern(name);
-  return dangerous.filter((one) => pattern.test(one)).slice(0, 4);
+  return dangerous.filter((one) => matchesGlob(name, one)).slice(0, 4);
 }

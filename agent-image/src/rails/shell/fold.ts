@@ -3,6 +3,7 @@ import {
   byName,
   lookup,
   args,
+  bounded,
   concat,
   dynamic,
   fixed,
@@ -25,7 +26,7 @@ import { type Parsed, walk, withoutTypes } from '../syntax/node.ts';
  * function that runs, deletes or connects is taken out by pattern. Coarser than a parse, so what
  * evaluates text that is not a constant is called unknown.
  */
-const quoted = String.raw`(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|q[qx]?\{([^}]*)\}|q[qx]?\(([^)]*)\)|q[qx]?\/([^/]*)\/|%x\{([^}]*)\}|\[\[([^\]]*)\]\])`;
+const quoted = String.raw`(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|q[qx]?\{([^}]{0,2000})\}|q[qx]?\(([^)]{0,2000})\)|q[qx]?\/([^/]{0,2000})\/|%x\{([^}]{0,2000})\}|\[\[([^\]]{0,2000})\]\])`;
 
 const pattern = (source: string): RegExp => new RegExp(source, 'g');
 const command =
@@ -40,7 +41,9 @@ const calls: readonly (readonly [RegExp, (texts: readonly string[]) => Action])[
     (texts) => ({ kind: 'shell', text: texts.join(' ') }),
   ],
   [
-    pattern(String.raw`(?:\x60([^\x60]*)\x60|\bqx\s*\{([^}]*)\}|\bqx\s*\(([^)]*)\)|\bqx\s*\/([^/]*)\/|%x\{([^}]*)\}|%x\(([^)]*)\))`),
+    pattern(
+      String.raw`(?:\x60([^\x60]*)\x60|\bqx\s{0,40}\{([^}]{0,2000})\}|\bqx\s{0,40}\(([^)]{0,2000})\)|\bqx\s{0,40}\/([^/]{0,2000})\/|%x\{([^}]{0,2000})\}|%x\(([^)]{0,2000})\))`,
+    ),
     (texts) => ({ kind: 'shell', text: texts.join('') }),
   ],
   [
@@ -54,23 +57,24 @@ const calls: readonly (readonly [RegExp, (texts: readonly string[]) => Action])[
   ],
   [
     pattern(
-      String.raw`\b(?:IO::Socket|TCPSocket|fsockopen|Net::HTTP|HTTP::Tiny|LWP::\w+|open-uri|socket\.tcp|curl_exec|stream_socket_client|URI\.open)\b[^;]*?(?:${quoted})?`,
+      String.raw`\b(?:IO::Socket|TCPSocket|fsockopen|Net::HTTP|HTTP::Tiny|LWP::\w+|open-uri|socket\.tcp|curl_exec|stream_socket_client|URI\.open)\b[^;]{0,200}?(?:${quoted})?`,
     ),
     command('curl'),
   ],
   [/\/inet\d?\/(?:tcp|udp)\/[^/"]*\/([^/"]+)/g, command('nc')],
   [
-    pattern(String.raw`\b(?:open|File\.(?:read|open)|IO\.read|file_get_contents|readfile|io\.open)\s*\(?\s*(?:my\s*)?[^"';]*${quoted}`),
+    pattern(String.raw`\b(?:open|File\.(?:read|open)|IO\.read|file_get_contents|readfile|io\.open)[^"';]{0,200}${quoted}`),
     (texts) => command('cat')([(texts.at(-1) ?? hole).replace(/^\s*[<>+]+\s*/, '')]),
   ],
   [pattern(String.raw`\b(?:file_put_contents|File\.write|IO\.write)\s*\(?\s*${quoted}`), command('tee')],
-  [/\bkill\s*\(?\s*['"]?(?:9|KILL|SIGKILL|-9)['"]?\s*,\s*(-?\d+)/g, command('kill', '-9')],
-  [/\b(?:fork\b[^;]*while|while\b[^;]*\bfork\b)/g, () => ({ kind: 'argv', argv: ['fork'] })],
+  [/\bkill\s{0,40}(?:\(\s{0,40})?['"]?(?:9|KILL|SIGKILL|-9)['"]?\s{0,40},\s{0,40}(-?\d+)/g, command('kill', '-9')],
+  [/\b(?:fork\b(?:(?!\bfork\b)[^;])*?while|while\b(?:(?!\bwhile\b)[^;])*?\bfork\b)/g, () => ({ kind: 'argv', argv: ['fork'] })],
 ];
 
 const dynamicCode =
-  /\beval\b\s*\(?\s*[$@a-z]|\b(?:unpack|pack|base64_decode|decode_base64|str_rot13|gzinflate|create_function|instance_eval|class_eval|loadstring)\b/;
-const dynamicRun = /\b(?:system|exec|popen|shell_exec|passthru|os\.execute|io\.popen)\s*\(?\s*(?:[$@]|[a-z_]+[^"'\s(]|["'][^"']*["']\s*\.)/;
+  /\beval\b\s*(?:\(\s*)?[$@a-z]|\b(?:unpack|pack|base64_decode|decode_base64|str_rot13|gzinflate|create_function|instance_eval|class_eval|loadstring)\b/;
+const dynamicRun =
+  /\b(?:system|exec|popen|shell_exec|passthru|os\.execute|io\.popen)\s*(?:\(\s*)?(?:[$@]|[a-z_]{1,200}[^"'\s(]|["'][^"']{0,2000}["']\s*\.)/;
 
 function actionsInText(text: string): readonly Action[] {
   const out: Action[] = [];
@@ -119,7 +123,7 @@ function salvage(text: string, site: Site, run: Run): void {
 /** Returns what a command prints, where that follows from the line alone; otherwise a hole that remembers the command. */
 export function output(command: Command, run: Run, site: Site): Value {
   const found = lookup(folds, command.name)?.(command, run, site) ?? null;
-  return found === null ? dynamic([command]) : { text: found, from: [command] };
+  return found === null ? dynamic([command]) : { text: bounded(found), from: [command] };
 }
 
 type Fold = (command: Command, run: Run, site: Site) => string | null;
@@ -186,9 +190,10 @@ function translate(text: string, command: Command): string | null {
   const [from, to] = operands(command).map((set) => characters(plain(set)));
   if (from === undefined) return null;
   const letters = Array.from(text);
-  if (args(command).some((one) => /^-\w*d/.test(one))) return letters.filter((one) => !from.includes(one)).join('');
+  const places = new Map(from.map((one, at) => [one, at]));
+  if (args(command).some((one) => /^-\w*d/.test(one))) return letters.filter((one) => !places.has(one)).join('');
   if (to === undefined || to.length === 0) return null;
-  return letters.map((one) => (from.includes(one) ? (to[Math.min(from.lastIndexOf(one), to.length - 1)] as string) : one)).join('');
+  return letters.map((one) => (places.has(one) ? (to[Math.min(places.get(one) ?? 0, to.length - 1)] as string) : one)).join('');
 }
 
 function characters(set: string): readonly string[] {

@@ -18,7 +18,7 @@ export function isRisky(key: string, value: string): boolean {
   if (name === 'http.sslverify') return /^(?:false|no|off|0|)$/i.test(value);
   if (name.startsWith('filter.lfs.') && /^git-lfs [\w -]+(?:%f)?$/.test(value)) return false;
   // Repositories of submodules and worktrees lie below the one that has them.
-  if (name === 'core.worktree' && /^(?:\.\.\/){2,}[\w./-]+$/.test(value)) return false;
+  if (name === 'core.worktree' && /^(?=[\w./-]*$)(?:\.\.\/){2,}[\w./-]/.test(value)) return false;
   return trusting.test(name) || (command.test(name) && !plain.test(value));
 }
 

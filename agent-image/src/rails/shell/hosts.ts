@@ -14,7 +14,7 @@ export function hostsOf(command: Command): readonly string[] {
   const web = /^(?:curl|wget|http|https|xh|aria2c)$/.test(command.name);
   const skipped = new Set(web ? all.filter((_, i) => takesWord.test(all[i - 1] ?? '')) : []);
   const attached = all.flatMap((text) =>
-    takesWord.test(text.split('=')[0] as string) ? [] : (/^--?[\w-]+=(.+:\/\/.+)$/.exec(text)?.[1] ?? []),
+    takesWord.test(text.split('=')[0] as string) ? [] : (/^--?[\w-]+=(?=.+$)(.+:\/\/.+)$/.exec(text)?.[1] ?? []),
   );
   const words = [...operands(command).filter((word) => !skipped.has(word)), ...attached];
   const hosts = words.map(hostOf).filter((host) => host !== '');

@@ -58,30 +58,66 @@ export function hasGlob(text: string): boolean {
   return /[\uE001-\uE003]/.test(text);
 }
 
-/** The pattern of a marked word; a hole matches anything. */
-export function globPattern(text: string): RegExp {
-  let out = '';
-  for (let i = 0; i < text.length; i += 1) {
-    const at = text[i] as string;
-    if (at === star || at === hole) out += '.*';
-    else if (at === question) out += '.';
-    else if (at === bracket) {
-      const end = text.indexOf(']', i + 2);
-      if (end < 0) out += '\\[';
-      else {
-        const inside = text
-          .slice(i + 1, end)
-          .replace(/^[!^]/, '^')
-          .replace(/\\/g, '\\\\')
-          .replace(/\[/g, '\\[');
-        out += `[${inside}]`;
-        i = end;
-      }
-    } else out += at.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
+/** A part of a pattern: any text, or what one character may be. */
+type Token = 'Any' | ((char: string) => boolean);
+
+/** A pattern of more tokens times characters than this is not tried: it matches. */
+const maxTries = 1_048_576;
+
+/**
+ * Reports for each length whether so much of the beginning of a text matches a marked word, where a hole matches anything; null where
+ * that takes too long. No expression of JavaScript does this: `*a*a*a*b` takes one of these exponential time.
+ */
+export function matchingLengths(word: string, text: string): readonly boolean[] | null {
+  return lengthsOf(tokensOf(word), Array.from(text));
+}
+
+/** The same for the end of a text. */
+export function matchingEnds(word: string, text: string): readonly boolean[] | null {
+  return lengthsOf(tokensOf(word).reverse(), Array.from(text).reverse());
+}
+
+/** Reports whether a marked word may stand for a name. */
+export function matchesGlob(word: string, name: string): boolean {
+  const tokens = tokensOf(word);
+  if (tokens.filter((token) => token !== 'Any').length > name.length) return false;
+  return lengthsOf(tokens, Array.from(name))?.at(-1) !== false;
+}
+
+function lengthsOf(tokens: readonly Token[], chars: readonly string[]): readonly boolean[] | null {
+  if (tokens.length * chars.length > maxTries) return null;
+  let reached: boolean[] = [true, ...chars.map(() => false)];
+  for (const token of tokens) {
+    let any = false;
+    if (token === 'Any') reached = reached.map((here) => (any ||= here));
+    else reached = reached.map((_, at) => at > 0 && reached[at - 1] === true && token(chars[at - 1] ?? ''));
   }
+  return reached;
+}
+
+function tokensOf(word: string): Token[] {
+  const tokens: Token[] = [];
+  for (let i = 0; i < word.length; i += 1) {
+    const at = word[i] as string;
+    const end = at === bracket ? word.indexOf(']', i + 2) : -1;
+    if (at === star || at === hole) {
+      if (tokens.at(-1) !== 'Any') tokens.push('Any');
+    } else if (at === question) tokens.push(() => true);
+    else if (end >= 0) {
+      tokens.push(setOf(word.slice(i + 1, end)));
+      i = end;
+    } else tokens.push((char) => char === (at === bracket ? '[' : at));
+  }
+  return tokens;
+}
+
+/** `[a-z]`, `[!a]`, `[[:alpha:]]` as far as JavaScript has it; what it has not may be any character. */
+function setOf(inside: string): (char: string) => boolean {
+  const source = inside.replace(/^[!^]/, '^').replaceAll(/[\\[]/g, '\\$&');
   try {
-    return new RegExp(`^(?:${out.replace(/(?:\.\*)+/g, '.*')})$`, 's');
+    const set = new RegExp(`^[${source}]$`, 's');
+    return (char) => set.test(char);
   } catch {
-    return /^[^]*$/;
+    return () => true;
   }
 }

@@ -100,7 +100,8 @@ class Preparation {
   #escape(context: Context): void {
     const next = this.#input[this.#at + 1] ?? '';
     const outside = context === 'code' || context === 'paren';
-    const keeps = next === '' || (this.#startsWord() && /[A-Za-z]/.test(next)) || /\[\[\s[^\n]*$/.test(this.#out.slice(-256));
+    const keeps =
+      next === '' || (this.#startsWord() && /[A-Za-z]/.test(next)) || /\[\[\s/.test(this.#out.slice(-256).split('\n').at(-1) ?? '');
     if (!outside || keeps) this.#take(2);
     else {
       this.#emit(next === "'" ? `"'"` : `'${next}'`);

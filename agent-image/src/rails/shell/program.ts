@@ -1,6 +1,18 @@
 import { child, named, type Node, walk } from '../syntax/node.ts';
-import { importsOf, literal, asText, constantCall, nothingKnown, textOf, type Abstract, effectOf, pathMethods } from './effects.ts';
-import { byName, lookup } from './command.ts';
+import {
+  importsOf,
+  joined,
+  listOf,
+  literal,
+  asText,
+  constantCall,
+  nothingKnown,
+  textOf,
+  type Abstract,
+  effectOf,
+  pathMethods,
+} from './effects.ts';
+import { bounded, byName, lookup } from './command.ts';
 import { hole } from './marks.ts';
 
 /** Something a program does: a command, shell code, code of its own language, or what cannot be known. */
@@ -287,13 +299,15 @@ type Kind = (program: Program, node: Node) => Abstract;
 function stringNode(program: Program, node: Node): Abstract {
   const holes = node.children.filter((one) => one.type === 'interpolation' || one.type === 'template_substitution');
   if (holes.length === 0) return textOf(literal(node));
-  let text = node.text;
-  for (const one of [...holes].reverse()) {
+  const texts: string[] = [];
+  let at = node.start;
+  for (const one of holes) {
     const inner = named(one)[0];
-    const value = inner === undefined ? hole : asText(program.value(inner));
-    text = text.slice(0, one.start - node.start) + value + text.slice(one.end - node.start);
+    texts.push(node.text.slice(at - node.start, one.start - node.start), inner === undefined ? hole : asText(program.value(inner)));
+    at = one.end;
   }
-  return textOf(literal({ ...node, text }));
+  const text = joined([...texts, node.text.slice(at - node.start)], '');
+  return text === hole ? textOf(hole) : textOf(literal({ ...node, text }));
 }
 
 function member(program: Program, node: Node): Abstract {
@@ -315,12 +329,17 @@ function member(program: Program, node: Node): Abstract {
 function binary(program: Program, node: Node): Abstract {
   const [left, right] = [child(node, 'left'), child(node, 'right')].map((one) => (one === null ? nothingKnown : program.value(one)));
   const operator = node.children.find((one) => !one.named)?.text;
-  if (left?.kind === 'list' && right?.kind === 'list') return { kind: 'list', items: [...left.items, ...right.items] };
+  if (left?.kind === 'list' && right?.kind === 'list') return listOf([...left.items, ...right.items]);
   if (operator === '+' && (left?.kind === 'text' || right?.kind === 'text')) return textOf(asText(left) + asText(right));
-  if (operator === '/' && left?.kind === 'text') return { kind: 'text', text: `${left.text}/${asText(right)}`, path: true };
+  if (operator === '/' && left?.kind === 'text') return { kind: 'text', text: bounded(`${left.text}/${asText(right)}`), path: true };
   if (operator === '%' && left?.kind === 'text') {
-    const values = right?.kind === 'list' ? [...right.items] : [right];
-    return textOf(left.text.replace(/%[sdr]/g, () => asText(values.shift())));
+    const values = right?.kind === 'list' ? right.items : [right];
+    return textOf(
+      joined(
+        left.text.split(/%[sdr]/).flatMap((part, i) => (i === 0 ? [part] : [asText(values[i - 1]), part])),
+        '',
+      ),
+    );
   }
   return nothingKnown;
 }

@@ -137,10 +137,12 @@ export interface Limits {
   steps: number;
   commands: number;
   characters: number;
+  /** Characters and words that may still be made and looked at: a line of a few words can become very many. */
+  work: number;
   readonly depth: number;
 }
 
-export const freshLimits = (): Limits => ({ steps: 20_000, commands: 1_000, characters: 262_144, depth: 10 });
+export const freshLimits = (): Limits => ({ steps: 20_000, commands: 1_000, characters: 262_144, work: 524_288, depth: 10 });
 
 export function problem(run: Run, kind: Problem['kind'], what: string, span: Span, at: ProgramPlace | null = null): void {
   if (!run.problems.some((one) => one.what === what && one.span.start === span.start)) run.problems.push({ kind, what, span, at });
@@ -149,7 +151,17 @@ export function problem(run: Run, kind: Problem['kind'], what: string, span: Spa
 /** False, and noted, when the walk has done enough. */
 export function mayStep(run: Run, span: Span): boolean {
   run.limits.steps -= 1;
-  if (run.limits.steps > 0 && run.limits.commands > 0) return true;
+  return goesOn(run, span);
+}
+
+/** The same before so much work. */
+export function maySpend(run: Run, { span }: Pick<Site, 'span'>, work: number): boolean {
+  run.limits.work -= work;
+  return goesOn(run, span);
+}
+
+function goesOn(run: Run, span: Span): boolean {
+  if (run.limits.steps > 0 && run.limits.commands > 0 && run.limits.work > 0) return true;
   problem(run, 'limit', 'the command line is too large to judge', { start: 0, end: span.end });
   return false;
 }

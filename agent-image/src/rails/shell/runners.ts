@@ -1,5 +1,5 @@
 // agent-image, rails/shell: commands that find, git, ssh and others run. May import rails/verdict and rails/syntax, no rail.
-import { args, byName, dynamic, fixed, isFixed, lookup, spaced, type Command, type Value } from './command.ts';
+import { args, byName, dynamic, fixed, isFixed, lookup, spaced, substituted, type Command, type Value } from './command.ts';
 import { runsValue } from './gitSettings.ts';
 import { absolute } from './places.ts';
 import { plain, printable } from './marks.ts';
@@ -19,7 +19,7 @@ const find: Unwrapper = (command) => {
       out.push({
         argv: inner.map((one, at) => ({
           ...one,
-          text: one.text.replaceAll('{}', (at === 0 ? named(start, words) : null) ?? found(start, command)),
+          text: substituted(one.text, '{}', (at === 0 ? named(start, words) : null) ?? found(start, command)),
         })),
       });
   });
@@ -64,7 +64,7 @@ const xargs: Unwrapper = (command) => {
   const items = itemsOf(command);
   if (token === null) return [{ argv: [...base, ...items], stdin: dynamic() }];
   return items.map((item) => ({
-    argv: base.map((word) => ({ text: word.text.replaceAll(token, item.text), from: [...word.from, ...item.from] })),
+    argv: base.map((word) => ({ text: substituted(word.text, token, item.text), from: [...word.from, ...item.from] })),
     stdin: dynamic(),
   }));
 };
@@ -85,7 +85,7 @@ const parallel: Unwrapper = (command) => {
   const text = spaced(base);
   return items.map((item) =>
     shell({
-      text: text.text.includes('{}') ? text.text.replaceAll('{}', item.text) : `${text.text} ${item.text}`,
+      text: text.text.includes('{}') ? substituted(text.text, '{}', item.text) : `${text.text} ${item.text}`,
       from: [...text.from, ...item.from],
     }),
   );
@@ -228,7 +228,7 @@ const awk: Unwrapper = (command) => {
 /** GNU sed runs a line with `e`, and `s///e` runs the result. */
 const sed: Unwrapper = (command) =>
   command.argv.slice(1).flatMap(({ text, from }) => {
-    const [, code] = /(?:^|[;\n}{]|\d|\/)\s*e\s+([^\n;]+)/.exec(text) ?? [];
+    const [, code] = /(?:^|[;\n}{]|\d|\/)\s{0,40}e\s+([^\n;]+)/.exec(text) ?? [];
     if (code !== undefined) return [shell({ text: code, from })];
     const replaced = /^s([^\\\n])(?:\\.|(?!\1)[^\\])*\1((?:\\.|(?!\1)[^\\])*)\1[gIip0-9]*e/.exec(text);
     return replaced === null ? [] : [shell({ text: replaced[2] as string, from })];
@@ -252,7 +252,7 @@ const make: Unwrapper = (command, run) => {
   const written = files.flatMap((path) => (path === '-' ? command.stdin : run.files.get(absolute(path, command.cwd)))?.text ?? []);
   const shells = words.flatMap((text) => /^SHELL=([^]+)$/.exec(text)?.[1] ?? []).map((text) => shell(fixed(text)));
   const recipes = [...given, ...written].flatMap((text) => {
-    const found = text.matchAll(/\$\(shell ([^)]*)\)|^\t[-@+]*(.+)$|^[^\s:#=][^:#=\n]*:[^=;\n]*;\s*[-@+]*(.+)$/gm);
+    const found = text.matchAll(/\$\(shell ([^)]{0,1000})\)|(?<![^\n])(?:\t[-@+]*(.+)$|[^\s:#=][^:#=\n]*:[^=;\n]*;\s*[-@+]*(.+)$)/gm);
     return [...found].slice(0, maxItems).map((one) => shell(fixed((one[1] ?? one[2] ?? one[3] ?? '').replaceAll('$$', '$'))));
   });
   return [...shells, ...recipes];
@@ -350,7 +350,7 @@ export const runners: Readonly<Record<string, Unwrapper>> = {
     command.stdin === null
       ? []
       : command.stdin.text.split('\n').flatMap((line) => {
-          const code = /^(?:@\w+|(?:\S+\s+){5})(.+)$/.exec(line.trim())?.[1];
+          const code = /^(?:@\w+|(?:\S+\s+){5}(?=\S))(.+)$/.exec(line.trim())?.[1];
           return code === undefined ? [] : [shell({ text: code, from: command.stdin?.from ?? [] })];
         }),
   at: (command) => (command.stdin === null ? [] : [shell(command.stdin)]),

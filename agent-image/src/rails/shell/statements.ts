@@ -1,11 +1,11 @@
 import { child, joinTouching, type Node, named, walk } from '../syntax/node.ts';
 import { prefixValue, assign, applyBuiltin } from './builtins.ts';
-import { byName, concat, dynamic, fixed, type Command, type Value } from './command.ts';
+import { byName, concat, dynamic, fixed, weightOf, type Command, type Value } from './command.ts';
 import { output } from './fold.ts';
 import { hasGlob, hasHole } from './marks.ts';
 import { matchingNames } from './expansions.ts';
 import { evaluateRedirects, isRedirect, write } from './redirects.ts';
-import { mayStep, problem, type Call, type Run, type Site, spanOf } from './run.ts';
+import { maySpend, mayStep, problem, type Call, type Run, type Site, spanOf } from './run.ts';
 import { unwrap } from './unwrap.ts';
 import { visitSubstitutions } from './words.ts';
 
@@ -28,21 +28,31 @@ function callsOf(node: Node, behind: readonly Node[], site: Site, stdin: Value |
       (one.type === 'variable_assignment' || isRedirect(one)) && all[i + 1]?.start === one.end && !isRedirect(all[i + 1] as Node),
   );
   if (cut || reserved.test(name?.text ?? '')) problem(run, 'syntax', 'a word is not understood', site.span);
-  let calls: (readonly Value[])[] = [[]];
-  for (const one of words) {
-    const alternatives = run.word(one, site);
-    calls = calls.flatMap((before) => alternatives.map((fields) => [...before, ...fields]));
-    if (calls.length > maxCalls) {
-      problem(run, 'limit', 'the words of a command may become too many things', site.span);
-      calls = calls.slice(0, maxCalls);
-    }
-  }
+  const calls = argvsOf(words, site, run);
   const opened = evaluateRedirects([...node.children.filter(isRedirect), ...behind], run, site);
   const input = opened.stdin ?? stdin;
   const hidden = name !== null && isHidden(name.text);
   const outputs = calls.map((argv) => run.call({ argv, env, redirects: opened.redirects, stdin: input, hidden }, site));
   const first = outputs[0] ?? fixed('');
   return outputs.every((one) => one.text === first.text) ? first : dynamic(outputs.flatMap((one) => one.from));
+}
+
+/** Each combination of what words may become. */
+function argvsOf(words: readonly Node[], site: Site, run: Run): readonly (readonly Value[])[] {
+  let calls: Value[][] = [[]];
+  for (const one of words) {
+    const alternatives = run.word(one, site);
+    const [only = []] = alternatives;
+    const copied = alternatives.length === 1 ? 0 : alternatives.length * calls.flat().length;
+    if (!maySpend(run, site, copied + calls.length * alternatives.flat().length)) return [[dynamic()]];
+    if (alternatives.length > 1) calls = calls.flatMap((before) => alternatives.map((fields) => [...before, ...fields]));
+    else for (const call of calls) for (const field of only) call.push(field);
+    if (calls.length > maxCalls) {
+      problem(run, 'limit', 'the words of a command may become too many things', site.span);
+      calls = calls.slice(0, maxCalls);
+    }
+  }
+  return calls;
 }
 
 /** Quoting and escapes in the middle of a name have one use: that a reader does not see it. */
@@ -54,11 +64,16 @@ function isHidden(text: string): boolean {
 
 /** Walks one call: records it, and walks what it runs in turn. */
 export function call(one: Call, site: Site, run: Run): Value {
-  if (!mayStep(run, site.span)) return dynamic();
+  if (!mayStep(run, site.span) || !maySpend(run, site, workOf(one))) return dynamic();
   const written = one.argv[0]?.text ?? '';
   const base = written.slice(written.lastIndexOf('/') + 1);
   const names = hasGlob(base) ? [base, ...matchingNames(base)] : [base];
   return names.map((name) => callNamed(name, one, site, run)).at(-1) ?? fixed('');
+}
+
+/** All of it is looked at by each rail. */
+function workOf({ argv, redirects = [], env, stdin }: Call): number {
+  return weightOf([...argv, ...redirects.map(({ target }) => target), ...(env?.values() ?? []), ...(stdin == null ? [] : [stdin])]);
 }
 
 function callNamed(name: string, one: Call, site: Site, run: Run): Value {

@@ -35,7 +35,7 @@ function lastTarget(command: Command, words: readonly string[]): readonly string
   const at = all.findIndex((word) => word === '-t' || word === '--target-directory');
   if (at >= 0) return all.slice(at + 1, at + 2);
   const moved = command.name === 'mv' ? words.slice(0, -1) : [];
-  return words.length > 1 && !/^[\w.-]+@?[\w.-]*:/.test(words.at(-1) as string) ? [...moved, ...words.slice(-1)] : [];
+  return words.length > 1 && !/^[\w.-]+(?:@[\w.-]*)?:/.test(words.at(-1) as string) ? [...moved, ...words.slice(-1)] : [];
 }
 
 function optionValues(all: readonly string[], option: RegExp, name: string): readonly string[] {

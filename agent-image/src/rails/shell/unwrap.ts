@@ -18,7 +18,7 @@ interface Interpreter {
 
 const shellLike: Interpreter = {
   language: 'shell',
-  code: /^-[a-zA-Z]*c[a-zA-Z]*$/,
+  code: /^-(?=[a-zA-Z]*$)[a-zA-Z]*c/,
   takes: ['-o', '+o', '-O', '+O', '--rcfile', '--init-file'],
 };
 const python: Interpreter = { language: 'python', code: /^-[bBdEhiIOqsSuvVx]*c/, takes: ['-W', '-X'] };

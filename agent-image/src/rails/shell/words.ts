@@ -1,8 +1,8 @@
-import { byName, lookup, concat, dynamic, fixed, spaced, type Value } from './command.ts';
+import { byName, lookup, concat, dynamic, fixed, spaced, weightOf, type Value } from './command.ts';
 import { markUnquoted, tilde, hole, markGlobs, plain } from './marks.ts';
 import { named, type Node } from '../syntax/node.ts';
 import { expandBraces, type Expansion, type Piece, expandParameter } from './expansions.ts';
-import { problem, spanOf, type Run, type Site } from './run.ts';
+import { maySpend, problem, spanOf, type Run, type Site } from './run.ts';
 
 /** An unquoted literal: backslashes removed, what is special marked. */
 function unquoted(text: string, startsWord: boolean): string {
@@ -44,10 +44,14 @@ function character(code: number): string {
 }
 
 const maxAlternatives = 24;
+/** Work for a piece of a word, beside that for its characters. */
+const pieceWork = 16;
 
 /** All that a word may become, each alternative a list of fields. */
 export function word(node: Node, run: Run, site: Site): readonly (readonly Value[])[] {
-  const variants = expandBraces(pieces(node, run, site, false));
+  const made = maySpend(run, site, node.text.length) ? pieces(node, run, site, false) : [];
+  if (!maySpend(run, site, made.length * pieceWork)) return [[dynamic()]];
+  const variants = expandBraces(made);
   if (variants === null) {
     problem(run, 'limit', 'a brace expansion makes too many words', spanOf(node, site.frame));
     return [[dynamic()]];
@@ -55,6 +59,7 @@ export function word(node: Node, run: Run, site: Site): readonly (readonly Value
   let out: (readonly Value[])[] = [[]];
   for (const variant of variants) {
     const next = assemble(variant, run, site);
+    if (!maySpend(run, site, out.length * weightOf(next.flat()) + next.length * out.flat().length)) return [[dynamic()]];
     out = capped(
       out.flatMap((before) => next.map((fields) => [...before, ...fields])),
       [dynamic()],
@@ -65,11 +70,16 @@ export function word(node: Node, run: Run, site: Site): readonly (readonly Value
 
 /** A word in a place where it makes exactly one field, such as an assignment. */
 export function single(node: Node, run: Run, site: Site): readonly Value[] {
+  const made = maySpend(run, site, node.text.length) ? pieces(node, run, site, false) : [];
+  if (!maySpend(run, site, made.length * pieceWork)) return [dynamic()];
   let out: Value[] = [fixed('')];
-  for (const piece of pieces(node, run, site, false)) {
-    if ('literal' in piece) out = out.map((value) => ({ ...value, text: value.text + plainIn(piece.literal, run, site) }));
-    else {
+  for (const piece of made) {
+    if ('literal' in piece) {
+      const text = plainIn(piece.literal, run, site);
+      out = out.map((value) => concat([value, fixed(text)]));
+    } else {
       const values = piece.alternatives.map(spaced);
+      if (!maySpend(run, site, out.length * weightOf(values))) return [dynamic()];
       out = capped(
         out.flatMap((before) => values.map((value) => concat([before, value]))),
         dynamic(),
@@ -157,7 +167,10 @@ function substitute(node: Node, run: Run, site: Site): Value {
     const code = node.text.startsWith('`') ? node.text.slice(1, -1).replace(/\\([`\\$])/g, '$1') : `cat ${node.text.slice(2, -1)}`;
     out = run.text(fixed(code), { ...inner, frame: { ...site.frame, within: inner.span } }, null);
   } else out = concat([fixed(''), ...named(node).map((one) => run.node(one, inner, null))]);
-  return { ...out, text: out.text.replace(/\n+$/, '') };
+  // A pattern would look for the end behind each line feed.
+  let end = out.text.length;
+  while (out.text[end - 1] === '\n') end -= 1;
+  return { ...out, text: out.text.slice(0, end) };
 }
 
 /** `<(…)` is a file that holds what the commands print. */
@@ -193,7 +206,8 @@ interface Growing {
 function assemble(variant: readonly Piece[], run: Run, site: Site): readonly (readonly Value[])[] {
   const separators = ifs(site);
   let all: Growing[] = [{ done: [], at: null }];
-  variant.forEach((piece, index) => {
+  for (const [index, piece] of variant.entries()) {
+    if (!maySpend(run, site, workOf(piece, all))) return [[dynamic()]];
     if ('literal' in piece) {
       const text = index === 0 && !piece.quoted && piece.literal.startsWith(tilde) ? home(piece.literal, run, site) : piece.literal;
       all = all.map(({ done, at }) => ({ done, at: concat([...(at === null ? [] : [at]), fixed(text)]) }));
@@ -202,10 +216,16 @@ function assemble(variant: readonly Piece[], run: Run, site: Site): readonly (re
         all.flatMap((one) => piece.alternatives.map((fields) => grow(one, fields, piece, separators))),
         { done: [], at: dynamic() },
       );
-  });
+  }
   return all.map(({ done, at }) =>
     (at === null ? done : [...done, at]).map((value) => ({ ...value, text: value.text.replaceAll(tilde, '~') })),
   );
+}
+
+function workOf(piece: Piece, all: readonly Growing[]): number {
+  if ('literal' in piece) return all.length;
+  const words = all.reduce((sum, { done }) => sum + done.length + 1, 0);
+  return words * piece.alternatives.length + all.length * weightOf(piece.alternatives.flat());
 }
 
 function grow(one: Growing, fields: readonly Value[], piece: Expansion, separators: RegExp | null): Growing {

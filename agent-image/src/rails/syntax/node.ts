@@ -40,23 +40,18 @@ export function named(node: Node): readonly Node[] {
 
 /** Nodes that touch are one word to the shell, whatever the grammar makes of them. */
 export function joinTouching(nodes: readonly Node[]): readonly Node[] {
-  const out: Node[] = [];
+  const groups: [Node, ...Node[]][] = [];
   for (const node of nodes) {
-    const last = out.at(-1);
-    if (last === undefined || last.end !== node.start) out.push(node);
-    else {
-      const children = last.type === 'concatenation' && last.field === 'joined' ? last.children : [last];
-      out[out.length - 1] = {
-        ...last,
-        type: 'concatenation',
-        field: 'joined',
-        end: node.end,
-        text: last.text + node.text,
-        children: [...children, node],
-      };
-    }
+    const group = groups.at(-1);
+    if (group?.at(-1)?.end === node.start) group.push(node);
+    else groups.push([node]);
   }
-  return out;
+  return groups.map((children): Node => {
+    const [first] = children;
+    if (children.length === 1) return first;
+    const [end, text] = [children.at(-1)?.end ?? first.end, children.map((one) => one.text).join('')];
+    return { ...first, type: 'concatenation', field: 'joined', end, text, children };
+  });
 }
 
 export function child(node: Node, field: string): Node | null {

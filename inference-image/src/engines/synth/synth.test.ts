@@ -178,4 +178,12 @@ describe('the Synth engine', () => {
   it('proves itself on its own example', async () => {
     await expect(engine.prove()).resolves.toBeUndefined();
   });
+
+  it('searches a function of very many names, each made from another', async () => {
+    const many = Array.from({ length: 9000 }, (_, at) => `    v${at} = v${at - 1} + 1\n`).join('');
+    const files = [{ path, content: `def f():\n${many}` }];
+    expect(
+      (await ask({ files, localisation: { ...request.localisation, spectrum: { passed: 0, failed: 0, lines: [] } }, k: 2 })).candidates,
+    ).toHaveLength(2);
+  }, 20_000);
 });

@@ -139,6 +139,8 @@ const maxNodes = 200_000;
 const enough = 1000;
 /** Nodes between two looks at the clock; other requests run in between. */
 const nodesPerSlice = 200;
+/** The same in milliseconds: of some texts a node has thousands of candidates. */
+const sliceMs = 50;
 
 interface SearchLimits {
   /** Monotonic milliseconds. */
@@ -170,6 +172,7 @@ async function readFiles(request: GenerateRequest, sources: Sources): Promise<re
   for (const [index, { path, content }] of request.files.entries()) {
     const source = await sources.of(path);
     const tree = source?.parser.parse(content) ?? null;
+    await yieldToEvents();
     if (source === null || tree === null) continue;
     const { language } = source;
     parsed.push({ index, path, source: content, root: tree.root, language, file: language.open(content, tree.root) });
@@ -209,10 +212,12 @@ function sites(request: GenerateRequest, files: readonly OpenFile[]): readonly S
 }
 
 async function collect(all: readonly Site[], builder: PoolBuilder, limits: SearchLimits): Promise<Cut> {
+  let since = limits.now();
   for (const [at, { node, open, weigher, place }] of all.entries()) {
     if (builder.size >= (place > unreached ? maxEntries : enough)) return 'Bound';
-    if (at % nodesPerSlice === nodesPerSlice - 1) {
+    if (at % nodesPerSlice === nodesPerSlice - 1 || limits.now() - since > sliceMs) {
       await yieldToEvents();
+      since = limits.now();
       if (limits.signal.aborted) throw new InferenceError('AF_CANCELLED', 'the caller left');
       if (limits.now() > limits.deadline) return 'Deadline';
     }

@@ -144,7 +144,7 @@ function turnsOf(messages: readonly WireMessage[], model: string): readonly Turn
     const role = message.role === 'assistant' ? 'assistant' : 'user';
     const content = role === 'assistant' ? assistantBlocks(message, model, idOf) : userBlocks(message, idOf);
     const last = turns.at(-1);
-    if (last?.role === role) last.content.push(...content);
+    if (last?.role === role) for (const block of content) last.content.push(block);
     else if (content.length > 0) turns.push({ role, content: [...content] });
   }
   return turns;

@@ -52,7 +52,7 @@ export class Streamed {
       this.#choices.set(index, choice);
       choice.finish = finish ?? choice.finish;
       const { tool_calls: calls = [], role: _role, thinking: _thinking, ...rest } = delta as Delta;
-      for (const [name, value] of Object.entries(rest)) choice.message[name] = joined(choice.message[name], value);
+      for (const [name, value] of Object.entries(rest)) join(choice.message, name, value);
       for (const call of calls ?? []) choice.calls.set(call.index, joinedCall(choice.calls.get(call.index), call as unknown as Loose));
     }
   }
@@ -82,25 +82,34 @@ export class Streamed {
   }
 }
 
-/** Joins pieces of a member: texts and lists are appended, anything else is replaced. */
+/** Joins a piece of a member: texts and lists are appended, to a list of ours, anything else is replaced. */
+function join(message: Loose, name: string, piece: unknown): void {
+  const before = message[name];
+  if (!Array.isArray(piece)) message[name] = joined(before, piece);
+  else {
+    const parts: unknown[] = Array.isArray(before) ? before : [];
+    for (const one of piece as unknown[]) addPart(parts, one);
+    message[name] = parts;
+  }
+}
+
 function joined(before: unknown, piece: unknown): unknown {
   if (typeof before === 'string' && typeof piece === 'string') return before + piece;
-  if (Array.isArray(before) && Array.isArray(piece)) return piece.reduce<readonly unknown[]>(withPart, before);
-  return piece ?? before;
+  return Array.isArray(before) && Array.isArray(piece) ? [...(before as unknown[]), ...(piece as unknown[])] : (piece ?? before);
 }
 
 /** Members of a part that come in pieces. */
 const growing: ReadonlySet<string> = new Set(['text', 'thinking', 'summary']);
 
 /** Signed reasoning comes in pieces of one index, or of none, up to its signature; its server takes it back whole only. Encrypted one is whole. */
-function withPart(parts: readonly unknown[], part: unknown): readonly unknown[] {
+function addPart(parts: unknown[], part: unknown): void {
   const last = (parts.at(-1) ?? {}) as Loose;
   const { type, index, signature, ...piece } = (part ?? {}) as Loose;
   const goesOn = type !== undefined && type === last['type'] && index === last['index'] && !last['signature'];
-  if (!goesOn || piece['data'] !== undefined || (index === undefined && type !== 'thinking')) return [...parts, part];
+  if (!goesOn || piece['data'] !== undefined || (index === undefined && type !== 'thinking')) return void parts.push(part);
   const whole: Loose = { ...last, ...(signature !== null && signature !== undefined && { signature }) };
   for (const [name, value] of Object.entries(piece)) whole[name] = growing.has(name) ? joined(last[name], value) : (value ?? last[name]);
-  return [...parts.slice(0, -1), whole];
+  parts[parts.length - 1] = whole;
 }
 
 function joinedCall(before: WireToolCall | undefined, piece: Loose): WireToolCall {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import { ChatCompletion, type WireToolCall, type WireMessage, type WireUsage } from '@agentfleet/protocol/chat';
-import { jsonOf } from '@agentfleet/protocol/text';
 import { malformed, reportedFailure, shown } from './failure.ts';
 import { chunkOfChoice } from './chunks.ts';
 import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
@@ -140,7 +139,25 @@ interface Begun {
   readonly index: number;
   readonly id: string;
   name: string;
-  args: string;
+  readonly args: WrittenJson;
+}
+
+/** Reports whether an object of JSON that comes in pieces is whole: to parse all of it again for each would take quadratic time. */
+class WrittenJson {
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  isWhole = false;
+
+  add(piece: string): void {
+    for (const char of piece) {
+      if (this.#escaped) this.#escaped = false;
+      else if (char === '\\') this.#escaped = this.#inString;
+      else if (char === '"') this.#inString = !this.#inString;
+      else if (!this.#inString && (char === '{' || char === '[')) this.#depth += 1;
+      else if (!this.#inString && (char === '}' || char === ']')) this.isWhole = (this.#depth -= 1) === 0;
+    }
+  }
 }
 
 /** Puts the calls of one streamed choice right as {@link tidyCalls} does whole ones: some servers give all of them one index, or none. */
@@ -160,11 +177,13 @@ class StreamedCalls {
     const open = this.#begun.get(this.#at);
     if (open !== undefined && !begins(given, open)) {
       const isNamed = open.name === '' && given.name !== '';
-      open.args += text;
+      open.args.add(text);
       open.name ||= given.name;
       return { ...rest, index: open.index, function: { ...more, ...(isNamed && { name: given.name }), arguments: text } };
     }
-    this.#begun.set(this.#at, { ...given, index: this.#calls, args: text });
+    const begun = { ...given, index: this.#calls, args: new WrittenJson() };
+    begun.args.add(text);
+    this.#begun.set(this.#at, begun);
     this.#calls += 1;
     const whole = { ...more, name: given.name, arguments: text };
     return { ...rest, index: this.#calls - 1, id: uniqueId(id, this.#ids), type: 'function', function: whole };
@@ -174,7 +193,7 @@ class StreamedCalls {
 /** Reports whether a piece with the index of a call begins the next. Only a name does: some servers repeat it, or the id, in each piece. */
 function begins({ id, name }: Pick<Begun, 'id' | 'name'>, open: Begun): boolean {
   if (name === '' || open.name === '') return false;
-  return name !== open.name || (id === '' ? jsonOf(open.args) !== undefined : id !== open.id);
+  return name !== open.name || (id === '' ? open.args.isWhole : id !== open.id);
 }
 
 /**

@@ -109,20 +109,23 @@ function joined(contents: readonly WireMessage['content'][]): Content {
 }
 
 /** Returns a conversation in an order. A user who speaks after a result of a tool gets a word of the model first. */
-function ordered(messages: readonly WireMessage[], order: Order): readonly WireMessage[] {
+export function ordered(messages: readonly WireMessage[], order: Order): readonly WireMessage[] {
   if (order === 'AsItCame') return messages;
   const [orders, rest] = [messages.filter(isOrder), messages.filter((message) => !isOrder(message))];
   const system = joined(orders.map(({ content }) => content));
-  const all: WireMessage[] = orders.length > 0 ? [{ role: order === 'InTurn' ? 'system' : 'user', content: system }] : [];
-  for (const message of rest) {
+  const first: WireMessage[] = orders.length > 0 ? [{ role: order === 'InTurn' ? 'system' : 'user', content: system }] : [];
+  const all: [WireMessage, ...WireMessage[]][] = [];
+  for (const message of [...first, ...rest]) {
     const last = all.at(-1);
-    if (message.role === 'user' && last?.role === 'user')
-      all.splice(-1, 1, { ...message, content: joined([last.content, message.content]) });
-    else if (message.role === 'user' && last?.role === 'tool') all.push({ role: 'assistant', content: 'Noted.' }, message);
-    else all.push(message);
+    if (message.role === 'user' && last?.[0].role === 'user') last.push(message);
+    else if (message.role === 'user' && last?.[0].role === 'tool') all.push([{ role: 'assistant', content: 'Noted.' }], [message]);
+    else all.push([message]);
   }
-  return all;
+  return all.map((run): WireMessage => (run.length === 1 ? run[0] : { ...run.at(-1), ...merged(run) }));
 }
+
+/** Several messages of a user as one. All are joined at once: there may be very many. */
+const merged = (run: readonly WireMessage[]) => ({ role: 'user', content: joined(run.map(({ content }) => content)) }) as const;
 
 const isOrder = ({ role }: WireMessage): boolean => role === 'system' || role === 'developer';
 

@@ -176,6 +176,12 @@ interface ParsedText {
   readonly faults: number;
 }
 
+/**
+ * Bounds of a text that is searched: other requests wait meanwhile, and each node is looked at with all that is in it. Calls are those of
+ * the parser's progress callback, one for each fixed number of operations, because a clock would not be repeatable.
+ */
+const most = { characters: 262_144, calls: 5000, nodes: 100_000, depth: 200 } as const;
+
 /** Parses the files of one grammar. Trees of the parser are freed before each call returns. */
 export class SourceParser {
   readonly #parser: Parser;
@@ -188,14 +194,15 @@ export class SourceParser {
 
   /** The tree of a text, or null when the text is not of the language. */
   parse(source: string): ParsedText | null {
-    const tree = this.#parser.parse(source);
+    const tree = this.#parsed(source);
     if (tree === null) return null;
     try {
       const faults = faultsOf(tree.rootNode);
       if (faults > 0 && (!this.#rules.tolerant || tree.rootNode.isError)) return null;
       const cursor = tree.walk();
       try {
-        return { root: copy(cursor, source), faults };
+        const root = copy(cursor, source);
+        return root === null ? null : { root, faults };
       } finally {
         cursor.delete();
       }
@@ -204,9 +211,18 @@ export class SourceParser {
     }
   }
 
+  /** Null for a text that is too long, or takes very long. */
+  #parsed(source: string): Tree | null {
+    if (source.length > most.characters) return null;
+    let calls = 0;
+    const tree = this.#parser.parse(source, null, { progressCallback: () => (calls += 1) > most.calls });
+    if (tree === null) this.#parser.reset();
+    return tree;
+  }
+
   /** True for a text that the language would accept, by its syntax. */
   accepts(source: string): boolean {
-    const tree = this.#parser.parse(source);
+    const tree = this.#parsed(source);
     if (tree === null) return false;
     try {
       return !tree.rootNode.hasError && this.#isPlacedWell(tree, []);
@@ -217,7 +233,7 @@ export class SourceParser {
 
   /** A text whose edits are checked one after the other; null when the text is not of the language. */
   draft(source: string): Draft | null {
-    const base = this.#parser.parse(source);
+    const base = this.#parsed(source);
     if (base === null) return null;
     const faults = faultsOf(base.rootNode);
     return { accepts: (edit) => this.#acceptsEdit(source, base, faults, edit), close: () => base.delete() };
@@ -269,14 +285,15 @@ function faultsOf(root: Node): number {
   }
 }
 
-/** Copies the tree under the cursor without recursion: deep nesting must not end the process. */
-function copy(cursor: TreeCursor, source: string): SyntaxNode {
+/** Copies the tree under the cursor without recursion: deep nesting must not end the process. Null for a tree of too many nodes or levels. */
+function copy(cursor: TreeCursor, source: string): SyntaxNode | null {
   const root = nodeAt(cursor, source, null);
   let [parent, children] = root;
   const above: (typeof root)[] = [];
-  let down = cursor.gotoFirstChild();
+  const down = cursor.gotoFirstChild();
   if (!down) return parent;
-  while (true) {
+  for (let nodes = 0; ; nodes += 1) {
+    if (nodes > most.nodes || above.length > most.depth) return null;
     const here = nodeAt(cursor, source, parent);
     children.push(here[0]);
     if (cursor.gotoFirstChild()) {

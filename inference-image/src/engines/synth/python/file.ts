@@ -9,11 +9,19 @@ export class PythonFile extends SourceFile<NameInfo> {
   readonly end = '';
   readonly #names = new Map<SyntaxNode | null, readonly NameInfo[]>();
   readonly #scopes: ScopeCache = new Map();
+  readonly #sources = new Map<SyntaxNode, ReadonlyMap<string, ReadonlySet<string>>>();
 
   names(node: SyntaxNode): readonly NameInfo[] {
     const scope = functionOf(node);
     const known = this.#names.get(scope) ?? namesAt(node, this.#scopes);
     this.#names.set(scope, known);
+    return known;
+  }
+
+  /** The names that each name of a function is made from, by its assignments. */
+  sources(scope: SyntaxNode): ReadonlyMap<string, ReadonlySet<string>> {
+    const known = this.#sources.get(scope) ?? sourcesIn(scope);
+    this.#sources.set(scope, known);
     return known;
   }
 
@@ -31,6 +39,18 @@ export class PythonFile extends SourceFile<NameInfo> {
     if (node.type !== 'function_definition') return null;
     return { name: node.child('name')?.text ?? '', parameters: parametersOf(node), node };
   }
+}
+
+function sourcesIn(scope: SyntaxNode): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const node of scope.walk()) {
+    const [left, right] = node.type === 'assignment' ? [node.child('left'), node.child('right')] : [null, null];
+    if (left === null || right === null) continue;
+    const read = found.get(left.text) ?? new Set();
+    found.set(left.text, read);
+    for (const one of right.walk()) if (one.type === 'identifier') read.add(one.text);
+  }
+  return found;
 }
 
 /** Names of the parameters in order; star parameters and `self` are left out. */

@@ -12,12 +12,13 @@ const replaceName: Operator = {
   *propose(node, file) {
     if (!isRead(node) && !isStore(node)) return;
     const names = file.names(node);
-    const kind = names.find((info) => info.name === node.text)?.kind ?? 'unknown';
+    const old = names.find((info) => info.name === node.text);
+    const kind = old?.kind ?? 'unknown';
     const others = names.filter((info) => info.name !== node.text && isVisible(info, node));
     const share = isRead(node) ? 1 : 0.3;
     yield* likeliest(
       others,
-      (info) => compatibility(kind, info, node, file) * share * freshness(info, names, node),
+      (info) => compatibility(kind, info, node, file) * share * freshness(info, old, node, file),
       (info, weight) => replace(node, info.name, weight),
     );
   },
@@ -36,21 +37,17 @@ function isVisible(info: NameInfo, node: SyntaxNode): boolean {
 }
 
 /** An unread name is a sign of a mix-up; one that would become unread is a sign against it. */
-function freshness(info: NameInfo, names: readonly NameInfo[], node: SyntaxNode): number {
-  const old = names.find((known) => known.name === node.text);
+function freshness(info: NameInfo, old: NameInfo | undefined, node: SyntaxNode, file: PythonFile): number {
   const unread = info.local && info.reads === 0 ? boosts.unread : 1;
   const late = info.boundAt > node.start ? 0.4 : 1;
-  const derived = old !== undefined && isDerived(info, old, node) ? boosts.derived : 1;
+  const derived = old !== undefined && isDerived(info, old, node, file) ? boosts.derived : 1;
   return unread * derived * late * (old?.local === true && old.reads <= 1 ? 0.4 : 1);
 }
 
 /** Made from the old one, as a cleaned or extended form: easily forgotten. */
-function isDerived(info: NameInfo, old: NameInfo, node: SyntaxNode): boolean {
-  for (const inner of functionOf(node)?.walk() ?? []) {
-    if (inner.type !== 'assignment' || inner.child('left')?.text !== info.name) continue;
-    for (const read of inner.child('right')?.walk() ?? []) if (read.type === 'identifier' && read.text === old.name) return true;
-  }
-  return false;
+function isDerived(info: NameInfo, old: NameInfo, node: SyntaxNode, file: PythonFile): boolean {
+  const scope = functionOf(node);
+  return scope !== null && file.sources(scope).get(info.name)?.has(old.name) === true;
 }
 
 function compatibility(kind: Kind, info: NameInfo, node: SyntaxNode, file: PythonFile): number {
