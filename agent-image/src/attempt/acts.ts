@@ -298,10 +298,10 @@ export async function changesBetween(
   const { violations, ...judged } = judgeChanges(changes, set);
   // An empty folder decides nothing, wherever it is; no edit could take it away again.
   const maybe = new Set(entries.filter(mayBeFolder).map(({ path }) => session.fromWorkspace(path)));
-  const isEmptyFolder = ({ code, path }: Violation): boolean | Promise<boolean> =>
-    code === 'Protected' && maybe.has(path) && isFolder(session, session.absolute(path));
+  const isEmptyFolder = async ({ code, path }: Violation): Promise<boolean> =>
+    code === 'Protected' && maybe.has(path) && (await isFolder(session, session.absolute(path)));
   const free = await Promise.all(violations.map(isEmptyFolder));
-  return { entries, ...judged, violations: violations.filter((_, at) => free[at] !== true) };
+  return { entries, ...judged, violations: violations.filter((_, at) => free[at] === false) };
 }
 
 /** Reports whether an entry may be a new folder, empty if nothing else is below it. */

@@ -180,7 +180,10 @@ test('what was there before is not the change\u2019s, wherever it moves; what is
   const more = `import os\n\n\n${dishonest}\n\ndef add(a, b):\n    return a + b\n`;
   expect(found('a.py', more, dishonest)).toEqual([]);
   expect(found('a.py', `${dishonest}\n\n${dishonest}`, dishonest)).toHaveLength(1);
-  const raising = dishonest.replace('        return', "        if other is None:\n            raise ValueError('%r' % self)\n        return");
+  const raising = dishonest.replace(
+    '        return',
+    "        if other is None:\n            raise ValueError('%r' % self)\n        return",
+  );
   expect(found('a.py', raising.replace("'%r' % self", "f'{self!r}'"), raising)).toEqual([]);
   expect(found('a.py', dishonest.replace('True', 'bool(other)'), dishonest)).toHaveLength(1);
   const honest =
