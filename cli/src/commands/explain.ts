@@ -1,5 +1,5 @@
 import { expertPools } from '../base/connection.ts';
-import { events, isApiError, ResourceClient, type KubeEvent } from '@agentfleet/kube';
+import { events, findCondition, isApiError, ResourceClient, type KubeEvent } from '@agentfleet/kube';
 import { reasons, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import { ageOf } from '../text/format.ts';
 import { printable } from '@agentfleet/protocol/text';
@@ -20,6 +20,26 @@ const badWhenTrue = new Set([
 ]);
 /** Say what others say, or only that it is not over. */
 const silent = new Set(['Reconciling', 'Finished', 'RolloutHealthy']);
+/** Reasons that only follow from what another condition has. */
+const consequent = new Set(['NotAccepted', 'NoSandbox']);
+/** Conditions that stop a task, in the order in which it passes them. */
+const stages = ['Accepted', 'Scheduled', 'StorageReady', 'SandboxReady'] as const;
+/** Reasons that the phase, or the place in the queue, has too. */
+const repeated = new Set([...consequent, 'Starting', 'Suspended', 'WaitingForSlot']);
+
+/** What a task waits for while it does not get on; undefined: nothing, or it has ended. Pure. */
+export function stageOf({ status }: AgentTask): Condition | undefined {
+  if (status?.finished === 'true') return undefined;
+  return stages.map((type) => findCondition(status?.conditions, type)).find((one) => one?.status === 'False' && !repeated.has(one.reason));
+}
+
+/** Reports whether only a change from outside lets the task go on; a pool whose queue is full is asked again. Pure. */
+export function standsStill({ status }: AgentTask): boolean {
+  if (status?.finished === 'true') return false;
+  const accepted = findCondition(status?.conditions, 'Accepted');
+  const refused = accepted?.status === 'False' && meaningOf(accepted.reason).cure !== undefined;
+  return refused || findCondition(status?.conditions, 'Stalled')?.status === 'True';
+}
 
 /** A reason with its meaning and cure, as the catalogue has it. */
 export function meaningOf(reason: string): { readonly meaning?: string; readonly cure?: string } {
@@ -30,6 +50,12 @@ export function meaningOf(reason: string): { readonly meaning?: string; readonly
 function speaks({ type, status }: Condition): boolean {
   if (silent.has(type)) return false;
   return badWhenTrue.has(type) ? status === 'True' : status !== 'True';
+}
+
+/** What lets the object of a condition go on, as one clause; empty where the catalogue names nothing. */
+export function cureOf(reason: string): string {
+  const { cure } = meaningOf(reason);
+  return cure === undefined ? '' : `; cure: ${cure}`;
 }
 
 function reasonLines(what: string, reason: string, message: string): readonly string[] {

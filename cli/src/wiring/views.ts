@@ -34,7 +34,7 @@ function addFollowing(program: Command, dispatch: Dispatch): void {
     .description('follow a task to its end: phase, plan, budget, conversation, and what waits for you')
     .option('--plain', 'line by line, as where standard output is no terminal')
     .option('--timeout <seconds>', 'how long', seconds, longest)
-    .addHelpText('after', '\nExit status: 0 it succeeded, 6 it ended otherwise, 7 the time is over and it goes on.')
+    .addHelpText('after', '\nExit status: 0 it succeeded, 6 it ended otherwise, 7 the time is over and it goes on, 11 it stands still.')
     .action(connected(dispatch, () => import('../commands/screens.ts'), 'watch'));
   program
     .command('top')
