@@ -237,6 +237,14 @@ describe('fleet show', () => {
   });
 });
 
+test.each([
+  ['false', /Usage of this attempt:\n {2}tokensIn: 0\n[^]*Usage of attempts that have ended:\n {2}tokensIn: 9932\n/],
+  ['true', /^(?![^]*Usage of this attempt)[^]*Usage of attempts that have ended:\n {2}tokensIn: 9932\n/],
+])('fleet show has what all attempts used, and that of the last one while it goes on (finished %s)', async (finished, wanted) => {
+  await using api = await bed({ status: { finished, run: { usage: { tokensIn: 0 } }, totals: { usage: { tokensIn: 9932 } } } });
+  expect((await fleet(api, ['show', 'one'])).out).toMatch(wanted);
+});
+
 describe('failures are printed with their cure', () => {
   const forbidden = { code: 403, body: { kind: 'Status', reason: 'Forbidden', message: 'ann cannot create agenttaskorders' } };
 
