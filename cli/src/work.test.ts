@@ -207,43 +207,6 @@ describe('what is known of a task', () => {
   });
 });
 
-describe('fleet explain', () => {
-  const condition = (type: string, status: string, reason: string, message = '') => ({ type, status, reason, message });
-  test.each([
-    ['nobody looked at it', undefined, {}, [/has not looked at it/, /cure: see whether it runs with "fleet doctor"/]],
-    [
-      'it waits in the queue',
-      { phase: 'Queued', finished: 'false', queue: { position: 3 }, conditions: [condition('Scheduled', 'False', 'QueueFull')] },
-      {
-        running: 4,
-        queued: 4,
-        conditions: [condition('Ready', 'False', 'ClaimPending'), condition('StorageReady', 'False', 'ClaimPending', 'no class')],
-      },
-      [
-        /3 tasks are before it/,
-        /pool coding: not ready, 4 run, 4 wait/,
-        /pool coding StorageReady: ClaimPending, no class\n {2}means: .*\n {2}cure: offer a default/,
-      ],
-    ],
-    [
-      'it failed',
-      { ...failed, attempts: [{ number: 1, class: 'BudgetExceeded', reason: 'BudgetExceeded' }] },
-      {},
-      [
-        /has ended: Failed/,
-        /attempt 1, BudgetExceeded: BudgetExceeded\n {2}means: .*\n {2}cure: raise spec\.budget/,
-        /outcome: ChecksFailed, one failed/,
-      ],
-    ],
-  ])('reports why: %s', async (_, status, pool, wanted) => {
-    api.addTask('one', status === undefined ? {} : { status });
-    api.pools.set('team/coding', { metadata: { name: 'coding', namespace: 'team' }, status: pool });
-    const { code, out } = await fleet(api, ['explain', 'one']);
-    expect(code).toBe(0);
-    for (const line of wanted) expect(out).toMatch(line);
-  });
-});
-
 describe('fleet doctor', () => {
   const path = '/apis/agentfleet.dev/v1alpha1';
   const bindings = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';

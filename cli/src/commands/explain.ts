@@ -4,6 +4,7 @@ import { reasons, type AgentTask, type ExpertPool } from '@agentfleet/protocol/a
 import { ageOf } from '../text/format.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
+import { approvalLines } from './show.ts';
 
 type Condition = NonNullable<NonNullable<AgentTask['status']>['conditions']>[number];
 
@@ -47,8 +48,10 @@ export function meaningOf(reason: string): { readonly meaning?: string; readonly
   return { ...(meaning === undefined ? {} : { meaning }), ...(cure === undefined ? {} : { cure }) };
 }
 
-function speaks({ type, status }: Condition): boolean {
-  if (silent.has(type)) return false;
+function speaks({ type, status, reason }: Condition): boolean {
+  if (silent.has(type) || consequent.has(reason)) return false;
+  // Until it is judged, it has the reason for which the task is not done, as others have.
+  if (type === 'Succeeded') return status === 'False';
   return badWhenTrue.has(type) ? status === 'True' : status !== 'True';
 }
 
@@ -84,7 +87,9 @@ function ending({ metadata: { name }, status }: AgentTask): readonly string[] {
     failure === undefined ? [] : reasonLines(`attempt ${number}, ${failure}`, reason, ''),
   );
   const head = `AgentTask ${name} has ended: ${status?.phase ?? ''}`;
-  if (status?.phase === 'Succeeded') return [head];
+  const undelivered = findCondition(status?.conditions, 'Delivered');
+  if (status?.phase === 'Succeeded')
+    return [head, ...(undelivered?.status === 'False' ? reasonLines('Delivered', undelivered.reason, undelivered.message) : [])];
   return [head, ...attempts, ...(outcome === undefined ? [] : reasonLines('outcome', outcome.reason, outcome.message ?? ''))];
 }
 
@@ -104,6 +109,8 @@ export function explanation(task: AgentTask, pool: ExpertPool | undefined, recen
           `pool ${poolName}: ${ready?.status === 'True' ? 'Ready' : 'not ready'}, ${pool.status?.running ?? 0} run, ${pool.status?.queued ?? 0} wait, ${pool.status?.workers?.ready ?? 0} workers ready`,
           ...(ready?.status === 'True' ? [] : conditionsOf(pool.status?.conditions ?? [], `pool ${poolName} `)),
         ];
+  const waits = approvalLines(task, now);
+  const { message: progress = '' } = (ended ? undefined : status?.run?.progress) ?? {};
   const unanswered =
     status?.conditions === undefined ? ['the operator has not looked at it', '  cure: see whether it runs with "fleet doctor"'] : [];
   const warned = recent
@@ -112,9 +119,16 @@ export function explanation(task: AgentTask, pool: ExpertPool | undefined, recen
     .map(({ reason, note, eventTime }) => `event ${ageOf(eventTime ?? undefined, now)} ago: ${reason}, ${printable(note ?? '')}`);
   return [
     ...head,
+    ...(waits.length > 0 ? ['it waits for you:', ...waits.map((line) => `  ${line}`)] : []),
+    ...(progress === '' ? [] : [`progress: ${printable(progress)}`]),
     ...(place === undefined || ended ? [] : [`${place} tasks are before it in the queue of the pool`]),
     ...unanswered,
-    ...(ended ? [] : conditionsOf(status?.conditions ?? [], '')),
+    ...(ended
+      ? []
+      : conditionsOf(
+          (status?.conditions ?? []).filter(({ reason }) => waits.length === 0 || reason !== 'AwaitingApproval'),
+          '',
+        )),
     ...(ended ? [] : ofPool),
     ...warned,
   ];
