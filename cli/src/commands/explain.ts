@@ -28,7 +28,7 @@ const stages = ['Accepted', 'Scheduled', 'StorageReady', 'SandboxReady'] as cons
 /** Reasons that the phase, or the place in the queue, has too. */
 const repeated = new Set([...consequent, 'Starting', 'Suspended', 'WaitingForSlot']);
 
-/** What a task waits for while it does not get on; undefined: nothing, or it has ended. Pure. */
+/** The condition that keeps a task from getting on; undefined: none does, or it has ended. Pure. */
 export function stageOf({ status }: AgentTask): Condition | undefined {
   if (status?.finished === 'true') return undefined;
   return stages.map((type) => findCondition(status?.conditions, type)).find((one) => one?.status === 'False' && !repeated.has(one.reason));
@@ -55,7 +55,7 @@ function speaks({ type, status, reason }: Condition): boolean {
   return badWhenTrue.has(type) ? status === 'True' : status !== 'True';
 }
 
-/** What lets the object of a condition go on, as one clause; empty where the catalogue names nothing. */
+/** The cure of a reason as a clause; empty where the catalogue has none. */
 export function cureOf(reason: string): string {
   const { cure } = meaningOf(reason);
   return cure === undefined ? '' : `; cure: ${cure}`;

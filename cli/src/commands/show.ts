@@ -38,7 +38,7 @@ function clockOf(clock: NonNullable<NonNullable<AgentTask['status']>['clock']>, 
   return `${duration(used)} of ${duration(deadlineSeconds * 1000)}${clock.pausedAt === undefined ? '' : ', stands still'}`;
 }
 
-/** What waits for a person, and the commands that decide; nothing where it was decided. Pure. */
+/** Lines about the act, question or result that waits for a person, with the commands that decide; none where it was decided. Pure. */
 export function approvalLines({ metadata: { name, namespace }, status }: AgentTask, now: number): readonly string[] {
   const pending = status?.finished === 'true' ? undefined : status?.run?.pendingApproval;
   if (pending === undefined || status?.approvals?.some(({ action }) => action === pending.action) === true) return [];
