@@ -43,7 +43,7 @@ function addFollowing(program: Command, dispatch: Dispatch): void {
     .option('-l, --selector <labels>', 'with these labels only')
     .action(connected(dispatch, () => import('../commands/screens.ts'), 'top'));
   fromStore(program.command('logs <task>'))
-    .description('print the conversation of a task, and what else happened; "fleet audit show" has every record, uncut')
+    .description('print the conversation of a task, and what else happened; "fleet audit show" has the records, uncut')
     .option('-f, --follow', 'until it has ended')
     .option('--events', 'the events of the cluster instead')
     .action(connected(dispatch, () => import('../commands/logs.ts'), 'logs'));
