@@ -133,6 +133,7 @@ describe('fleet audit verify', () => {
     addTask(api, await readFile(file));
     const good = await fleet(api, ['audit', 'verify', 'one', '--file', file]);
     expect(good).toMatchObject({ code: 0, out: expect.stringContaining(`record ${timeline.length} of ${timeline.length}`) as string });
+    expect((await fleet(api, ['logs', 'one', '--file', file])).out).toMatch(/candidate cccccccc of step 3: [^]*attempt 1: Failed, NoMore/);
     await write(lines.slice(0, -1));
     const { code, out } = await fleet(api, ['audit', 'verify', 'one', '--file', file]);
     expect(code).toBe(1);

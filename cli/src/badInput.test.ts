@@ -186,16 +186,41 @@ describe('results by the API, without keys of a storage', () => {
     expect((await fleet(api, ['artifacts', 'one', 'change.patch', '--to', to])).out).toContain(`${patch.length} bytes, as the status says`);
   });
 
-  test('logs print the story of the event log, and with -f the conversation, safe for a terminal', async () => {
+  test('logs print the conversation, with -f as it goes on, safe for a terminal; audit show has every record of a task that goes on', async () => {
     const at = '2030-01-01T00:00:01.000Z';
-    const body = { kind: 'Outcome', data: { attempt: 1, result: 'Succeeded', reason: 'ChecksPassed' } };
-    api.results.set(`${path}/log`, `${JSON.stringify({ seq: 1, at, type: 'Noted', epoch: 1, body, prev: '', hash: '' })}\n`);
-    expect((await fleet(api, ['logs', 'one'])).out).toContain('attempt 1: Succeeded, ChecksPassed');
-    const said = { seq: 2, at, type: 'Assistant', step: 1, text: 'a\u001b[2J', calls: [], proposals: 1 };
-    api.results.set(`${path}/conversation`, `${JSON.stringify(said)}\n`);
-    const { out } = await fleet(api, ['logs', 'one', '-f']);
-    expect(out).toContain(String.raw`a\u{1b}[2J`);
-    expect(out).not.toContain('\u001b');
+    const reply = { text: 'a\u001b[2J', calls: [{ id: 'c', name: 'bash', arguments: '{}' }] };
+    const notes = [
+      ['ModelAsked', { step: 1 }],
+      ['ModelReplied', { step: 1, proposals: [reply], charged: {} }],
+      ['ReplyChosen', { step: 1, index: 0 }],
+      ['CallObserved', { step: 1, callId: 'c', tool: 'bash', text: 'one\ntwo', ok: false, refused: 'Protected' }],
+    ];
+    const records = notes.map(([kind, data], index) => ({ seq: index + 1, at, type: 'Noted', epoch: 1, body: { kind, data } }));
+    const conversation = new Conversation();
+    const lines = (all: readonly unknown[]): string => all.map((one) => `${JSON.stringify(one)}\n`).join('');
+    api.results.set(`${path}/log`, lines(records));
+    api.results.set(`${path}/conversation`, lines(records.flatMap((record) => conversation.read(record as unknown as AuditRecord) ?? [])));
+    const said = String.raw`00:00:01 model, step 1, 0 tokens in, 0 out
+         a\u{1b}[2J
+         → bash {}
+00:00:01 bash: refused by Protected
+         one
+         two
+`;
+    expect(await fleet(api, ['logs', 'one'])).toEqual({ code: 0, out: said, err: '' });
+    expect(await fleet(api, ['logs', 'one', '-f'])).toEqual({ code: 0, out: said, err: '' });
+    api.addTask('one', { status: { phase: 'Running', finished: 'false' } });
+    const { code, out, err } = await fleet(api, ['audit', 'show', 'one']);
+    expect([code, out.match(/ModelAsked|ModelReplied|CallObserved/g), out.includes('\u001b')]).toEqual([
+      0,
+      ['ModelAsked', 'ModelReplied', 'CallObserved'],
+      false,
+    ]);
+    expect(err).toContain('the log of AgentTask one is not stored yet: nothing vouches for these 4 records');
+    expect(JSON.parse((await fleet(api, ['audit', 'show', 'one', '--json'])).out)).toMatchObject({
+      records: 4,
+      items: [{ seq: 1 }, {}, {}, {}],
+    });
   });
 
   test('logs have what an agent program printed, all lines of it, and what its children ran', async () => {

@@ -62,6 +62,58 @@ describe('a task that is followed while the API server fails', () => {
   });
 });
 
+describe('a task that does not get on', () => {
+  const condition = (type: string, status: string, reason: string, message = '') => ({ type, status, reason, message });
+  const noPool = 'there is no ExpertPool team/x';
+  const refused = (reason: string, message: string, ...more: readonly object[]) => [
+    condition('Accepted', 'False', reason, message),
+    condition('Scheduled', 'False', 'NotAccepted', 'no pool takes the task'),
+    condition('SandboxReady', 'False', 'NoSandbox', 'there is no sandbox'),
+    ...more,
+  ];
+  const stalled = condition('Stalled', 'True', 'PolicyProfileNotAllowed', 'the pool has no profile free');
+  const accepted = condition('Accepted', 'True', 'Accepted');
+  const still = /^fleet: AgentTask one stands still \((\w+)\): .*; cure: .*"fleet cancel one -n team" ends it\n$/;
+  const late = /has not ended after 300 s/;
+  const unready = [accepted, condition('Scheduled', 'False', 'NoWorkerReady', 'ExpertPool team/x has 0 workers')];
+  const unpulled = [
+    accepted,
+    condition('Scheduled', 'True', 'Assigned'),
+    condition('SandboxReady', 'False', 'ImagePullBackOff', 'no such image'),
+  ];
+  const full = refused('QueueFull', '9 tasks wait');
+  const starts = [accepted, condition('SandboxReady', 'False', 'Starting', 'pod s starts')];
+
+  test.each([
+    ['no pool', refused('PoolNotFound', noPool), `PoolNotFound: ${noPool}; cure: create it, or correct spec.poolRef`, 11, still],
+    ['a profile that is not allowed', refused(stalled.reason, stalled.message, stalled), 'NotAllowed: the pool has no profile', 11, still],
+    ['a full queue, which is tried again', full, 'QueueFull: 9 tasks wait\n', 7, late],
+    ['no worker', unready, 'NoWorkerReady: ExpertPool team/x has 0 workers; cure: look at its conditions', 7, late],
+    ['an image that is not there', unpulled, 'ImagePullBackOff: no such image; cure: correct the image', 7, late],
+    ['a sandbox that starts', starts, 'Pending\n', 7, late],
+  ])('has its reason printed once: %s', async (_, conditions, line, ended, message) => {
+    api.addTask('one', { status: { phase: 'Pending', finished: 'false', conditions } });
+    const { code, out, err } = await fleet(api, ['watch', 'one', '--plain', '--timeout', '300']);
+    expect([code, out.split(line).length]).toEqual([ended, 2]);
+    expect([out.includes('NotAccepted') || out.includes('NoSandbox') || out.includes('Starting'), err]).toEqual([
+      false,
+      expect.stringMatching(message),
+    ]);
+  });
+
+  test('is waited for again when it was mended in time', async () => {
+    const conditions = refused('PoolNotFound', noPool);
+    api.addTask('one', {});
+    api.worker = (_, looks) =>
+      looks === 130
+        ? { phase: 'Succeeded', finished: 'true' }
+        : { phase: 'Pending', finished: 'false', conditions: looks === 60 ? [accepted] : conditions };
+    // A look a second: the minute begins anew with look 60.
+    expect((await fleet(api, ['watch', 'one', '--plain'])).code).toBe(11);
+    expect(api.seen.filter(({ path }) => path.endsWith('/one'))).toHaveLength(120);
+  });
+});
+
 test('a patch that cannot be written hides no failed delivery, and is a failure of its own', async () => {
   const from = await mkdtemp(join(tmpdir(), 'fleet-'));
   onTestFinished(() => rm(from, { recursive: true }));

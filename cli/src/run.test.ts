@@ -157,6 +157,33 @@ describe('fleet cancel', () => {
     expect([...api.orders.values()].every((order) => (order['spec'] as { action?: string }).action === undefined)).toBe(true);
   });
 
+  test.each([
+    [
+      'cancels by the spec of the task',
+      false,
+      0,
+      /^AgentTask one: spec\.cancel is Rollback, because .*orders; the reason is not recorded\n$/,
+      /^$/,
+    ],
+    [
+      'says what right is missing',
+      true,
+      8,
+      /^$/,
+      /you may not change AgentTasks in namespace team .*; ask for the ClusterRole agentfleet-editor/,
+    ],
+  ])('without the right to give orders it %s', async (_, neither, wanted, out, err) => {
+    await using api = await bed();
+    const body = { kind: 'Status', reason: 'Forbidden', message: 'ann cannot create resource "agenttaskorders"' };
+    api.worker = (task) =>
+      (task['spec'] as { cancel?: string }).cancel === 'Rollback' ? { phase: 'Cancelled', finished: 'true' } : undefined;
+    api.refuse = ({ method, path }) =>
+      (method === 'POST' && path.endsWith('agenttaskorders')) || (neither && method === 'PATCH') ? { code: 403, body } : undefined;
+    const said = await fleet(api, ['cancel', 'one', '--wait', '--reason', 'late']);
+    expect(said).toEqual({ code: wanted, out: expect.stringMatching(out) as string, err: expect.stringMatching(err) as string });
+    expect(api.seen.filter(({ method }) => method === 'PATCH').map((seen) => seen.body)).toEqual([{ spec: { cancel: 'Rollback' } }]);
+  });
+
   test('is refused for a task that has ended', async () => {
     await using api = await bed({ status: { phase: 'Succeeded', finished: 'true' } });
     expect(await fleet(api, ['cancel', 'one'])).toMatchObject({
@@ -235,6 +262,14 @@ describe('fleet show', () => {
     ])
       expect(out).toContain(line);
   });
+});
+
+test.each([
+  ['false', /Usage of this attempt:\n {2}tokensIn: 0\n[^]*Usage of attempts that have ended:\n {2}tokensIn: 9932\n/],
+  ['true', /^(?![^]*Usage of this attempt)[^]*Usage of attempts that have ended:\n {2}tokensIn: 9932\n/],
+])('fleet show has what all attempts used, and that of the last one while it goes on (finished %s)', async (finished, wanted) => {
+  await using api = await bed({ status: { finished, run: { usage: { tokensIn: 0 } }, totals: { usage: { tokensIn: 9932 } } } });
+  expect((await fleet(api, ['show', 'one'])).out).toMatch(wanted);
 });
 
 describe('failures are printed with their cure', () => {

@@ -84,7 +84,7 @@ describe('fleet undo', () => {
       'bring back workspace/gone/file',
       "remove workspace/made/it's%0Anew %1B[2K",
       'replace workspace/swapped',
-      'left alone: 1 paths in root home',
+      'left alone: 1 path in root home',
       'git push origin main: take it back in a clone with: git push origin 1234:refs/heads/main',
       'curl https://example.com: nothing is known that takes it back',
       'done and verified: 8 paths',
@@ -126,6 +126,7 @@ describe('fleet undo', () => {
       const { code, out, err } = await undo('--mode', mode);
       expect(code).toBe(3);
       expect(out).toContain('conflict: edited');
+      expect(out).not.toContain('--force');
       expect(err).toContain('nothing was changed. Look at them, then --mode force');
       expect(ofWorkspace()).toEqual(left);
     }

@@ -1,8 +1,9 @@
 import { createTransport, defineResource, ResourceClient, systemClock, type Clock } from '@agentfleet/kube';
 import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
+import { apiVersion } from '@agentfleet/protocol/api';
 import { sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { agentTasks, expertPools } from './base/connection.ts';
+import { agentTaskOrders, agentTasks, expertPools } from './base/connection.ts';
 import type { CommandContext } from './commands/index.ts';
 import { uninstall } from './commands/uninstall.ts';
 
@@ -21,7 +22,7 @@ function fastClock(): Clock {
 }
 
 beforeEach(async () => {
-  server = await startFakeServer({ kinds: [{ resource: agentTasks }, { resource: expertPools }] });
+  server = await startFakeServer({ kinds: [{ resource: agentTasks }, { resource: agentTaskOrders }, { resource: expertPools }] });
   server.createNamespace('team');
   said = [];
   const print = (line: string): void => void said.push(line);
@@ -33,6 +34,8 @@ beforeEach(async () => {
     await client.create({ metadata: { name, namespace: 'team', ...more } });
   };
   await made(agentTasks, 'one', {});
+  const { uid = '' } = (await new ResourceClient(transport, agentTasks).get({ namespace: 'team', name: 'one' })).metadata;
+  await made(agentTaskOrders, 'one-cancel', { ownerReferences: [{ apiVersion, kind: 'AgentTask', name: 'one', uid }] });
   await made(expertPools, 'pool', {});
   await made(pods, 'one-1', { labels: { 'agentfleet.dev/component': 'sandbox' }, finalizers: [sandboxFinalizer] });
   await new ResourceClient(transport, pods).delete({ namespace: 'team', name: 'one-1' });
@@ -44,7 +47,8 @@ afterEach(async () => {
 
 test('lists what there is and touches nothing without --yes', async () => {
   await uninstall(context, { yes: false, timeout: 60 });
-  expect(said.slice(0, 3)).toEqual(['1 AgentTask', '0 AgentTaskOrders', '1 ExpertPool']);
+  expect(said.slice(0, 3)).toEqual(['1 AgentTask', '1 AgentTaskOrder', '1 ExpertPool']);
+  expect(said).toContain('0 RolloutPolicies');
   expect(said.at(-1)).toContain('fleet uninstall --yes');
   expect([await count(agentTasks), await count(expertPools), await count(pods)]).toEqual([1, 1, 1]);
 });
@@ -52,6 +56,7 @@ test('lists what there is and touches nothing without --yes', async () => {
 test('deletes every object, and lets go what no operator lets go', async () => {
   await uninstall(context, { yes: true, timeout: 600 });
   expect([await count(agentTasks), await count(expertPools), await count(pods)]).toEqual([0, 0, 0]);
+  expect(said.slice(0, 3)).toEqual(['1 AgentTask is deleted', '1 AgentTaskOrder is deleted', '1 ExpertPool is deleted']);
   expect(said).toContain('no operator lets 1 sandboxes go: its finalizer is taken off them');
   expect(said.at(-1)).toContain('kubectl delete crd agenttasks.agentfleet.dev');
 });

@@ -207,43 +207,6 @@ describe('what is known of a task', () => {
   });
 });
 
-describe('fleet explain', () => {
-  const condition = (type: string, status: string, reason: string, message = '') => ({ type, status, reason, message });
-  test.each([
-    ['nobody looked at it', undefined, {}, [/has not looked at it/, /cure: see whether it runs with "fleet doctor"/]],
-    [
-      'it waits in the queue',
-      { phase: 'Queued', finished: 'false', queue: { position: 3 }, conditions: [condition('Scheduled', 'False', 'QueueFull')] },
-      {
-        running: 4,
-        queued: 4,
-        conditions: [condition('Ready', 'False', 'ClaimPending'), condition('StorageReady', 'False', 'ClaimPending', 'no class')],
-      },
-      [
-        /3 tasks are before it/,
-        /pool coding: not ready, 4 run, 4 wait/,
-        /pool coding StorageReady: ClaimPending, no class\n {2}means: .*\n {2}cure: offer a default/,
-      ],
-    ],
-    [
-      'it failed',
-      { ...failed, attempts: [{ number: 1, class: 'BudgetExceeded', reason: 'BudgetExceeded' }] },
-      {},
-      [
-        /has ended: Failed/,
-        /attempt 1, BudgetExceeded: BudgetExceeded\n {2}means: .*\n {2}cure: raise spec\.budget/,
-        /outcome: ChecksFailed, one failed/,
-      ],
-    ],
-  ])('reports why: %s', async (_, status, pool, wanted) => {
-    api.addTask('one', status === undefined ? {} : { status });
-    api.pools.set('team/coding', { metadata: { name: 'coding', namespace: 'team' }, status: pool });
-    const { code, out } = await fleet(api, ['explain', 'one']);
-    expect(code).toBe(0);
-    for (const line of wanted) expect(out).toMatch(line);
-  });
-});
-
 describe('fleet doctor', () => {
   const path = '/apis/agentfleet.dev/v1alpha1';
   const bindings = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
@@ -277,6 +240,11 @@ describe('fleet doctor', () => {
   });
 
   const forbidden = { code: 403, body: { kind: 'Status', reason: 'Forbidden', message: 'no' } };
+  const byHand = {
+    metadata: { name: 'fast', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
+    provisioner: 'kubernetes.io/no-provisioner',
+  };
+  const volume = (storageClassName: string, phase: string) => ({ metadata: { name: 'v' }, spec: { storageClassName }, status: { phase } });
   test.each([
     ['an old server', () => api.others.set('/version', { gitVersion: 'v1.30.0', minor: '30+' }), 0, /WARN +API server .*upgrade/],
     ['no definitions', () => api.others.set(path, { resources: [] }), 1, /FAIL +Definitions .*helm upgrade/],
@@ -315,6 +283,38 @@ describe('fleet doctor', () => {
       /FAIL +Pool team\/coding +ReplayNotFound: m +create it/,
     ],
     ['no storage', () => api.others.set('/apis/storage.k8s.io/v1/storageclasses', { items: [] }), 0, /WARN +Storage .*mark a StorageClass/],
+    [
+      'a class without a provisioner, and no volume that is free',
+      () => {
+        api.others.set('/apis/storage.k8s.io/v1/storageclasses', { items: [byHand] });
+        api.others.set('/api/v1/persistentvolumes', { items: [volume('fast', 'Bound'), volume('other', 'Available')] });
+      },
+      0,
+      /WARN +Storage +default StorageClass fast has no provisioner, and no volume of it is Available +make a PersistentVolume/,
+    ],
+    [
+      'a class without a provisioner, and a volume',
+      () => {
+        api.others.set('/apis/storage.k8s.io/v1/storageclasses', { items: [byHand] });
+        api.others.set('/api/v1/persistentvolumes', { items: [volume('fast', 'Available')] });
+      },
+      0,
+      /OK +Storage +default StorageClass fast, 1 volume Available\n/,
+    ],
+    [
+      'a pool without workers',
+      () => api.pools.set('team/coding', { ...api.pools.get('team/coding'), spec: { workers: { replicas: 0 } } }),
+      0,
+      /WARN +Pool team\/coding +spec\.workers\.replicas is 0: its tasks wait +kubectl -n team scale expertpool coding --replicas=1/,
+    ],
+    [
+      'kinds that are gone, which is no lack of rights',
+      () =>
+        (api.refuse = ({ path: asked }) =>
+          asked.startsWith(`${path}/`) ? { code: 404, body: { message: '404 page not found' } } : undefined),
+      0,
+      /^(?![^]*may not list)[^]*NetworkPolicy +the cluster does not serve AgentTasks +install the chart/,
+    ],
     [
       'no permission to look',
       () => (api.refuse = ({ path: asked }) => (asked.endsWith('/nodes') ? forbidden : undefined)),

@@ -15,6 +15,8 @@ export const exitCodes = {
   notFound: 9,
   /** The cluster cannot be reached, or lacks what is needed: AgentFleet, a newer version of it, the results API. */
   unavailable: 10,
+  /** Only a change from outside lets the task go on. */
+  standsStill: 11,
   interrupted: 130,
   /** The reader of its output went away; the status of a program that SIGPIPE kills. */
   unread: 141,

@@ -1,7 +1,7 @@
 import { isApiError } from '@agentfleet/kube';
 import { group, kinds, policies, version as apiOf } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
-import { table, objectLines, paint, type Format } from '../text/format.ts';
+import { table, objectLines, paint, plural, type Format } from '../text/format.ts';
 import type { CommandContext } from './command.ts';
 import { meaningOf } from './explain.ts';
 
@@ -21,8 +21,14 @@ interface Item {
     readonly annotations?: Readonly<Record<string, string>>;
     readonly labels?: Readonly<Record<string, string>>;
   };
-  readonly spec?: { readonly replicas?: number; readonly storage?: unknown };
+  readonly provisioner?: string;
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly workers?: { readonly replicas?: number };
+    readonly storageClassName?: string;
+  };
   readonly status?: {
+    readonly phase?: string;
     readonly readyReplicas?: number;
     readonly allocatable?: Readonly<Record<string, string>>;
     readonly conditions?: readonly {
@@ -54,11 +60,14 @@ const asking =
     }
   };
 
-const unseen = (check: string, what: string): Finding => ({
+const unseen = (check: string, what: string, { code }: { readonly code: number }): Finding => ({
   check,
   state: 'WARN',
-  message: `you may not list ${what}, so this is not known`,
-  cure: 'run it as somebody who may, such as an administrator',
+  message:
+    code === 404
+      ? `the cluster does not serve ${what.replace(' of all namespaces', '')}`
+      : `you may not list ${what}, so this is not known`,
+  cure: code === 404 ? 'install the chart' : 'run it as somebody who may, such as an administrator',
 });
 
 /** The oldest minor version on which admission policies and CEL rules of the definitions hold. */
@@ -66,7 +75,7 @@ const oldestMinor = 32;
 
 async function server(ask: Ask): Promise<readonly Finding[]> {
   const answer = await ask<{ readonly gitVersion: string; readonly minor: string }>('/version');
-  if (!('value' in answer)) return [unseen('API server', 'its version')];
+  if (!('value' in answer)) return [unseen('API server', 'its version', answer)];
   const { gitVersion, minor } = answer.value;
   if (Number.parseInt(minor, 10) >= oldestMinor) return [{ check: 'API server', state: 'OK', message: `Kubernetes ${gitVersion}` }];
   return [
@@ -88,7 +97,7 @@ async function definitions(ask: Ask): Promise<readonly Finding[]> {
 async function admission(ask: Ask): Promise<readonly Finding[]> {
   const check = 'Admission policies';
   const answer = await ask<List>('/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings');
-  if (!('value' in answer)) return [unseen(check, 'ValidatingAdmissionPolicyBindings')];
+  if (!('value' in answer)) return [unseen(check, 'ValidatingAdmissionPolicyBindings', answer)];
   const bound = new Set((answer.value.items ?? []).map(({ metadata }) => metadata.name));
   const missing = policies.map(({ name }) => `${name}.${group}`).filter((name) => !bound.has(name));
   if (missing.length === 0) return [{ check, state: 'OK', message: `${policies.length} are in force` }];
@@ -100,7 +109,7 @@ async function operator(ask: Ask): Promise<readonly Finding[]> {
   const check = 'Operator';
   const selector = encodeURIComponent('app.kubernetes.io/name=agentfleet,app.kubernetes.io/component=operator');
   const answer = await ask<List>(`/apis/apps/v1/deployments?labelSelector=${selector}`);
-  if (!('value' in answer)) return [unseen(check, 'Deployments')];
+  if (!('value' in answer)) return [unseen(check, 'Deployments', answer)];
   const [found] = answer.value.items ?? [];
   if (found === undefined) return [{ check, state: 'FAIL', message: 'there is no Deployment of it', cure: 'install the chart' }];
   const { name, namespace = '', labels = {} } = found.metadata;
@@ -117,7 +126,9 @@ async function aggregation(ask: Ask): Promise<readonly Finding[]> {
   const answer = await ask<List>('/apis/apiregistration.k8s.io/v1/apiservices');
   if (!('value' in answer))
     return [
-      answer.code === 404 ? { check, state: 'WARN', message: 'the API server has no aggregation layer' } : unseen(check, 'APIServices'),
+      answer.code === 404
+        ? { check, state: 'WARN', message: 'the API server has no aggregation layer' }
+        : unseen(check, 'APIServices', answer),
     ];
   const down = (answer.value.items ?? []).filter(({ status }) =>
     status?.conditions?.some(({ type, status: state }) => type === 'Available' && state === 'False'),
@@ -149,7 +160,7 @@ async function network(ask: Ask): Promise<readonly Finding[]> {
   let next = '';
   for (let page = 0; page < mostPages && (page === 0 || next !== ''); page++) {
     const answer = await ask<List>(`/apis/${group}/${apiOf}/agenttasks?limit=500&continue=${encodeURIComponent(next)}`);
-    if (!('value' in answer)) return [unseen(check, 'AgentTasks of all namespaces')];
+    if (!('value' in answer)) return [unseen(check, 'AgentTasks of all namespaces', answer)];
     const { items = [], metadata }: List = answer.value;
     [holds, open] = [newestOf(holds, items, 'Enforced'), newestOf(open, items, 'NotEnforced')];
     next = metadata?.continue ?? '';
@@ -167,12 +178,16 @@ async function network(ask: Ask): Promise<readonly Finding[]> {
 
 async function pools(ask: Ask): Promise<readonly Finding[]> {
   const answer = await ask<List>(`/apis/${group}/${apiOf}/expertpools`);
-  if (!('value' in answer)) return [unseen('Pools', 'ExpertPools of all namespaces')];
+  if (!('value' in answer)) return [unseen('Pools', 'ExpertPools of all namespaces', answer)];
   const items = answer.value.items ?? [];
   if (items.length === 0) return [{ check: 'Pools', state: 'WARN', message: 'there is none', cure: 'make the first one: fleet init' }];
-  return items.map(({ metadata: { namespace = '', name }, status }): Finding => {
+  return items.map(({ metadata: { namespace = '', name }, spec, status }): Finding => {
     const check = `Pool ${namespace}/${name}`;
     const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+    if (ready?.status === 'True' && spec?.workers?.replicas === 0) {
+      const cure = `kubectl -n ${namespace} scale expertpool ${name} --replicas=1`;
+      return { check, state: 'WARN', message: 'spec.workers.replicas is 0: its tasks wait', cure };
+    }
     if (ready?.status === 'True') return { check, state: 'OK', message: 'Ready' };
     const { reason = 'not seen by the operator', message = '' } = ready ?? {};
     const { cure = `see kubectl -n ${namespace} describe expertpool ${name}` } = meaningOf(reason);
@@ -183,21 +198,35 @@ async function pools(ask: Ask): Promise<readonly Finding[]> {
 async function devices(ask: Ask): Promise<readonly Finding[]> {
   const check = 'GPUs';
   const [nodes, dra] = await Promise.all([ask<List>('/api/v1/nodes'), ask('/apis/resource.k8s.io')]);
-  if (!('value' in nodes)) return [unseen(check, 'Nodes')];
+  if (!('value' in nodes)) return [unseen(check, 'Nodes', nodes)];
   const count = (nodes.value.items ?? []).reduce((sum, { status }) => sum + Number(status?.allocatable?.['nvidia.com/gpu'] ?? 0), 0);
   const claims = 'value' in dra ? 'DRA is served' : 'no DRA';
   if (count > 0) return [{ check, state: 'OK', message: `${count} by the device plugin, ${claims}` }];
   return [{ check, state: 'OK', message: `none by a device plugin, ${claims}; models behind an API need none` }];
 }
 
+/** A class without a provisioner has the volumes that somebody made. */
+async function volumesOf(ask: Ask, check: string, { metadata: { name }, provisioner }: Item): Promise<Finding> {
+  const message = `default StorageClass ${name}`;
+  if (provisioner !== 'kubernetes.io/no-provisioner') return { check, state: 'OK', message };
+  const answer = await ask<List>('/api/v1/persistentvolumes');
+  if (!('value' in answer)) return unseen(check, `PersistentVolumes, and nothing makes those of ${message}`, answer);
+  const { length } = (answer.value.items ?? []).filter(
+    ({ spec, status }) => spec?.storageClassName === name && status?.phase === 'Available',
+  );
+  if (length > 0) return { check, state: 'OK', message: `${message}, ${plural(length, 'volume')} Available` };
+  const cure = 'make a PersistentVolume of it, or make a StorageClass with a provisioner the default one';
+  return { check, state: 'WARN', message: `${message} has no provisioner, and no volume of it is Available`, cure };
+}
+
 async function storage(ask: Ask): Promise<readonly Finding[]> {
   const check = 'Storage';
   const answer = await ask<List>('/apis/storage.k8s.io/v1/storageclasses');
-  if (!('value' in answer)) return [unseen(check, 'StorageClasses')];
+  if (!('value' in answer)) return [unseen(check, 'StorageClasses', answer)];
   const standard = (answer.value.items ?? []).find(
     ({ metadata }) => metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true',
   );
-  if (standard !== undefined) return [{ check, state: 'OK', message: `default StorageClass ${standard.metadata.name}` }];
+  if (standard !== undefined) return [await volumesOf(ask, check, standard)];
   const cure = 'mark a StorageClass as the default one, or give each pool spec.storage';
   return [
     { check, state: 'WARN', message: 'there is no default StorageClass: artifacts of pools without spec.storage have no place', cure },

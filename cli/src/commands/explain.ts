@@ -1,9 +1,10 @@
 import { expertPools } from '../base/connection.ts';
-import { events, isApiError, ResourceClient, type KubeEvent } from '@agentfleet/kube';
+import { events, findCondition, isApiError, ResourceClient, type KubeEvent } from '@agentfleet/kube';
 import { reasons, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import { ageOf } from '../text/format.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
+import { approvalLines } from './show.ts';
 
 type Condition = NonNullable<NonNullable<AgentTask['status']>['conditions']>[number];
 
@@ -20,6 +21,26 @@ const badWhenTrue = new Set([
 ]);
 /** Say what others say, or only that it is not over. */
 const silent = new Set(['Reconciling', 'Finished', 'RolloutHealthy']);
+/** Reasons that only follow from what another condition has. */
+const consequent = new Set(['NotAccepted', 'NoSandbox']);
+/** Conditions that stop a task, in the order in which it passes them. */
+const stages = ['Accepted', 'Scheduled', 'StorageReady', 'SandboxReady'] as const;
+/** Reasons that the phase, or the place in the queue, has too. */
+const repeated = new Set([...consequent, 'Starting', 'Suspended', 'WaitingForSlot']);
+
+/** The condition that keeps a task from getting on; undefined: none does, or it has ended. Pure. */
+export function stageOf({ status }: AgentTask): Condition | undefined {
+  if (status?.finished === 'true') return undefined;
+  return stages.map((type) => findCondition(status?.conditions, type)).find((one) => one?.status === 'False' && !repeated.has(one.reason));
+}
+
+/** Reports whether only a change from outside lets the task go on; a pool whose queue is full is asked again. Pure. */
+export function standsStill({ status }: AgentTask): boolean {
+  if (status?.finished === 'true') return false;
+  const accepted = findCondition(status?.conditions, 'Accepted');
+  const refused = accepted?.status === 'False' && meaningOf(accepted.reason).cure !== undefined;
+  return refused || findCondition(status?.conditions, 'Stalled')?.status === 'True';
+}
 
 /** A reason with its meaning and cure, as the catalogue has it. */
 export function meaningOf(reason: string): { readonly meaning?: string; readonly cure?: string } {
@@ -27,9 +48,17 @@ export function meaningOf(reason: string): { readonly meaning?: string; readonly
   return { ...(meaning === undefined ? {} : { meaning }), ...(cure === undefined ? {} : { cure }) };
 }
 
-function speaks({ type, status }: Condition): boolean {
-  if (silent.has(type)) return false;
+function speaks({ type, status, reason }: Condition): boolean {
+  if (silent.has(type) || consequent.has(reason)) return false;
+  // Until it is judged, it has the reason for which the task is not done, as others have.
+  if (type === 'Succeeded') return status === 'False';
   return badWhenTrue.has(type) ? status === 'True' : status !== 'True';
+}
+
+/** The cure of a reason as a clause; empty where the catalogue has none. */
+export function cureOf(reason: string): string {
+  const { cure } = meaningOf(reason);
+  return cure === undefined ? '' : `; cure: ${cure}`;
 }
 
 function reasonLines(what: string, reason: string, message: string): readonly string[] {
@@ -58,7 +87,9 @@ function ending({ metadata: { name }, status }: AgentTask): readonly string[] {
     failure === undefined ? [] : reasonLines(`attempt ${number}, ${failure}`, reason, ''),
   );
   const head = `AgentTask ${name} has ended: ${status?.phase ?? ''}`;
-  if (status?.phase === 'Succeeded') return [head];
+  const undelivered = findCondition(status?.conditions, 'Delivered');
+  if (status?.phase === 'Succeeded')
+    return [head, ...(undelivered?.status === 'False' ? reasonLines('Delivered', undelivered.reason, undelivered.message) : [])];
   return [head, ...attempts, ...(outcome === undefined ? [] : reasonLines('outcome', outcome.reason, outcome.message ?? ''))];
 }
 
@@ -78,6 +109,8 @@ export function explanation(task: AgentTask, pool: ExpertPool | undefined, recen
           `pool ${poolName}: ${ready?.status === 'True' ? 'Ready' : 'not ready'}, ${pool.status?.running ?? 0} run, ${pool.status?.queued ?? 0} wait, ${pool.status?.workers?.ready ?? 0} workers ready`,
           ...(ready?.status === 'True' ? [] : conditionsOf(pool.status?.conditions ?? [], `pool ${poolName} `)),
         ];
+  const waits = approvalLines(task, now);
+  const { message: progress = '' } = (ended ? undefined : status?.run?.progress) ?? {};
   const unanswered =
     status?.conditions === undefined ? ['the operator has not looked at it', '  cure: see whether it runs with "fleet doctor"'] : [];
   const warned = recent
@@ -86,9 +119,16 @@ export function explanation(task: AgentTask, pool: ExpertPool | undefined, recen
     .map(({ reason, note, eventTime }) => `event ${ageOf(eventTime ?? undefined, now)} ago: ${reason}, ${printable(note ?? '')}`);
   return [
     ...head,
+    ...(waits.length > 0 ? ['it waits for you:', ...waits.map((line) => `  ${line}`)] : []),
+    ...(progress === '' ? [] : [`progress: ${printable(progress)}`]),
     ...(place === undefined || ended ? [] : [`${place} tasks are before it in the queue of the pool`]),
     ...unanswered,
-    ...(ended ? [] : conditionsOf(status?.conditions ?? [], '')),
+    ...(ended
+      ? []
+      : conditionsOf(
+          (status?.conditions ?? []).filter(({ reason }) => waits.length === 0 || reason !== 'AwaitingApproval'),
+          '',
+        )),
     ...(ended ? [] : ofPool),
     ...warned,
   ];

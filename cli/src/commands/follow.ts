@@ -1,10 +1,14 @@
 import type { AgentTask } from '@agentfleet/protocol/api';
+import { findCondition } from '@agentfleet/kube';
 import { CliError, exitCodes } from '../base/failure.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
+import { cureOf, stageOf, standsStill } from './explain.ts';
 import { Polling } from './polling.ts';
 
 const pollMs = 1_000;
+/** Time in which a pool that a task names may come to be, or its spec be mended, ms. */
+const stillMs = 60_000;
 
 export interface FollowOptions {
   /** Seconds. */
@@ -12,13 +16,17 @@ export interface FollowOptions {
 }
 
 /** Lists what a person wants to know of a moment of a task, one line each. Pure. */
-export function momentOf({ metadata: { name }, status }: AgentTask): readonly string[] {
+export function momentOf(task: AgentTask): readonly string[] {
+  const { metadata, status } = task;
+  const { name } = metadata;
+  const stage = stageOf(task);
   const { phase = 'Pending', queue, run, assignment, attempts = [] } = status ?? {};
   const place = queue?.position === undefined ? '' : `, ${queue.position} before it`;
   const pending = status?.finished === 'true' || phase !== 'AwaitingApproval' ? undefined : run?.pendingApproval;
   const { done, total, message } = run?.progress ?? {};
   return [
     `${phase}${place}${assignment === undefined ? '' : ` (attempt ${assignment.attempt})`}`,
+    ...(stage === undefined ? [] : [`${stage.reason}: ${stage.message}${cureOf(stage.reason)}`]),
     ...attempts.flatMap(({ number, class: failure, reason = '' }) =>
       failure === undefined ? [] : [`attempt ${number} failed: ${failure}, ${reason}`],
     ),
@@ -35,10 +43,19 @@ export function momentOf({ metadata: { name }, status }: AgentTask): readonly st
   ];
 }
 
+function stands({ metadata: { name, namespace = '' }, status }: AgentTask): CliError {
+  const stopped = ['Stalled', 'Accepted'].map((type) => findCondition(status?.conditions, type)).find((one) => one !== undefined);
+  const { reason = '', message = '' } = stopped ?? {};
+  return new CliError(
+    `AgentTask ${name} stands still (${reason}): ${printable(message)}${cureOf(reason)}; it goes on by itself where that is mended ("fleet watch ${name} -n ${namespace}" follows it), "fleet cancel ${name} -n ${namespace}" ends it`,
+    exitCodes.standsStill,
+  );
+}
+
 /**
  * Looks at a task until it has ended, shows each look, and returns the last one.
  *
- * @throws CliError when the time to wait is over, and on an interruption
+ * @throws CliError when the time to wait is over, when only a change from outside helps for a minute, and on an interruption
  */
 export async function lookedAt(
   context: CommandContext,
@@ -51,7 +68,9 @@ export async function lookedAt(
   const end = clock.monotonic() + timeout * 1000;
   let task = await taskOf(context, name);
   show(task);
-  while (task.status?.finished !== 'true') {
+  for (let moved = clock.monotonic(); task.status?.finished !== 'true';) {
+    if (!standsStill(task)) moved = clock.monotonic();
+    else if (clock.monotonic() - moved >= stillMs) throw stands(task);
     const rest = end - clock.monotonic();
     if (rest <= 0)
       throw new CliError(

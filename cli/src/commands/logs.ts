@@ -1,8 +1,8 @@
-import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { Conversation, type ConversationEntry } from '@agentfleet/protocol/results';
 import { CliError, exitCodes } from '../base/failure.ts';
 import { ResultsApi, type ArtifactFlags } from '../evidence/artifact.ts';
 import { readLogOf } from '../evidence/log.ts';
-import { conversationLines, timelineLines, timelineOf } from '../timeline/index.ts';
+import { conversationLines } from '../timeline/index.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 import { eventsOf } from './explain.ts';
@@ -16,28 +16,26 @@ interface LogsFlags extends ArtifactFlags {
 
 const pollMs = 2_000;
 
-/** Prints what happened to a task: its event log, with `follow` its conversation until it has ended, with `events` those of the cluster. */
+/** Prints the conversation of a task and what else happened to it, with `follow` until it has ended, with `events` those of the cluster. */
 export async function logs(context: CommandContext, name: string, { follow = false, ...flags }: LogsFlags): Promise<void> {
   if (flags.events === true) return clusterEvents(context, name, follow);
   const { print, transport, signal } = context;
   const task = await taskOf(context, name);
+  let isEmpty = true;
+  const show = (entry: ConversationEntry | undefined): void => {
+    isEmpty &&= entry === undefined;
+    for (const line of entry === undefined ? [] : conversationLines(entry)) print(line);
+  };
   if (flags.file !== undefined || flags.endpoint !== undefined) {
     const { trace } = await readLogOf(task, flags, context);
-    for (const line of timelineLines(timelineOf(trace.read))) print(line);
+    const conversation = new Conversation();
+    for (const record of trace.read) show(conversation.read(record));
     return;
   }
-  const api = new ResultsApi(transport, signal);
   try {
-    if (follow) {
-      for await (const entry of api.conversation(task, { follow: true })) for (const line of conversationLines(entry)) print(line);
-      if (signal.aborted) throw interrupted(name);
-      return;
-    }
-    const records: AuditRecord[] = [];
-    for await (const record of api.log(task)) records.push(record);
-    for (const line of timelineLines(timelineOf(records))) print(line);
-    if (records.length === 0)
-      context.warn(`nothing is recorded yet (phase ${task.status?.phase ?? 'Pending'}); see "fleet explain ${name}"`);
+    for await (const entry of new ResultsApi(transport, signal).conversation(task, { follow })) show(entry);
+    if (signal.aborted) throw interrupted(name);
+    if (isEmpty) context.warn(`nothing is recorded yet (phase ${task.status?.phase ?? 'Pending'}); see "fleet explain ${name}"`);
   } catch (error) {
     if (!(error instanceof CliError) || error.exitCode !== exitCodes.unavailable) throw error;
     context.warn(`${error.message}. What the cluster says of the task instead:`);

@@ -1,9 +1,10 @@
 import { callerName, findCondition, ResourceClient, isApiError } from '@agentfleet/kube';
 import type { AgentTaskOrder, AgentTaskOrderSpec, AgentTask } from '@agentfleet/protocol/api';
-import { CliError } from '../base/failure.ts';
+import { CliError, exitCodes } from '../base/failure.ts';
 import { agentTaskOrders, energyModels, expertPools, agentTasks } from '../base/connection.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { type CommandContext, taskOf } from './command.ts';
+import { lookedAt } from './follow.ts';
 import { Polling } from './polling.ts';
 
 /** Ms between two looks at an order. */
@@ -179,10 +180,18 @@ async function orderTask(
   printOrder(context, order);
 }
 
-/** Cancels a task: what it changed is undone, as with `spec.cancel` Rollback. */
+/** Cancels a task: what it changed is undone. Who may write tasks and give no orders does it by `spec.cancel`. */
 export async function cancel(context: CommandContext, name: string, flags: TaskOrderFlags): Promise<void> {
-  const { reason } = flags;
-  await orderTask(context, name, flags, { type: 'Cancel', ...(reason !== undefined && { reason }) }, 'there is nothing to cancel');
+  const { reason, wait = false } = flags;
+  try {
+    await orderTask(context, name, flags, { type: 'Cancel', ...(reason !== undefined && { reason }) }, 'there is nothing to cancel');
+  } catch (error) {
+    if (!isApiError(error) || error.code !== 403) throw error;
+    await patchSpec(context, name, { cancel: 'Rollback' });
+    const lost = reason === undefined ? '' : '; the reason is not recorded';
+    context.print(`AgentTask ${name}: spec.cancel is Rollback, because you may not give orders${lost}`);
+    if (wait) await lookedAt(context, name, flags, () => undefined);
+  }
 }
 
 interface MessageFlags extends TaskOrderFlags {
@@ -203,24 +212,25 @@ export const suspend = (context: CommandContext, name: string): Promise<void> =>
 /** Lets a suspended task go on. */
 export const resume = (context: CommandContext, name: string): Promise<void> => setSuspended(context, name, false);
 
-async function setSuspended(context: CommandContext, name: string, value: boolean): Promise<void> {
-  const { transport, namespace, signal } = context;
-  const task = await taskOf(context, name);
-  if (task.status?.finished === 'true')
-    throw new CliError(`AgentTask ${name} has ended already (${task.status.phase ?? ''}); create it again to do it anew`);
-  if (task.spec.suspend === value) return context.print(`AgentTask ${name} ${value ? 'is suspended' : 'is not suspended'} already`);
+/** Changes fields of a task's spec. @throws CliError where the caller may not */
+async function patchSpec({ transport, namespace, signal }: CommandContext, name: string, spec: Partial<AgentTask['spec']>): Promise<void> {
   try {
-    await new ResourceClient(transport, agentTasks).patch(
-      { namespace, name },
-      { spec: { suspend: value } },
-      { fieldManager: 'fleet', signal },
-    );
+    await new ResourceClient(transport, agentTasks).patch({ namespace, name }, { spec }, { fieldManager: 'fleet', signal });
   } catch (error) {
     if (!isApiError(error) || error.code !== 403) throw error;
     throw new CliError(
       `you may not change AgentTasks in namespace ${namespace} (${error.message.trim()}); ask for the ClusterRole agentfleet-editor there`,
+      exitCodes.forbidden,
     );
   }
+}
+
+async function setSuspended(context: CommandContext, name: string, value: boolean): Promise<void> {
+  const task = await taskOf(context, name);
+  if (task.status?.finished === 'true')
+    throw new CliError(`AgentTask ${name} has ended already (${task.status.phase ?? ''}); create it again to do it anew`);
+  if (task.spec.suspend === value) return context.print(`AgentTask ${name} ${value ? 'is suspended' : 'is not suspended'} already`);
+  await patchSpec(context, name, { suspend: value });
   context.print(
     value
       ? `AgentTask ${name} waits after its current step, its clocks stop; "fleet resume ${name}" lets it go on`

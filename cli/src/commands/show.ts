@@ -38,7 +38,8 @@ function clockOf(clock: NonNullable<NonNullable<AgentTask['status']>['clock']>, 
   return `${duration(used)} of ${duration(deadlineSeconds * 1000)}${clock.pausedAt === undefined ? '' : ', stands still'}`;
 }
 
-function approvalLines({ metadata: { name, namespace }, status }: AgentTask, now: number): readonly string[] {
+/** Lines about the act, question or result that waits for a person, with the commands that decide; none where it was decided. Pure. */
+export function approvalLines({ metadata: { name, namespace }, status }: AgentTask, now: number): readonly string[] {
   const pending = status?.finished === 'true' ? undefined : status?.run?.pendingApproval;
   if (pending === undefined || status?.approvals?.some(({ action }) => action === pending.action) === true) return [];
   const { kind = 'Act', summary, question, evidence, expires } = pending;
@@ -57,7 +58,8 @@ function planLines({ plan = [] }: Partial<Run>): readonly string[] {
   return plan.map(({ kind, state, intent }) => `${'  '.repeat(depth[kind])}${marks[state]} ${printable(intent)}`);
 }
 
-function runLines(run: Partial<Run>): readonly string[] {
+function runLines({ status }: AgentTask): readonly string[] {
+  const run: Partial<Run> = status?.run ?? {};
   const { signals, isolation, experts = [], usage, artifacts = [], patch } = run;
   const { degraded, ...numbers } = signals ?? {};
   return [
@@ -73,7 +75,9 @@ function runLines(run: Partial<Run>): readonly string[] {
     ),
     ...section('Last decision', [...pairs(numbers), ...(degraded ?? []).map((part) => `degraded: ${printable(part)}`)]),
     ...section('Isolation', pairs(isolation ?? {})),
-    ...section('Usage of this attempt', pairs(usage ?? {})),
+    // Totals have the attempts that have ended, which after the end of the task are all.
+    ...section('Usage of this attempt', status?.finished === 'true' && status.totals?.usage !== undefined ? [] : pairs(usage ?? {})),
+    ...section('Usage of attempts that have ended', pairs(status?.totals?.usage ?? {})),
     ...section(
       'Artifacts',
       artifacts.length === 0
@@ -125,7 +129,7 @@ export function timeline(task: AgentTask, now: number): readonly string[] {
     ...head(task, now),
     ...section('Waits for you', approvalLines(task, now)),
     ...section('Conditions', conditionLines(task, now)),
-    ...runLines(task.status?.run ?? {}),
+    ...runLines(task),
     ...section('Decisions', decisionLines(task)),
     ...section('Attempts that have ended', attemptLines(task)),
   ];

@@ -7,6 +7,7 @@ import { CliError } from '../base/failure.ts';
 import { confirm, meaningOf, runRevert, unpackBundle, type Description, type ScriptEnd } from '../revert/index.ts';
 import type { Mode } from '../revert/modes.ts';
 import { printable } from '@agentfleet/protocol/text';
+import { plural } from '../text/format.ts';
 import { taskOf, type CommandContext } from './command.ts';
 
 interface UndoFlags extends ArtifactFlags {
@@ -57,7 +58,7 @@ function tellPlan(undo: Undo, task: string, listed: readonly string[]): void {
   const { context, description, roots } = undo;
   const { from, to, ops, irreversible, neverReverted, external } = description;
   context.print(
-    `AgentTask ${task}: from snapshot ${to} back to ${from}, ${listed.length} paths in ${[...roots.values()].filter((path) => path !== '').join(', ')}`,
+    `AgentTask ${task}: from snapshot ${to} back to ${from}, ${plural(listed.length, 'path')} in ${[...roots.values()].filter((path) => path !== '').join(', ')}`,
   );
   printSome(
     undo,
@@ -66,7 +67,7 @@ function tellPlan(undo: Undo, task: string, listed: readonly string[]): void {
   for (const [name, path] of roots) {
     const count = ops.filter((op) => op.path.startsWith(`${name}/`)).length;
     if (path === '' && count > 0)
-      context.print(`left alone: ${count} paths in root ${name} of the sandbox; --root ${name}=FOLDER names a folder for it`);
+      context.print(`left alone: ${plural(count, 'path')} in root ${name} of the sandbox; --root ${name}=FOLDER names a folder for it`);
   }
   if (irreversible.length > 0) context.print('cannot be undone:');
   printSome(
@@ -86,7 +87,11 @@ const run = ({ context: { env, signal }, folder, roots }: Undo, mode: Mode): Pro
   runRevert({ folder, roots, mode, env, signal });
 
 function failed(undo: Undo, { code, err }: ScriptEnd): CliError {
-  printSome(undo, err);
+  // The option of the script is another one than ours.
+  printSome(
+    undo,
+    err.filter((line) => !line.endsWith('(--force overwrites them)')),
+  );
   return new CliError(`not undone: ${meaningOf(code)} (revert.sh ended with ${code})`, code);
 }
 
@@ -109,9 +114,9 @@ async function perform(undo: Undo, task: string): Promise<void> {
   if (done.code !== 0) throw failed(undo, done);
   const wrong = await confirm(description.ops, roots);
   for (const line of done.err) context.print(printable(line));
-  if (wrong.length === 0) return context.print(done.out.map(printable).join('\n'));
+  if (wrong.length === 0) return context.print(done.out.map((line) => printable(line).replace(/ 1 paths$/, ' 1 path')).join('\n'));
   printSome(undo, wrong);
-  throw new CliError(`not undone: ${wrong.length} paths are not as they were; ${meaningOf(4)}`, 4);
+  throw new CliError(`not undone: ${plural(wrong.length, 'path')} not as before; ${meaningOf(4)}`, 4);
 }
 
 /**

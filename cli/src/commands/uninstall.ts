@@ -12,6 +12,7 @@ import { apiVersion, group, kinds } from '@agentfleet/protocol/api';
 import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { type ConnectionFlags, refuseNamespace } from '../base/connection.ts';
 import { CliError } from '../base/failure.ts';
+import { plural } from '../text/format.ts';
 import type { CommandContext } from './command.ts';
 
 interface UninstallFlags extends ConnectionFlags {
@@ -65,11 +66,13 @@ export async function uninstall(
   const clients = kinds.map(({ kind, plural }) => new ResourceClient(transport, defineResource(apiVersion, kind, plural)));
   const sandboxes = new ResourceClient(transport, pods);
   const begun = clock.monotonic();
+  // Orders go with their tasks: all are counted before the first is deleted.
+  const counts = await Promise.all(clients.map(async (client) => (await listed(client, signal)).length));
+  const verb = (count: number): string => (yes ? ` ${count === 1 ? 'is' : 'are'} deleted` : '');
+  for (const [at, count] of counts.entries()) print(`${plural(count, kinds[at]?.kind ?? '')}${verb(count)}`);
+  if (!yes) return print('nothing was changed; "fleet uninstall --yes" deletes all of this, in all namespaces');
   for (const [at, client] of clients.entries()) {
-    const all = await listed(client, signal);
-    print(`${all.length} ${kinds[at]?.kind ?? ''}${all.length === 1 ? '' : 's'}${yes ? ' are deleted' : ''}`);
-    if (!yes) continue;
-    const open = all.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const open = (await listed(client, signal)).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     await each(open, ({ metadata }) => gone(client.delete(metadata, { propagationPolicy: 'Background', signal })));
     for (;;) {
       const left = await listed(client, signal);
@@ -77,7 +80,6 @@ export async function uninstall(
       await passed(context, begun, timeoutSeconds, `${left.length} ${kinds[at]?.plural ?? ''} are still there`);
     }
   }
-  if (!yes) return print('nothing was changed; "fleet uninstall --yes" deletes all of this, in all namespaces');
   await emptied(context, sandboxes, begun, timeoutSeconds);
   print('volumes with artifacts and weights stay. What is left to do:');
   print('  helm uninstall agentfleet --namespace agentfleet-system');

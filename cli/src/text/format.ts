@@ -25,6 +25,9 @@ export function paint({ terminal, env }: Paintable, color: 'green' | 'yellow' | 
   return terminal && !env['NO_COLOR'] ? styleText(color, text, { validateStream: false }) : text;
 }
 
+/** A number of things, with the word for them. */
+export const plural = (count: number, one: string): string => `${count} ${count === 1 ? one : `${one.replace(/y$/, 'ie')}s`}`;
+
 const units = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** Below which age which units are shown, as kubectl does: the older, the coarser. */

@@ -2,6 +2,7 @@ import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { type Fields, fieldsOf, listOf, textOf } from '@agentfleet/protocol/text';
 import { numberOf } from '../evidence/artifact.ts';
 import { printable } from '@agentfleet/protocol/text';
+import { plural } from '../text/format.ts';
 
 type ItemKind =
   | 'Keeper'
@@ -47,8 +48,6 @@ function named(values: readonly string[], most = 5): string {
   const rest = values.length - most;
   return `${values.slice(0, most).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
-
-const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
 
 function measure(name: string, value: unknown): readonly string[] {
   const number = numberOf(value);

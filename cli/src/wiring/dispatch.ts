@@ -59,6 +59,9 @@ export function addRun(program: Command, dispatch: Dispatch): void {
     .option('--detach', 'do not follow it')
     .option('--dry-run', 'have the API server check the task, and print it')
     .option('--timeout <seconds>', 'how long to follow it', seconds, 86_400)
-    .addHelpText('after', '\nExit status: 0 it succeeded, 1 it was not created, 6 it ended otherwise, 7 the time is over and it goes on.')
+    .addHelpText(
+      'after',
+      '\nExit status: 0 it succeeded, 1 it was not created, 6 it ended otherwise, 7 the time is over and it goes on, 11 it stands still.',
+    )
     .action(connected(dispatch, () => import('../commands/run.ts'), 'runTask'));
 }

@@ -38,7 +38,7 @@ function addAudit(program: Command, dispatch: Dispatch): void {
     .option('--root <hash>', 'head of the log, when it is a file: without it a missing end is not seen', hash)
     .action(ofLogs(dispatch, () => import('../commands/audit.ts'), 'auditVerify'));
   fromStore(audit.command('show <log>'))
-    .description('print the story of an event log: steps, candidates, commands, approvals, requests, snapshots')
+    .description('print the records of an event log: steps, candidates, commands, approvals, requests, snapshots')
     .option('--json', 'as JSON')
     .action(ofLogs(dispatch, () => import('../commands/audit.ts'), 'auditShow'));
 }

@@ -34,7 +34,7 @@ function addFollowing(program: Command, dispatch: Dispatch): void {
     .description('follow a task to its end: phase, plan, budget, conversation, and what waits for you')
     .option('--plain', 'line by line, as where standard output is no terminal')
     .option('--timeout <seconds>', 'how long', seconds, longest)
-    .addHelpText('after', '\nExit status: 0 it succeeded, 6 it ended otherwise, 7 the time is over and it goes on.')
+    .addHelpText('after', '\nExit status: 0 it succeeded, 6 it ended otherwise, 7 the time is over and it goes on, 11 it stands still.')
     .action(connected(dispatch, () => import('../commands/screens.ts'), 'watch'));
   program
     .command('top')
@@ -43,7 +43,7 @@ function addFollowing(program: Command, dispatch: Dispatch): void {
     .option('-l, --selector <labels>', 'with these labels only')
     .action(connected(dispatch, () => import('../commands/screens.ts'), 'top'));
   fromStore(program.command('logs <task>'))
-    .description('print what happened to a task: its event log, or with -f its conversation as it goes on')
+    .description('print the conversation of a task, and what else happened; "fleet audit show" has the records, uncut')
     .option('-f, --follow', 'until it has ended')
     .option('--events', 'the events of the cluster instead')
     .action(connected(dispatch, () => import('../commands/logs.ts'), 'logs'));

@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ApiServer } from './testing/apiServer.ts';
+import { fleet } from './testing/fleet.ts';
+
+let api: ApiServer;
+beforeEach(async () => {
+  api = await ApiServer.start();
+});
+afterEach(() => api[Symbol.asyncDispose]());
+
+describe('fleet explain', () => {
+  const condition = (type: string, status: string, reason: string, message = '') => ({ type, status, reason, message });
+  test.each([
+    ['nobody looked at it', undefined, {}, [/has not looked at it/, /cure: see whether it runs with "fleet doctor"/]],
+    [
+      'it waits in the queue',
+      { phase: 'Queued', finished: 'false', queue: { position: 3 }, conditions: [condition('Scheduled', 'False', 'QueueFull')] },
+      {
+        running: 4,
+        queued: 4,
+        conditions: [condition('Ready', 'False', 'ClaimPending'), condition('StorageReady', 'False', 'ClaimPending', 'no class')],
+      },
+      [
+        /3 tasks are before it/,
+        /pool coding: not ready, 4 run, 4 wait/,
+        /pool coding StorageReady: ClaimPending, no class\n {2}means: .*\n {2}cure: offer a default/,
+      ],
+    ],
+    [
+      'it failed',
+      {
+        phase: 'Failed',
+        finished: 'true',
+        run: { outcome: { result: 'Failed', reason: 'ChecksFailed', message: 'one failed' } },
+        attempts: [{ number: 1, class: 'BudgetExceeded', reason: 'BudgetExceeded' }],
+      },
+      {},
+      [
+        /has ended: Failed/,
+        /attempt 1, BudgetExceeded: BudgetExceeded\n {2}means: .*\n {2}cure: raise spec\.budget/,
+        /outcome: ChecksFailed, one failed/,
+      ],
+    ],
+    [
+      'it is refused, and all else only follows from it',
+      {
+        phase: 'Pending',
+        finished: 'false',
+        conditions: [
+          condition('Ready', 'Unknown', 'PoolNotFound', 'no x'),
+          condition('Accepted', 'False', 'PoolNotFound', 'no x'),
+          condition('Scheduled', 'False', 'NotAccepted', 'see Accepted'),
+          condition('SandboxReady', 'False', 'NoSandbox', 'there is no sandbox'),
+          condition('Succeeded', 'Unknown', 'PoolNotFound', 'the task has not been judged'),
+        ],
+      },
+      {},
+      [/^.* is Pending, .*\nAccepted: PoolNotFound, no x\n {2}means: .*\n {2}cure: create it.*\npool coding: /],
+    ],
+    [
+      'it waits for a person, whose next step comes first',
+      {
+        phase: 'AwaitingApproval',
+        finished: 'false',
+        conditions: [
+          condition('Ready', 'Unknown', 'AwaitingApproval', 'git push'),
+          condition('Succeeded', 'Unknown', 'AwaitingApproval', 'the task has not been judged'),
+          condition('AwaitingApproval', 'True', 'AwaitingApproval', 'git push'),
+        ],
+        run: { pendingApproval: { action: 'sha256:a', summary: 'git push', expires: '2030-01-01T02:10:00Z' } },
+      },
+      {},
+      [/^.*\nit waits for you:\n {2}Act: +git push\n.*\n {2}Answer within 10m: fleet approve one -n team, or .*\npool coding: /],
+    ],
+    [
+      'its key is refused',
+      {
+        phase: 'Running',
+        finished: 'false',
+        conditions: [],
+        run: { progress: { done: 0, total: 4, message: 'the provider refuses the credential' } },
+      },
+      {},
+      [/^.* is Running, .*\nprogress: the provider refuses the credential\n/],
+    ],
+    [
+      'its result is not where it was to go',
+      { phase: 'Succeeded', finished: 'true', conditions: [condition('Delivered', 'False', 'AccessDenied', 'the token may not push')] },
+      {},
+      [/has ended: Succeeded\nDelivered: AccessDenied, the token may not push\n {2}means: /],
+    ],
+  ])('reports why: %s', async (_, status, pool, wanted) => {
+    api.addTask('one', status === undefined ? {} : { status });
+    api.pools.set('team/coding', { metadata: { name: 'coding', namespace: 'team' }, status: pool });
+    const { code, out } = await fleet(api, ['explain', 'one']);
+    expect(code).toBe(0);
+    for (const line of wanted) expect(out).toMatch(line);
+  });
+});
