@@ -1,4 +1,4 @@
-import type { Latency, NamedPolicy, PlanOf } from '../../revisions/index.ts';
+import type { Latency, ModelFault, NamedPolicy, PlanOf } from '../../revisions/index.ts';
 import type { PoolArm, RecordedArm } from '../../operands/index.ts';
 import type { EnergyModel, ExpertPool, Reason } from '@agentfleet/protocol/api';
 import type { MissingGrant } from '../../pools/consent.ts';
@@ -75,6 +75,8 @@ export interface PoolSnapshot extends SnapshotOf<RecordedArm> {
   readonly infos: ReadonlyMap<string, ServerInfo>;
   /** Time that experts took to answer, by their names; undefined: they are not measured. */
   readonly latencies?: ReadonlyMap<string, Latency>;
+  /** Faults by which the newest requests to models behind gateways failed, by revisions of the gateways, then by experts. */
+  readonly modelFaults?: ReadonlyMap<string | undefined, ReadonlyMap<string, ModelFault>>;
   /** Facts that are known about weights, those of the spec first. */
   readonly weights?: readonly WeightsView[];
   /** The policy that the model names. */
