@@ -50,7 +50,8 @@ export function placing(all: Facts, books: Books, notBefore: number): Transition
   if (wait !== undefined) return wait;
   if (room.kind === 'Wait') return room;
   const held = pool === undefined ? undefined : spendingFor(facts, books, pool);
-  if (held !== undefined && 'kind' in held) return held;
+  // What kept the last sandbox from starting stays in sight.
+  if (held !== undefined && 'kind' in held) return { ...held, ...troubleOf(facts, attempts.at(-1), books.why) };
   return { ...room, sandbox: sandboxFor(facts), ...(held === undefined ? {} : { held }) };
 }
 
@@ -201,7 +202,9 @@ function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait 
   const { name, namespace = '', uid = '' } = facts.task.metadata;
   const held = { uid, namespace, name, attempt, ...remainingOf(facts.task, pool, books.totals?.usage) };
   const excess = excessOf(view.book, spending, held, facts.now);
-  return excess === undefined ? held : wait(spendingReason, excessMessage(keyOf(pool), excess), Math.min(excess.until, facts.now + lookMs));
+  if (excess === undefined) return held;
+  const { budget } = facts.task.spec;
+  return wait(spendingReason, excessMessage(keyOf(pool), excess, budget), Math.min(excess.until, facts.now + lookMs));
 }
 
 /** The attempt that a Bind begins or goes on with. */

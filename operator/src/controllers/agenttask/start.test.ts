@@ -1,6 +1,7 @@
 import { findCondition } from '@agentfleet/kube';
 import type { AgentTaskStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
+import { emptyBook } from '../../pools/spending.ts';
 import { perNamespaceOf } from '../../pools/resolve.ts';
 import { decide } from './decide.ts';
 import type { Decision, Snapshot } from './facts/snapshot.ts';
@@ -85,6 +86,17 @@ const starts: readonly (readonly [string, Snapshot, readonly unknown[]])[] = [
     'one that answered once may restart for long',
     young(silent, 9000, {}, taskOf({ ...starting, clock, assignment: { ...assignment, sandboxReadyAt: ago(90) } })),
     ['Preparing', 'KeeperNotReady', 'KeeperNotReady', 'Run', 3500],
+  ],
+  [
+    'is what is shown while a cap of spending keeps the next attempt from beginning',
+    snapshotOf(taskOf({ ...starting, assignment: { ...assignment, directive: 'Quiesce' }, attempts: failures(1) }), {
+      pods: [],
+      prepared: true,
+      workers: [worker('w-1')],
+      resolution: { pool: newPool({ policy: { maxBudget: { tokens: 10 } }, limits: { spending: { windowSeconds: 60, tokens: 10 } } }) },
+      spending: { book: { ...emptyBook, held: [{ uid: 'u-2', namespace: 'team', name: 'b', attempt: 1, tokens: 5, micros: 0 }] } },
+    }),
+    ['Queued', 'ImagePullBackOff', 'ImagePullBackOff', 'Quiesce', 60],
   ],
   [
     'another worker gets the sandbox that starts',

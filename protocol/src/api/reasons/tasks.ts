@@ -116,7 +116,10 @@ export const taskReasons = {
   SnapshotsNotInstalled: ['The cluster does not know VolumeSnapshots.', 'install the CSI snapshot controller'],
   Snapshotted: ['A VolumeSnapshot holds what the task goes on with.'],
   Snapshotting: ['A VolumeSnapshot is being taken.'],
-  SpendingCapReached: ['The task would exceed spec.limits.spending of the pool.', 'wait for the next window, or raise the cap'],
+  SpendingCapReached: [
+    'The task would exceed spec.limits.spending of the pool.',
+    'wait for the next window, create it again with a smaller spec.budget, or raise the cap',
+  ],
   SpendingNotSettled: ['The last attempt is being charged.'],
   SpendingUnknown: ['What the pool has spent cannot be read.', 'correct or delete the ConfigMap that the message names'],
   Starting: ['The sandbox pod starts.'],
