@@ -117,7 +117,7 @@ describe('a sandbox that does not start', () => {
   test('is reported with its bound, what keeps it, and a cure, until another one is there', () => {
     const { status } = decide(young(noImage, 30), now);
     const said =
-      /within 30 s \(spec\.sandbox\.startTimeoutSeconds of ExpertPool platform\/coding\): container tools.*no such image: nope:1; correct spec\.sandbox\.image/;
+      /within 30 s \(spec\.sandbox\.startTimeoutSeconds of ExpertPool platform\/coding\): container tools.*no such image: nope:1; create the task again with another spec\.sandbox\.image/;
     expect(findCondition(status.conditions, 'SandboxReady')?.message).toMatch(said);
     const later = decide(young(noImage, 35, { pods: [] }, taskOf(status)), now + 5000);
     expect([seen(later)[1], seen(later)[2], findCondition(later.status.conditions, 'Ready')?.message]).toEqual([
