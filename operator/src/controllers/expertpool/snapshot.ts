@@ -86,13 +86,12 @@ export interface PoolSnapshot extends SnapshotOf<RecordedArm> {
 }
 
 const runningPhases: ReadonlySet<string> = new Set(['Preparing', 'Running', 'Verifying', 'RollingBack', 'AwaitingApproval']);
-const queuedPhases: ReadonlySet<string> = new Set(['Pending', 'Queued']);
 
-/** Returns the count that a task belongs to; suspended and finished ones count nowhere. */
+/** Returns the count that a task belongs to; suspended, finished and refused ones count nowhere, and those that nothing was decided about. */
 export function countedAs({ finished, phase }: Pick<TaskTraits, 'finished' | 'phase'>): keyof TaskCounts | undefined {
   if (finished) return undefined;
   if (runningPhases.has(phase)) return 'running';
-  return queuedPhases.has(phase) ? 'queued' : undefined;
+  return phase === 'Queued' ? 'queued' : undefined;
 }
 
 /** Counts the tasks of a pool. */

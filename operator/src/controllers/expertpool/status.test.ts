@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { newPool } from '../agenttask/testing/objects.ts';
 import { newModel } from '../energymodel/testing/models.ts';
 import type { PoolDecision } from './decide.ts';
-import type { PoolSnapshot } from './snapshot.ts';
+import { countTasks, type PoolSnapshot } from './snapshot.ts';
 import { poolStatus } from './status.ts';
 import { degradedEvent, holdCounts, readyEvent } from './statusWriter.ts';
 import { deployment, newSnapshot, worker } from './testing/snapshots.ts';
@@ -218,6 +218,13 @@ describe('the status of a pool', () => {
 });
 
 describe('counts', () => {
+  it('are of accepted tasks that have not ended', () => {
+    const phases = ['Pending', 'Queued', 'Preparing', 'Running', 'Suspended', 'AwaitingApproval', 'Verifying', 'RollingBack'];
+    const alike = { namespace: 'team', poolRef: undefined, worker: undefined, count: 3 };
+    const groups = phases.map((phase) => ({ ...alike, phase, finished: false }));
+    expect(countTasks([...groups, { ...alike, phase: 'Failed', finished: true }])).toEqual({ running: 15, queued: 3 });
+  });
+
   const status = (running: number, ready = 1): ExpertPoolStatus => ({ running, queued: 0, workers: { replicas: 1, ready, selector: 's' } });
 
   const ahead = (warm: number): ExpertPoolStatus => ({ ...status(1), sandboxes: { warm, starting: 0 } });
