@@ -164,11 +164,11 @@ function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room 
     );
   }
   const ready = workers.filter((worker) => worker.ready);
-  if (ready.length === 0)
-    return wait(
-      'NoWorkerReady',
-      `ExpertPool ${keyOf(pool)} has ${workers.length} workers, none of them ready; look at its conditions and at the pods of its workers`,
-    );
+  if (ready.length === 0) {
+    const none = `has ${workers.length} workers, none of them ready; look at its conditions and at the pods of its workers`;
+    const why = pool.spec.workers.replicas === 0 ? 'has no workers: spec.workers.replicas of the pool is 0; raise it' : none;
+    return wait('NoWorkerReady', `ExpertPool ${keyOf(pool)} ${why}`);
+  }
   const { concurrency } = pool.spec.workers;
   const free = ready.reduce((sum, { load }) => sum + Math.max(0, concurrency - load), 0);
   const worker = leastLoaded(

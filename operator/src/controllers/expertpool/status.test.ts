@@ -115,7 +115,8 @@ describe('the status of a pool', () => {
     const none = { deployments: new Map([deployment('coding-expert-gen', 0), deployment('coding-workers', 1)]) };
     expect(look(none, { experts }).said['Stalled']).toBe('True NoGeneralist');
     const asleep = { deployments: new Map([deployment('coding-expert-gen', 0), deployment('coding-workers', 0)]), pods: [] };
-    const { said } = look(asleep, { experts, workers: { replicas: 0 } });
+    const { said, status } = look(asleep, { experts, workers: { replicas: 0 } });
+    expect(status.conditions?.find(({ type }) => type === 'Ready')?.message).toBe('spec.workers.replicas is 0, so no task runs');
     expect(said).toMatchObject({ Ready: 'True Ready', WorkersReady: 'True ScaledToZero' });
   });
 

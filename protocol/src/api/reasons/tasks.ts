@@ -76,7 +76,7 @@ export const taskReasons = {
   ],
   NoSandbox: ['There is no sandbox.'],
   NotAccepted: ['No pool takes the task.', 'see the condition Accepted'],
-  NoWorkerReady: ['The pool has no ready worker.', 'look at its conditions and at the pods of its workers'],
+  NoWorkerReady: ['The pool has no ready worker.', 'raise spec.workers.replicas where it is 0, or look at the pods of its workers'],
   NotVerified: ['A snapshot was restored, but the tree does not have its hash.', 'look at the sandbox, which is kept'],
   PolicyProfileNotAllowed: [
     'The pool does not allow spec.policy.profile.',
