@@ -1,5 +1,5 @@
 // agent-image, src: TLS authorities of the administrator, joined to those of Node. May import every folder; no folder imports it.
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 
@@ -19,22 +19,11 @@ export function joinedAuthorities(file: string, scratch: string): () => Authorit
   let read = '';
   let joined: Authorities | undefined;
   return () => {
-    const added = contentOf(file);
-    if (added !== read) {
-      joined = added === '' ? undefined : written(added, scratch);
-      read = added;
-    }
+    const added = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+    if (added !== read) joined = added === '' ? undefined : written(added, scratch);
+    read = added;
     return joined;
   };
-}
-
-function contentOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
-    throw error;
-  }
 }
 
 function written(added: string, scratch: string): Authorities {

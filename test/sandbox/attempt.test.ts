@@ -108,7 +108,7 @@ test.each([
     'a set-up step that fails without a word',
     { setup: [{ name: 'prepare', command: ['false'] }] },
     'SetupFailed',
-    /exit status 1; correct spec\.setup in a new task\. It said nothing$/,
+    /exit status 1; correct spec\.setup in a new task\. It said: nothing$/,
   ],
 ] as const)('%s is told before anything is tried', { timeout: 360_000 }, async (_, change, reason, message) => {
   const sandbox = await bench.open();

@@ -80,12 +80,9 @@ async function setUp(scope: Scope, step: SetupStep, { reason, cure }: typeof own
     throw new AttemptFailure('Infrastructure', 'ToolsLost', message);
   }
   const how = end.error?.message ?? (end.timedOut ? 'it ran out of time' : end.oom === true ? 'it ran out of memory' : exitOf(end));
-  const said = tail(`${stdout}\n${stderr}`.trim(), 600);
-  throw new AttemptFailure(
-    'InvalidInput',
-    reason,
-    `set-up step ${step.name} failed: ${how}; ${cure}. ${said === '' ? 'It said nothing' : `It said: ${said}`}`,
-  );
+  const printed = `${stdout}\n${stderr}`.trim();
+  const said = printed === '' ? 'nothing' : tail(printed, 600);
+  throw new AttemptFailure('InvalidInput', reason, `set-up step ${step.name} failed: ${how}; ${cure}. It said: ${said}`);
 }
 
 function exitOf({ exitCode, signal, killed }: ExecEnd): string {

@@ -328,8 +328,9 @@ export class AssignmentRunner {
   get #left(): Report {
     const { plan } = this.#options.reporter.run;
     if (plan === undefined) return {};
-    const open = new Set(['Pending', 'Running']);
-    return { plan: plan.map((node) => (open.has(node.state) ? { ...node, state: 'Dropped' as const } : node)) };
+    return {
+      plan: plan.map((node) => (node.state === 'Pending' || node.state === 'Running' ? { ...node, state: 'Dropped' as const } : node)),
+    };
   }
 
   /** Results of copies; reported with the next write, so that they cost none. */

@@ -165,18 +165,15 @@ export function gatewayTimes(text: string): ReadonlyMap<string, Buckets> {
 }
 
 /** The newest result of requests to a model, and when that was, Unix seconds. */
-export interface LastResult {
-  readonly result: string;
-  readonly at: number;
-}
+export type LastResult = readonly [result: string, at: number];
 
 /** Returns the newest result of requests to each model of a gateway. Pure. */
 export function gatewayResults(text: string): ReadonlyMap<string, LastResult> {
   const newest = new Map<string, LastResult>();
   for (const { name, labels, value: at } of pointsOf(text)) {
     const model = labels.get('model') ?? '';
-    if (name !== 'agentfleet_gateway_last_answer_timestamp_seconds' || at < (newest.get(model)?.at ?? 0)) continue;
-    newest.set(model, { result: labels.get('result') ?? '', at });
+    if (name !== 'agentfleet_gateway_last_answer_timestamp_seconds' || at < (newest.get(model)?.[1] ?? 0)) continue;
+    newest.set(model, [labels.get('result') ?? '', at]);
   }
   return newest;
 }

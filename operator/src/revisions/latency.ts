@@ -31,7 +31,7 @@ interface Look {
 export const modelFaults = ['CredentialMissing', 'CredentialRefused', 'ModelNotAtProvider', 'ProviderUnreachable'] as const;
 export type ModelFault = (typeof modelFaults)[number];
 
-const faultOf = ({ result }: LastResult): ModelFault | undefined => modelFaults.find((fault) => fault === result);
+const faultOf = ([result]: LastResult): ModelFault | undefined => modelFaults.find((fault) => fault === result);
 
 const componentOf = ({ metadata }: Pod): string | undefined => metadata.labels?.[labels.component];
 const expertOf = ({ metadata }: Pod): string => metadata.labels?.[labels.expert] ?? '';
@@ -87,7 +87,7 @@ export class LatencyReader {
   /** Models whose newest request failed by a fault, as of the last {@link read}; by the names of their experts. */
   faults(gateways: readonly Pod[]): ReadonlyMap<string, ModelFault> {
     const all = gateways.filter(isReady).flatMap(({ metadata }) => [...(this.#looksAt(metadata.uid).at(-1)?.results ?? [])]);
-    const newest = new Map(all.sort(([, a], [, b]) => a.at - b.at));
+    const newest = new Map(all.sort(([, [, a]], [, [, b]]) => a - b));
     return new Map([...newest].flatMap(([name, last]) => [faultOf(last)].flatMap((fault) => (fault ? [[name, fault]] : []))));
   }
 

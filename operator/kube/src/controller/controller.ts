@@ -277,7 +277,7 @@ export class Controller {
     // Errors that a language without panics throws by mistake: the same retry, but counted apart.
     if (isDefect(error)) this.#metrics.panic();
     // Somebody else wrote first: the next try reads what is there now. One that goes on is a fault.
-    const raced = isApiError(error) && error.code === 409 && this.queue.retries(item.key) < racesMost;
+    const raced = isApiError(error) && error.code === 409 && this.queue.retries(item.key) < 5;
     const level = isFenced(error) || raced ? 'info' : 'error';
     this.#log[level]('reconcile failed', {
       ...(level === 'error' && { code: 'AF_RECONCILE_FAILED' }),
@@ -288,9 +288,6 @@ export class Controller {
     this.queue.addRateLimited(item.key, { priority: item.priority });
   }
 }
-
-/** Conflicts in a row that are nothing to look at. */
-const racesMost = 5;
 
 function isDefect(error: Error): boolean {
   return error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError || error.name === 'AssertionError';

@@ -3,10 +3,7 @@ import type { ReasonEntry } from './types.ts';
 
 /** Reasons of attempts that the judgement of checks and of changed paths gives. */
 export const checkReasons = {
-  AlreadyPasses: [
-    'A check that has to fail first passes at snapshot 0.',
-    'add a test that shows what is missing, or expect: Pass, in a new task',
-  ],
+  AlreadyPasses: ['A check that has to fail first passes at snapshot 0.', 'in a new task, add a test of what is missing, or expect: Pass'],
   BailedOut: ['A test run bailed out.', 'read the output of the check'],
   BaselineRefused: ['The run of a check at snapshot 0 proves nothing.', 'read the output of the check'],
   ConflictingResult: ['One test has two different results.', 'give tests names of their own'],
@@ -75,13 +72,10 @@ export const attemptReasons = {
   CostExceeded: ['The attempt would exceed spec.budget.cost.', 'raise it while the task runs, or in a new task; or shorten the goal'],
   CredentialMissing: ['The gateway, or its model, has no key.', 'create the Secret that the message names, or correct spec.credentials'],
   CredentialNotForHost: [
-    'The credential is not for that host, or the address is not https.',
-    'correct hosts of it, or the address in a new task',
+    'The credential is not for that host, or the address is no https.',
+    'correct its hosts, or the address in a new task',
   ],
-  CredentialNotFound: [
-    'The pool has no such credential for tasks.',
-    'add it to spec.credentials of the pool, or name another in a new task',
-  ],
+  CredentialNotFound: ['The pool has no such credential.', 'add it to spec.credentials of the pool, or name another one in a new task'],
   CredentialRefused: ['The provider refuses the key of the pool.', 'correct the Secret of the credential'],
   CredentialUnreadable: ['The worker cannot read the credential.', 'look at the Secret and the pods of the pool'],
   EncryptionKeyInvalid: ['The key for checkpoints is not usable.', 'correct the Secret of that credential'],
@@ -100,14 +94,8 @@ export const attemptReasons = {
   HarnessFailed: ['The agent program ended with an error and changed nothing.', 'see the message and the output of the program'],
   HarnessLoginNeeded: ['The agent program wants somebody to log in.', 'give it the key of its endpoint by a variable, see its manual'],
   HarnessMissing: ['The agent program is not in the sandbox, or cannot be started.', 'install it in the image, or by harness.install'],
-  HarnessNoChange: [
-    'The agent program ended and changed nothing.',
-    'see its output; give a new task a clearer goal, or take another program',
-  ],
-  HarnessRefused: [
-    'What the agent program left in the workspace may not stand.',
-    'see the message; or use spec.protect.except of a new task',
-  ],
+  HarnessNoChange: ['The agent program changed nothing.', 'see its output; give a new task a clearer goal, or the pool another program'],
+  HarnessRefused: ['What the agent program left may not stand.', 'see the message; or use spec.protect.except in a new task'],
   HarnessStalled: ['The agent program did nothing for harness.stallSeconds.', 'see its output; raise stallSeconds where it only is slow'],
   HarnessTerminalNeeded: ['The agent program wants a terminal.', 'use the flag by which it runs without one'],
   HarnessToolsUnavailable: [

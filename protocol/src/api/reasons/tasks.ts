@@ -26,10 +26,7 @@ export const taskReasons = {
   Delivered: ['The branch is pushed, and its pull request is open where one was asked for.'],
   DeliveryFailed: ['The result is good, and could not be delivered.', 'see the condition Delivered; its patch is an artifact'],
   DeadlineExceeded: ['spec.deadlineSeconds is over.', 'create the task again with a longer deadline'],
-  DeadlineTooLong: [
-    'spec.deadlineSeconds is above the bound of the pool.',
-    'ask for less in a new task, or raise maxDeadlineSeconds of the pool',
-  ],
+  DeadlineTooLong: ['spec.deadlineSeconds is above the bound of the pool.', 'ask for less in a new task, or raise the bound of the pool'],
   Deleted: ['The volume of the sandbox and its snapshots are deleted.'],
   DependencyCycle: ['spec.dependsOn leads back to the task.', 'create one of the tasks again without it'],
   DependencyFailed: ['A task of spec.dependsOn ended without success.', 'delete and create that task again, or cancel this one'],
@@ -43,7 +40,7 @@ export const taskReasons = {
   ImageInspectError: ['The container runtime cannot read an image of the sandbox.', 'look at the image on the node'],
   ImagePullBackOff: [
     'An image of the sandbox cannot be pulled.',
-    'correct the image, in a new task where it is its own; or see to the registry',
+    'correct the image, in a new task where it is its own; see to the registry',
   ],
   Infrastructure: ['The task failed: its last attempt failed by the platform.', 'see the attempt in status.attempts'],
   InvalidImageName: ['The name of an image of the sandbox is not valid.', 'correct it in the pool, or spec.sandbox.image in a new task'],
@@ -80,7 +77,7 @@ export const taskReasons = {
   NotVerified: ['A snapshot was restored, but the tree does not have its hash.', 'look at the sandbox, which is kept'],
   PolicyProfileNotAllowed: [
     'The pool does not allow spec.policy.profile.',
-    'name another one in a new task, or add it to policy.profiles of the pool',
+    'name another one in a new task, or add it to spec.policy.profiles',
   ],
   PolicyViolation: ['The task failed: its last attempt broke a rule.', 'see the attempt in status.attempts'],
   PoolAtLimit: ['As many tasks run in the pool as spec.limits.maxRunning allows.'],
@@ -108,10 +105,7 @@ export const taskReasons = {
   RuntimeClassNotFound: ['There is no RuntimeClass of that name.', 'create it, or name another one in a new task'],
   RuntimeHandlerMissing: ['No node that may be used has the handler of the RuntimeClass.', 'install it there, or select other nodes'],
   SandboxEnding: ['The sandbox is being deleted.'],
-  SandboxFieldNotAllowed: [
-    'The pool does not allow a field of spec.sandbox.',
-    'leave it out of a new task, or name a pool whose template has it',
-  ],
+  SandboxFieldNotAllowed: ['The pool does not allow a field of spec.sandbox.', 'leave it out of a new task, or name another pool'],
   SandboxKept: ['The sandbox stays, because nobody reported that all is stored.'],
   SandboxLost: ['The sandbox pod is gone, being deleted, or has ended.'],
   SandboxNotStarted: ['The sandbox of the last attempt did not come to work.', 'see the message of the condition'],
