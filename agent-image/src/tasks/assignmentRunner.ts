@@ -324,7 +324,7 @@ export class AssignmentRunner {
     given.log.info('the attempt has ended', { result: outcome.result, class: outcome.class, reason: outcome.reason });
   }
 
-  /** What an engine that was cut off left open in the plan goes on no more. */
+  /** The plan without what an engine that was cut off left open. */
   get #left(): Report {
     const { plan } = this.#options.reporter.run;
     if (plan === undefined) return {};
