@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { joinAuthorities } from './authorities.ts';
+import { joinedAuthorities } from './authorities.ts';
 
 describe('authorities of the administrator', () => {
   let folder: string;
@@ -12,18 +12,20 @@ describe('authorities of the administrator', () => {
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('are trusted beside the usual ones', async () => {
+  it('are trusted beside the usual ones, from when they are put there until they are taken away', async () => {
     const file = join(folder, 'ca.crt');
-    await writeFile(file, 'MINE\n');
-    const joined = await joinAuthorities(file, folder);
-    expect(joined?.pem.endsWith('\nMINE\n')).toBe(true);
-    expect(joined?.pem).toContain(rootCertificates[0]);
-    expect(await readFile(joined?.file ?? '', 'utf8')).toBe(joined?.pem);
-  });
-
-  it('may be absent', async () => {
-    expect(await joinAuthorities(join(folder, 'none'), folder)).toBeUndefined();
-    await writeFile(join(folder, 'empty'), '\n');
-    expect(await joinAuthorities(join(folder, 'empty'), folder)).toBeUndefined();
+    const authorities = joinedAuthorities(file, folder);
+    expect(authorities()).toBeUndefined();
+    for (const added of ['MINE', 'OTHER']) {
+      await writeFile(file, `${added}\n`);
+      const joined = authorities();
+      expect(joined?.pem.endsWith(`\n${added}\n`)).toBe(true);
+      expect(joined?.pem).toContain(rootCertificates[0]);
+      expect(await readFile(joined?.file ?? '', 'utf8')).toBe(joined?.pem);
+    }
+    const before = authorities();
+    expect(authorities()).toBe(before);
+    await writeFile(file, '\n');
+    expect(authorities()).toBeUndefined();
   });
 });

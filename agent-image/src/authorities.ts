@@ -1,5 +1,5 @@
 // agent-image, src: TLS authorities of the administrator, joined to those of Node. May import every folder; no folder imports it.
-import { readFile, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 
@@ -11,17 +11,26 @@ export interface Authorities {
 }
 
 /**
- * Joins the certificates of an optional file to those that Node trusts, because a client with its own list of
- * authorities trusts no others. Undefined when the file is missing or empty.
+ * Returns a function that joins the certificates of an optional file to those that Node trusts, because a client with its own
+ * list of authorities trusts no others. It reads the file at each call: a ConfigMap may come, or change, while the worker runs.
+ * Undefined while the file is missing or empty.
  */
-export async function joinAuthorities(file: string, scratch: string): Promise<Authorities | undefined> {
-  const added = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '';
-    throw error;
-  });
-  if (added.trim() === '') return undefined;
-  const pem = `${[...rootCertificates, added.trim()].join('\n')}\n`;
-  const joined = join(scratch, 'authorities.pem');
-  await writeFile(joined, pem, { mode: 0o644 });
-  return { pem, file: joined };
+export function joinedAuthorities(file: string, scratch: string): () => Authorities | undefined {
+  let read = '';
+  let joined: Authorities | undefined;
+  return () => {
+    const added = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+    if (added !== read) joined = added === '' ? undefined : written(added, scratch);
+    read = added;
+    return joined;
+  };
+}
+
+function written(added: string, scratch: string): Authorities {
+  const pem = `${[...rootCertificates, added].join('\n')}\n`;
+  const file = join(scratch, 'authorities.pem');
+  // A git that runs sees the old file or the new one, never a part.
+  writeFileSync(`${file}.new`, pem, { mode: 0o644 });
+  renameSync(`${file}.new`, file);
+  return { pem, file };
 }

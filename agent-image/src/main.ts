@@ -2,7 +2,7 @@ import process, { argv, env, exit, stderr, stdout } from 'node:process';
 import { tmpdir, networkInterfaces } from 'node:os';
 import { defaultConfig, systemClock, type Log } from '@agentfleet/kube';
 import { authoritiesFile } from '@agentfleet/protocol/pool';
-import { joinAuthorities, type Authorities } from './authorities.ts';
+import { joinedAuthorities, type Authorities } from './authorities.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig } from './base/config.ts';
 import { readGoldenConfig, runGolden } from './golden/index.ts';
@@ -47,7 +47,7 @@ async function grammarFiles(): Promise<GrammarFiles> {
  * Loads the grammars and joins the parts of the engine. `health` throws when the process has to be started again. Rejects when a
  * grammar is missing.
  */
-async function assembleEngine(scratch: string, tracing: Tracing, authorities: Authorities | undefined) {
+async function assembleEngine(scratch: string, tracing: Tracing, authorities: () => Authorities | undefined) {
   const grammars = await loadGrammars(await grammarFiles());
   const ownAddresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
   const openDialer = createDialer({ clock: systemClock, env, ownAddresses });
@@ -58,15 +58,15 @@ async function assembleEngine(scratch: string, tracing: Tracing, authorities: Au
     loop: loopStrategy,
     runHarness,
     importWorkspace: (workspace, { rules, ...ports }) =>
-      importWorkspace(workspace, {
-        ...ports,
-        dialer: openDialer(rules),
-        scratch,
-        ...(authorities === undefined ? {} : { authorities: authorities.file }),
-      }),
+      importWorkspace(workspace, { ...ports, dialer: openDialer(rules), scratch, authorities: authorities()?.file }),
     openEgress: createEgress(openDialer),
-    web: { openDialer, ...(authorities !== undefined && { authorities: authorities.pem }) },
-    deliver: (order, { rules, ...ports }) => deliver(order, { ...ports, dialer: openDialer(rules), scratch, authorities }),
+    web: {
+      openDialer,
+      get authorities() {
+        return authorities()?.pem;
+      },
+    },
+    deliver: (order, { rules, ...ports }) => deliver(order, { ...ports, dialer: openDialer(rules), scratch, authorities: authorities() }),
     tracing,
     collectCoverage,
   });
@@ -86,7 +86,7 @@ async function main(): Promise<void> {
   const config = readConfig(env);
   const log = createLog(config.logLevel, writeLine, () => systemClock.now());
   const scratch = tmpdir();
-  const authorities = await joinAuthorities(authoritiesFile, scratch);
+  const authorities = joinedAuthorities(authoritiesFile, scratch);
   const { version, pod } = config;
   const tracing = await openTracing(config.tracing, { service: 'agentfleet-worker', version, instance: pod.name }, () => systemClock.now());
   const { engine, health } = await assembleEngine(scratch, tracing, authorities);
@@ -96,7 +96,7 @@ async function main(): Promise<void> {
     random: Math.random,
     spool: scratch,
     ...(identity === undefined ? {} : { identity }),
-    ...(authorities === undefined ? {} : { ca: authorities.pem }),
+    ca: () => authorities()?.pem,
   };
   const worker = await startWorker({
     config,

@@ -104,6 +104,12 @@ test.each([
     'SetupFailed',
     /prepare failed: exit status 3.*no such mirror/s,
   ],
+  [
+    'a set-up step that fails without a word',
+    { setup: [{ name: 'prepare', command: ['false'] }] },
+    'SetupFailed',
+    /exit status 1; correct spec\.setup in a new task\. It said: nothing$/,
+  ],
 ] as const)('%s is told before anything is tried', { timeout: 360_000 }, async (_, change, reason, message) => {
   const sandbox = await bench.open();
   const spec = { ...calculator('a - b', 'high'), ...(change as unknown as Partial<AgentTaskSpec>) };

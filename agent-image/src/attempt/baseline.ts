@@ -251,7 +251,7 @@ function assertLoads({ session }: Scope, judged: JudgedCheck | undefined, set: P
   throw new AttemptFailure(
     'InvalidInput',
     'TestDoesNotLoad',
-    `at snapshot 0, check ${judged.check.name}: ${broken.path} does not load: ${broken.why} (line ${broken.line}); it is protected: ${set.why(broken.path)?.why ?? ''}, so that no candidate may mend it: correct the file, or list it in spec.protect.except`,
+    `at snapshot 0, check ${judged.check.name}: ${broken.path} does not load: ${broken.why} (line ${broken.line}); it is protected: ${set.why(broken.path)?.why ?? ''}, so that no candidate may mend it: correct the file, or list it in spec.protect.except of a new task`,
   );
 }
 

@@ -57,7 +57,7 @@ async function begin(scope: Scope, known: SnapshotRecord | undefined): Promise<P
   return { empty, initial, start: initial };
 }
 
-const ownSetup = { reason: 'SetupFailed', cure: 'correct spec.setup' } as const;
+const ownSetup = { reason: 'SetupFailed', cure: 'correct spec.setup in a new task' } as const;
 const ownInstall = { reason: 'HarnessMissing', cure: 'correct harness.install of the pool' } as const;
 
 /** One set-up step, through gate 1. Its author is the task's, so that only what is denied outright is refused. */
@@ -80,7 +80,8 @@ async function setUp(scope: Scope, step: SetupStep, { reason, cure }: typeof own
     throw new AttemptFailure('Infrastructure', 'ToolsLost', message);
   }
   const how = end.error?.message ?? (end.timedOut ? 'it ran out of time' : end.oom === true ? 'it ran out of memory' : exitOf(end));
-  const said = tail(`${stdout}\n${stderr}`.trim(), 600);
+  const printed = `${stdout}\n${stderr}`.trim();
+  const said = printed === '' ? 'nothing' : tail(printed, 600);
   throw new AttemptFailure('InvalidInput', reason, `set-up step ${step.name} failed: ${how}; ${cure}. It said: ${said}`);
 }
 

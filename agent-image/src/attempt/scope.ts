@@ -88,8 +88,8 @@ export interface EngineOptions {
   /** Absent: spec.output is not obeyed. */
   readonly deliver?: Deliver;
   readonly openEgress: OpenEgress;
-  /** Access with which the worker itself gets a page for the model; absent: it does not. */
-  readonly web?: { readonly openDialer: OpenDialer; readonly authorities?: string };
+  /** Access with which the worker itself gets a page for the model; absent: it does not. `authorities` may change between uses. */
+  readonly web?: { readonly openDialer: OpenDialer; readonly authorities?: string | undefined };
   /** Parser of sources that are measured before they are tried; absent: they are not. */
   readonly grammars?: Grammars;
   /** Destination of the spans of attempts; absent: nowhere. */

@@ -186,7 +186,7 @@ function within({ scope, baseline, ...rest }: ActScope, signal: AbortSignal): Ac
 
 /** Returns the failure of a sandbox that cannot hold an agent program to its tools. */
 export function toolsUnavailable(why: string): AttemptFailure {
-  const message = `this sandbox cannot hold an agent program to its tools: ${why}; set harness.acts to Own, or spec.sandbox.snapshotEngine to Auto`;
+  const message = `this sandbox cannot hold an agent program to its tools: ${why}; set harness.acts to Own, or spec.sandbox.snapshotEngine of the pool to Auto`;
   return new AttemptFailure('InvalidInput', 'HarnessToolsUnavailable', message);
 }
 

@@ -180,7 +180,7 @@ function priceMissing(expert: string): AttemptFailure {
   return new AttemptFailure(
     'InvalidInput',
     'PriceMissing',
-    `spec.budget.cost bounds the task, and expert ${expert} of the pool has no price: set price (input, cachedInput, output per million tokens) in its engine, or bound spec.budget.tokens instead`,
+    `spec.budget.cost bounds the task, and expert ${expert} of the pool has no price: set price (input, cachedInput, output per million tokens) in its engine, or bound spec.budget.tokens instead in a new task`,
   );
 }
 

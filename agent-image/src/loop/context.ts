@@ -119,7 +119,7 @@ export function assertFits(rendered: Rendered, expert: string): void {
   throw new AttemptFailure(
     'InvalidInput',
     'ContextTooSmall',
-    `the goal and the tools need about ${fixed} tokens; contextTokens of expert ${expert} is ${contextTokens}, of which ${maxOutputTokens} are kept for the answer (maxOutputTokens), and work needs ${needed}: shorten spec.goal, raise contextTokens of the engine, or choose a pool whose model has a larger context`,
+    `the goal and the tools need about ${fixed} tokens; contextTokens of expert ${expert} is ${contextTokens}, of which ${maxOutputTokens} are kept for the answer (maxOutputTokens), and work needs ${needed}: shorten spec.goal in a new task, raise contextTokens of the engine, or choose a pool whose model has a larger context`,
   );
 }
 

@@ -44,8 +44,8 @@ interface S3ClientOptions {
   /** Absent: requests are signed by `identity`, and without one not at all. */
   readonly credentialFile?: string;
   readonly identity?: WebIdentitySettings;
-  /** PEM certificates to trust instead of the system's. */
-  readonly ca?: string;
+  /** Returns the PEM certificates to trust instead of the system's; they may change. */
+  readonly ca?: () => string | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly maxWaitMs: number;
@@ -74,22 +74,25 @@ const maxErrorBytes = 64 * 1024;
 /** Sends signed requests, again while the store is busy or not there. */
 export class S3Client {
   readonly #options: S3ClientOptions;
-  readonly #dispatcher: EnvHttpProxyAgent;
+  #connected: { readonly ca: string | undefined; readonly dispatcher: EnvHttpProxyAgent } | null = null;
   readonly #identity: WebIdentity | undefined;
 
   constructor(options: S3ClientOptions) {
     this.#options = options;
     const { identity, region, clock, credentialFile } = options;
     this.#identity = identity === undefined || credentialFile !== undefined ? undefined : new WebIdentity(identity, region, clock);
-    const connect = { timeout: 5000, ...(options.ca === undefined ? {} : { ca: options.ca }) };
+  }
+
+  /** Connections are kept while the authorities stay; requests that run end on the old ones. */
+  #dispatcher(): EnvHttpProxyAgent {
+    const ca = this.#options.ca?.();
+    if (this.#connected !== null && this.#connected.ca === ca) return this.#connected.dispatcher;
+    void this.#connected?.dispatcher.close();
+    const connect = { timeout: 5000, ...(ca !== undefined && { ca }) };
     // HTTPS_PROXY and NO_PROXY of the pod count, where the administrator sets them.
-    this.#dispatcher = new EnvHttpProxyAgent({
-      connect,
-      requestTls: connect,
-      connections: 16,
-      headersTimeout: silenceMs,
-      bodyTimeout: silenceMs,
-    });
+    const bounds = { connections: 16, headersTimeout: silenceMs, bodyTimeout: silenceMs };
+    this.#connected = { ca, dispatcher: new EnvHttpProxyAgent({ connect, requestTls: connect, ...bounds }) };
+    return this.#connected.dispatcher;
   }
 
   /** Rejects with the signal's reason or a StoreFailure. All requests are idempotent: they set a state. */
@@ -122,7 +125,7 @@ export class S3Client {
     const headers = await this.#sign(wanted, credential);
     if (content !== undefined) headers['content-length'] = String(content.bytes);
     const body = content === undefined ? null : content.body();
-    const response = await send(url, { method, headers, body, signal, dispatcher: this.#dispatcher });
+    const response = await send(url, { method, headers, body, signal, dispatcher: this.#dispatcher() });
     if (response.statusCode >= 200 && response.statusCode < 300) {
       return { value: { headers: response.headers, body: await collect(response.body) } };
     }

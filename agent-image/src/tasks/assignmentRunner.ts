@@ -212,7 +212,7 @@ export class AssignmentRunner {
       const sandbox = await this.#open(stop);
       const rolling = (): Promise<Restored> => engine.rollback(this.#context(task, sandbox, stop, began), rollbackTarget(task));
       const rollback = await this.#copies.during(task, sandbox, stop, rolling);
-      if (!stop.aborted) reporter.report({ rollback }, { urgent: true });
+      if (!stop.aborted) reporter.report({ rollback, ...this.#left }, { urgent: true });
     };
     await this.#repeat(stop, rollBack, (message, tries) => {
       given.log.error('the rollback failed', coded('AF_ROLLBACK_FAILED', { error: message, tries }));
@@ -319,9 +319,18 @@ export class AssignmentRunner {
     const { reporter, given, onOutcome } = this.#options;
     const usage = withWallSeconds(reporter.run.usage ?? noUsage, this.#used.before, given.clock.monotonic() - began);
     const progress = this.#progress(inBrief(outcome));
-    reporter.report({ outcome, usage, progress, ...this.#shadowed, pendingApproval: undefined }, { urgent: true });
+    reporter.report({ outcome, usage, progress, ...this.#left, ...this.#shadowed, pendingApproval: undefined }, { urgent: true });
     onOutcome?.(outcome);
     given.log.info('the attempt has ended', { result: outcome.result, class: outcome.class, reason: outcome.reason });
+  }
+
+  /** The plan without what an engine that was cut off left open. */
+  get #left(): Report {
+    const { plan } = this.#options.reporter.run;
+    if (plan === undefined) return {};
+    return {
+      plan: plan.map((node) => (node.state === 'Pending' || node.state === 'Running' ? { ...node, state: 'Dropped' as const } : node)),
+    };
   }
 
   /** Results of copies; reported with the next write, so that they cost none. */

@@ -17,7 +17,7 @@ export interface McpServer extends McpServerBrief {
 
 interface McpPorts {
   readonly openDialer: OpenDialer;
-  readonly authorities?: string;
+  readonly authorities?: string | undefined;
   readonly credentials: PoolBrief['credentials'];
   readonly clock: Clock;
   readonly signal: AbortSignal;

@@ -24,7 +24,7 @@ export interface WorkspacePorts {
   readonly dialer: Dialer;
   readonly git?: string;
   /** PEM file with the authorities to trust instead of the system's. */
-  readonly authorities?: string;
+  readonly authorities?: string | undefined;
   /** Credentials that the pool may send to which hosts; default: none. */
   readonly credentials?: PoolBrief['credentials'];
   readonly limitBytes?: number;

@@ -222,6 +222,7 @@ describe('a fault', () => {
     expect(provider.calls).toHaveLength(asked);
     expect(answer.text + stage.log.join('') + (await stage.metrics())).not.toContain('sk-first-key');
     expect(await stage.metrics()).toContain(`agentfleet_gateway_requests_total{model="expert",result="${code}"} 1`);
+    expect(await stage.metrics()).toContain(`agentfleet_gateway_last_answer_timestamp_seconds{model="expert",result="${code}"} `);
   });
 
   it('that passes reaches no caller', async () => {

@@ -245,7 +245,7 @@ export class Gateway {
     for (let model: GatewayModel | undefined = asked; model !== undefined && !seen.has(model.name);) {
       seen.add(model.name);
       try {
-        return await ask(this.#routeOf(model));
+        return await this.metrics.ended(model.name, ask(this.#routeOf(model)));
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof GatewayError) || final.has(error.code)) throw error;

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { WireUsage } from '@agentfleet/protocol/chat';
 import type { Price } from '@agentfleet/protocol/gateway';
+import { GatewayError } from './providers/gatewayError.ts';
 import { withExemplars } from '@agentfleet/protocol/tracing/scrape';
 
 /** Namespaces that get a label of their own; those of further ones are counted together. */
@@ -23,6 +24,13 @@ export class GatewayMetrics {
       enableExemplars: true,
     }),
   );
+  /** result: `ok` or the code of the failure. */
+  readonly #last = new Gauge({
+    name: 'agentfleet_gateway_last_answer_timestamp_seconds',
+    help: 'When requests to a model last ended, by result, retries included',
+    labelNames: ['model', 'result'],
+    registers: [this.registry],
+  });
   readonly tokens = this.#counter('agentfleet_gateway_tokens_total', 'Tokens of answers, by kind: input, cached, output', [
     'model',
     'kind',
@@ -60,6 +68,18 @@ export class GatewayMetrics {
     };
     gauge('agentfleet_gateway_in_flight', 'Requests to providers under way', ({ underWay }) => underWay);
     gauge('agentfleet_gateway_waiting', 'Requests that wait for their model', ({ waiting }) => waiting);
+  }
+
+  /** Waits for what is asked of a model, and keeps when it ended with which result. */
+  async ended<T>(model: string, asked: Promise<T>): Promise<T> {
+    try {
+      const answer = await asked;
+      this.#last.setToCurrentTime({ model, result: 'ok' });
+      return answer;
+    } catch (error) {
+      if (error instanceof GatewayError) this.#last.setToCurrentTime({ model, result: error.code });
+      throw error;
+    }
   }
 
   /** Counts the usage of an answer. */

@@ -90,7 +90,7 @@ function defaultPool(own: string, namespace: Namespace | undefined, lookup: Pool
   });
   const [first] = fitting.sort((a, b) => a.near - b.near || byAge(a.pool, b.pool));
   if (first !== undefined) return { pool: first.pool };
-  const message = `no ExpertPool is the default for namespace ${own}; set spec.poolRef, or whoever owns ${own} grants Default to a pool by a PoolGrant`;
+  const message = `no ExpertPool is the default for namespace ${own}; create the task again with spec.poolRef, or whoever owns ${own} grants Default to a pool by a PoolGrant`;
   return { reason: 'NoDefaultPool', message };
 }
 

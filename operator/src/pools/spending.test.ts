@@ -60,12 +60,14 @@ describe('an attempt begins only when the worst case fits', () => {
 
   test('a refusal names the cap, what is spent, what runs, and the end of the window', () => {
     const excess = excessOf(running, caps({ perNamespace: { cost: '1.5' } }), held('c', 0, 'team', 1_500_001), now);
-    const text = excess && excessMessage('platform/coding', excess);
+    const text = excess && excessMessage('platform/coding', excess, {});
     expect(text).toContain(
       'spec.limits.spending.perNamespace.cost of ExpertPool platform/coding is 1.5: in this window 0 in money are spent',
     );
     expect(text).toContain('this one may use 1.500001');
     expect(text).toContain('2030-01-03T00:00:00Z');
+    expect(text).toContain('create the task again with a spec.budget.cost of its own');
+    expect(excess && excessMessage('platform/coding', excess, { cost: '1.500001' })).not.toContain('of its own');
   });
 });
 

@@ -4,6 +4,7 @@ import {
   toMicros,
   type AgentTask,
   type Assignment,
+  type Budget,
   type ExpertPool,
   type PoolSpending,
   type Usage,
@@ -197,11 +198,16 @@ export function excessOf(
   return undefined;
 }
 
-/** The excess in words. `pool`: its `namespace/name`. Pure. */
-export function excessMessage(pool: string, { field, unit, cap, spent, held, asked, until }: Excess): string {
+/** The excess in words. `pool`: its `namespace/name`; `own`: the budget that the task names. Pure. */
+export function excessMessage(pool: string, { field, unit, cap, spent, held, asked, until }: Excess, own: Budget): string {
   const shown = (amount: number): string => (unit === 'tokens' ? `${amount}` : fromMicros(BigInt(amount)));
   const what = unit === 'tokens' ? ' tokens' : ' in money';
-  return `spec.limits.spending.${field} of ExpertPool ${pool} is ${shown(cap)}: in this window ${shown(spent)}${what} are spent, ${shown(held)} are set aside for attempts that run, and this one may use ${shown(asked)}; it begins when that fits, at the latest when the window ends at ${timestamp(until)} and nothing runs, or when the cap is raised`;
+  const [name, bound] = unit === 'tokens' ? (['tokens', own.tokens] as const) : (['cost', own.cost] as const);
+  const smaller =
+    bound === undefined
+      ? `; or create the task again with a spec.budget.${name} of its own: without one it reserves spec.policy.maxBudget of the pool`
+      : '';
+  return `spec.limits.spending.${field} of ExpertPool ${pool} is ${shown(cap)}: in this window ${shown(spent)}${what} are spent, ${shown(held)} are set aside for attempts that run, and this one may use ${shown(asked)}; it begins when that fits, at the latest when the window ends at ${timestamp(until)} and nothing runs, or when the cap is raised${smaller}`;
 }
 
 /** The book with so much set aside, in place of what the task had; undefined: no ConfigMap holds so many attempts. Pure. */

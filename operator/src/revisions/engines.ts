@@ -164,6 +164,20 @@ export function gatewayTimes(text: string): ReadonlyMap<string, Buckets> {
   return new Map([...byModel].flatMap(([model, points]) => [histogram(points, name)].flatMap((found) => (found ? [[model, found]] : []))));
 }
 
+/** The newest result of requests to a model, and when that was, Unix seconds. */
+export type LastResult = readonly [result: string, at: number];
+
+/** Returns the newest result of requests to each model of a gateway. Pure. */
+export function gatewayResults(text: string): ReadonlyMap<string, LastResult> {
+  const newest = new Map<string, LastResult>();
+  for (const { name, labels, value: at } of pointsOf(text)) {
+    const model = labels.get('model') ?? '';
+    if (name !== 'agentfleet_gateway_last_answer_timestamp_seconds' || at < (newest.get(model)?.[1] ?? 0)) continue;
+    newest.set(model, [labels.get('result') ?? '', at]);
+  }
+  return newest;
+}
+
 /** Reads the metrics of our own engines, and those of vLLM. Pure. */
 export function readMetrics(text: string): Series {
   const points = pointsOf(text);

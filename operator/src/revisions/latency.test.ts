@@ -1,6 +1,6 @@
 import { silentLog, systemClock } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
-import { Histogram, Registry } from 'prom-client';
+import { Gauge, Histogram, Registry } from 'prom-client';
 import { expect, it, test } from 'vitest';
 import type { Pod } from '../runtime/resources.ts';
 import { latencyOf, LatencyReader, lookMs } from './latency.ts';
@@ -22,7 +22,14 @@ function server(component: 'expert' | 'gateway', name: string, expert?: string) 
   const status = { podIP: name, conditions: [{ type: 'Ready', status: 'True' }] };
   const pod: Pod = { metadata: { name, uid: name, namespace: 'platform', labels: own }, status };
   const observe = (value: string, times: readonly number[]): void => times.forEach((time) => seconds.observe({ [label]: value }, time));
-  return { pod, observe, registry };
+  const last = new Gauge({
+    name: 'agentfleet_gateway_last_answer_timestamp_seconds',
+    help: 'h',
+    labelNames: ['model', 'result'],
+    registers: [registry],
+  });
+  const ended = (model: string, result: string, at: number): void => last.set({ model, result }, at);
+  return { pod, observe, ended, registry };
 }
 
 /** A reader whose time the test moves, and whom it asked. */
@@ -38,7 +45,12 @@ function bed(servers: readonly ReturnType<typeof server>[]) {
   const clock = { ...systemClock, monotonic: () => now };
   const reader = new LatencyReader({ expert: answer('expert'), gateway: answer('gateway'), clock, log: silentLog });
   const pods = servers.map(({ pod }) => pod);
-  return { read: (running = true) => reader.read(pods, running, never), asked, pass: (ms: number) => (now += ms) };
+  return {
+    read: (running = true) => reader.read(pods, running, never),
+    faults: () => reader.faults(pods),
+    asked,
+    pass: (ms: number) => (now += ms),
+  };
 }
 
 it('reports what came in the last five minutes, of models behind a gateway and of experts with pods', async () => {
@@ -94,6 +106,30 @@ it('looks once more after tasks that ended before the second look', async () => 
   gateway.observe('chat', [0.15]);
   pass(lookMs);
   expect((await read(false))?.get('chat')).toEqual({ p50Ms: 150, p95Ms: 200 });
+});
+
+it('knows models whose newest request failed by a fault, and looks until one succeeds', async () => {
+  const [one, other] = [server('gateway', 'one'), server('gateway', 'other')];
+  const servers = [one, other];
+  const { read, faults, pass } = bed(servers);
+  one.ended('chat', 'CredentialRefused', 100);
+  other.ended('chat', 'ok', 99);
+  other.ended('slow', 'RateLimited', 99);
+  await read();
+  expect(faults()).toEqual(new Map([['chat', 'CredentialRefused']]));
+  for (let turn = 0; turn < 20; turn += 1) {
+    pass(lookMs);
+    expect(await read(false)).toBeDefined();
+  }
+  servers.pop();
+  pass(lookMs);
+  await read(false);
+  expect(faults().get('chat')).toBe('CredentialRefused');
+  servers.push(other);
+  other.ended('chat', 'ok', 101);
+  pass(lookMs);
+  await read(false);
+  expect(faults()).toEqual(new Map());
 });
 
 it('goes on after counts began again, and after a pod that did not answer', async () => {

@@ -6,7 +6,7 @@ import { keepNewest } from '../runtime/index.ts';
 import type { Pod } from '../runtime/resources.ts';
 import { isReady, originOf } from '../serving/index.ts';
 import { countOf, lastBound, valueAt } from '../rollout/index.ts';
-import { addSeries, type AskMetrics, type Buckets, gatewayTimes, readMetrics } from './engines.ts';
+import { addSeries, type AskMetrics, type Buckets, gatewayResults, gatewayTimes, type LastResult, readMetrics } from './engines.ts';
 
 /** Time between two looks at a pod, and how far back answers count, ms. */
 export const lookMs = 30_000;
@@ -23,7 +23,15 @@ export type Latency = NonNullable<NonNullable<NonNullable<ExpertPoolStatus['expe
 interface Look {
   readonly at: number;
   readonly times: ReadonlyMap<string, Buckets>;
+  /** Of a gateway: the newest result of each model. */
+  readonly results?: ReadonlyMap<string, LastResult>;
 }
+
+/** Results by which a person has to mend the key, the name or the endpoint of a model. */
+export const modelFaults = ['CredentialMissing', 'CredentialRefused', 'ModelNotAtProvider', 'ProviderUnreachable'] as const;
+export type ModelFault = (typeof modelFaults)[number];
+
+const faultOf = ([result]: LastResult): ModelFault | undefined => modelFaults.find((fault) => fault === result);
 
 const componentOf = ({ metadata }: Pod): string | undefined => metadata.labels?.[labels.component];
 const expertOf = ({ metadata }: Pod): string => metadata.labels?.[labels.expert] ?? '';
@@ -71,14 +79,22 @@ export class LatencyReader {
     return new Map([...times].flatMap(([expert, buckets]) => [latencyOf(buckets)].flatMap((found) => (found ? [[expert, found]] : []))));
   }
 
-  #looksAt(uid: string): readonly Look[] {
+  #looksAt(uid = ''): readonly Look[] {
     const now = this.#options.clock.monotonic();
     return (this.#known.get(uid) ?? []).filter(({ at }) => now - at <= windowMs);
   }
 
-  /** Reports whether a pod answered within the window, as far as is known. */
+  /** Models whose newest request failed by a fault, as of the last {@link read}; by the names of their experts. */
+  faults(gateways: readonly Pod[]): ReadonlyMap<string, ModelFault> {
+    const all = gateways.filter(isReady).flatMap(({ metadata }) => [...(this.#looksAt(metadata.uid).at(-1)?.results ?? [])]);
+    const newest = new Map(all.sort(([, [, a]], [, [, b]]) => a - b));
+    return new Map([...newest].flatMap(([name, last]) => [faultOf(last)].flatMap((fault) => (fault ? [[name, fault]] : []))));
+  }
+
+  /** Reports whether a pod answered within the window, as far as is known, or knows of a fault that may be over. */
   #isBusy(uid = ''): boolean {
     const looks = this.#looksAt(uid);
+    if ([...(looks.at(-1)?.results?.values() ?? [])].some((last) => faultOf(last) !== undefined)) return true;
     return looks.length === 1 || [...answered(looks).values()].some((buckets) => countOf(buckets) > 0);
   }
 
@@ -92,22 +108,22 @@ export class LatencyReader {
     let looks = this.#looksAt(uid);
     const last = looks.at(-1);
     if (last === undefined || now - last.at >= lookMs) {
-      const times = await this.#ask(pod, origin, isGateway, signal);
+      const found = await this.#ask(pod, origin, isGateway, signal);
       // One that gives no answer is asked again with the next look; until then it is as it was.
-      looks = [...looks, { at: now, times: times ?? last?.times ?? new Map() }];
+      looks = [...looks, { ...(found ?? last ?? { times: new Map() }), at: now }];
     }
     keepNewest(this.#known, uid, looks, mostKnown);
     return answered(looks);
   }
 
-  async #ask(pod: Pod, origin: string, isGateway: boolean, signal: AbortSignal): Promise<Look['times'] | undefined> {
+  async #ask(pod: Pod, origin: string, isGateway: boolean, signal: AbortSignal): Promise<Omit<Look, 'at'> | undefined> {
     const { name, namespace = '' } = pod.metadata;
     using limit = deadline(this.#options.clock, timeLimitMs, signal);
     try {
       const text = await this.#options[isGateway ? 'gateway' : 'expert'](origin, limit.signal, namespace);
-      if (isGateway) return gatewayTimes(text);
+      if (isGateway) return { times: gatewayTimes(text), results: gatewayResults(text) };
       const { buckets } = readMetrics(text);
-      return new Map(buckets === undefined ? [] : [[expertOf(pod), buckets]]);
+      return { times: new Map(buckets === undefined ? [] : [[expertOf(pod), buckets]]) };
     } catch (error) {
       this.#options.log.warn('a server did not report how long it takes', { pod: name, origin, error: asError(error).message });
       return undefined;

@@ -93,7 +93,7 @@ function movedTo({ status, location }: { readonly status: number; readonly locat
   const to = URL.canParse(location, from.href) ? new URL(location, from) : null;
   if (to === null || !followed.has(status) || to.origin !== from.origin || redirects === maxRedirects) {
     const where = to === null ? 'what is no address' : `${to.origin}${to.pathname}`;
-    const cure = 'if the repository has moved, correct spec.workspace.git.url';
+    const cure = 'if the repository has moved, correct spec.workspace.git.url in a new task';
     throw new AttemptFailure(
       'InvalidInput',
       'RedirectRefused',

@@ -70,7 +70,7 @@ async function recognise(repository: URL, options: ForgeOptions): Promise<ForgeK
     if (unheard?.failureClass !== 'Infrastructure') unheard = failure;
   }
   if (unheard !== undefined) throw unheard;
-  const cure = 'set spec.output.git.pullRequest.forge, or leave spec.output.git.pullRequest out of a new task';
+  const cure = 'in a new task, set spec.output.git.pullRequest.forge, or leave spec.output.git.pullRequest out';
   const names = kinds.map(({ name }) => name).join(', ');
   throw new AttemptFailure(
     'InvalidInput',

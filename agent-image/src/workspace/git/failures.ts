@@ -30,7 +30,7 @@ const causeOf =
 const invalid = causeOf('InvalidInput');
 const later = causeOf('Infrastructure');
 
-const address = 'correct spec.workspace.git.url';
+const address = 'correct spec.workspace.git.url in a new task';
 const again = 'the attempt is repeated; look at the server when it stays';
 
 const other = 'name another one in spec.output.git.branch of a new task';
@@ -86,7 +86,7 @@ const causes: readonly Cause[] = [
     /couldn't find remote ref|not our ref|unadvertised object|no such remote ref|Server does not allow request/i,
     'RefNotFound',
     'the server has no such branch or tag, or does not give out this commit',
-    'correct spec.workspace.git.ref',
+    'correct spec.workspace.git.ref in a new task',
   ),
   later(
     /Could not resolve|Couldn't resolve|Name or service not known|Temporary failure in name resolution|getaddrinfo/i,

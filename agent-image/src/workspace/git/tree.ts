@@ -66,7 +66,7 @@ export async function treeOf(git: Git, commit: string, subPath: string | undefin
   const [object = '', type] = answer.toString('utf8').trim().split(' ');
   if (type === 'tree') return object;
   const what = type === 'blob' ? 'is a file or a link' : 'is not there';
-  const cure = 'correct spec.workspace.git.subPath';
+  const cure = 'correct spec.workspace.git.subPath in a new task';
   throw new AttemptFailure('InvalidInput', 'SubPathNotFound', `folder ${subPath ?? '/'} ${what} in commit ${commit}; ${cure}`);
 }
 

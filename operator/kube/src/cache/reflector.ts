@@ -303,13 +303,18 @@ export class Reflector<T extends KubeObject> {
   #classify(error: unknown): void {
     const { log, resource } = this.#options;
     const listing = this.#version === undefined;
+    // A resource that the server does not serve is asked for again and again, and reported once.
+    const known = isNotFound(error) && isNotFound(this.lastError);
     this.lastError = asError(error);
     if (listing && this.#watchList && isApiError(error) && (error.code === 400 || error.code === 422)) {
       this.#watchList = false; // the server does not stream lists
       return;
     }
     if (needsList(error)) this.#version = undefined;
-    log.warn(listing ? 'list failed' : 'watch failed', { resource: resourceName(resource), error: this.lastError.message });
+    log[known ? 'debug' : 'warn'](listing ? 'list failed' : 'watch failed', {
+      resource: resourceName(resource),
+      error: this.lastError.message,
+    });
   }
 
   async #pause(error: unknown, signal: AbortSignal): Promise<void> {

@@ -6,6 +6,7 @@ import { ResourceClient } from '../client/client.ts';
 import { Consistency } from '../consistency/consistency.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { silentLog } from '../runtime/log.ts';
+import { ApiError } from '../transport/apiError.ts';
 import { seededRandom } from '../testing/random.ts';
 import { settle, VirtualClock } from '../testing/virtualClock.ts';
 import { eventually, testBed, widgets, type Widget } from '../testing/widget.ts';
@@ -160,6 +161,22 @@ describe('Controller', () => {
     };
     const controller = new Controller({ name: 'x', sources: [source], reconcile: () => Promise.resolve(done) });
     await expect(controller.run(new AbortController().signal)).rejects.toThrow(/NOT_SYNCED/);
+  });
+
+  it('reports a write that lost a race without an error, unless it goes on', async () => {
+    const levels: string[] = [];
+    const note =
+      (level: string) =>
+      (_: string, fields?: object): void =>
+        void levels.push(`${level} ${String((fields as { code?: string }).code)}`);
+    const conflict = new ApiError(409, { reason: 'Conflict', message: 'the object has been modified' }, 'PUT /api/v1/pods/a');
+    const log = { ...silentLog, info: note('info'), error: note('error') };
+    const { controller, clock, stop } = start(() => Promise.reject(conflict), { log });
+    controller.enqueue('a');
+    for (let step = 0; step < 40; step += 1) await clock.advance(1000);
+    expect(levels.slice(0, 5)).toEqual(Array.from({ length: 5 }, () => 'info undefined'));
+    expect(levels.slice(5, 6)).toEqual(['error AF_RECONCILE_FAILED']);
+    await stop();
   });
 
   it('reads its own writes: with the gate no reconcile sees a cache from before its last write', async () => {

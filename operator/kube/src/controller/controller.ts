@@ -3,6 +3,7 @@ import { type Clock, systemClock, deadline, firstListMs } from '../runtime/clock
 import { type Counter, Registry } from 'prom-client';
 import { counter, gauge, histogram } from '../runtime/metrics.ts';
 import { asError, isFenced } from '../runtime/errors.ts';
+import { isApiError } from '../transport/apiError.ts';
 import { silentLog, withFields, type Log } from '../runtime/log.ts';
 import { WorkQueue, type QueueItem } from '../queue/queue.ts';
 import type { Enqueue, Source } from './source.ts';
@@ -275,11 +276,13 @@ export class Controller {
     this.#metrics.finished('error', ms);
     // Errors that a language without panics throws by mistake: the same retry, but counted apart.
     if (isDefect(error)) this.#metrics.panic();
-    const level = isFenced(error) ? 'info' : 'error';
+    // Somebody else wrote first: the next try reads what is there now. One that goes on is a fault.
+    const raced = isApiError(error) && error.code === 409 && this.queue.retries(item.key) < 5;
+    const level = isFenced(error) || raced ? 'info' : 'error';
     this.#log[level]('reconcile failed', {
       ...(level === 'error' && { code: 'AF_RECONCILE_FAILED' }),
       key: item.key,
-      error: error.stack ?? error.message,
+      error: raced ? error.message : (error.stack ?? error.message),
       retries: this.queue.retries(item.key),
     });
     this.queue.addRateLimited(item.key, { priority: item.priority });

@@ -99,7 +99,7 @@ function belowFloor(snapshot: Snapshot, pool: ExpertPool): Refusal | undefined {
   const { task } = snapshot;
   const runtimeClass = task.spec.sandbox?.runtimeClassName ?? pool.spec.sandbox.template?.runtimeClassName;
   if (isolationFloor(snapshot, pool) !== 'RuntimeClass' || runtimeClass !== undefined) return undefined;
-  const message = `isolation RuntimeClass is demanded and no RuntimeClass is named; set spec.sandbox.runtimeClassName, or that of the template of ExpertPool ${keyOf(pool)}`;
+  const message = `isolation RuntimeClass is demanded and no RuntimeClass is named; create the task again with spec.sandbox.runtimeClassName, or set that of the template of ExpertPool ${keyOf(pool)}`;
   return { reason: 'IsolationBelowFloor', message, stalled: true };
 }
 
@@ -283,7 +283,7 @@ function runtimeMissing(capabilities: Snapshot['capabilities'], needs: SandboxNe
   if (runtimeClass === undefined) return undefined;
   const name = needs.runtimeClassName ?? '';
   if (runtimeClass === null) {
-    const message = `there is no RuntimeClass ${name}; create it, or name another one in spec.sandbox.runtimeClassName or in the template of ExpertPool ${keyOf(pool)}`;
+    const message = `there is no RuntimeClass ${name}; create it, or name another one in spec.sandbox.runtimeClassName of a new task or in the template of ExpertPool ${keyOf(pool)}`;
     return refused('RuntimeClassNotFound', message);
   }
   if (handlerOffered(capabilities, needs, runtimeClass.handler) !== 'None') return undefined;

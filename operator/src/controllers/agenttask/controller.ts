@@ -81,7 +81,7 @@ class InvalidTasks {
 
 /** Returns the event for people; `said` is the message of the server. Pure. */
 function invalidEvent(said: string): NewEvent {
-  const cure = 'make spec.workspace.inline smaller, or let spec.workspace name a Git repository or a ConfigMap';
+  const cure = 'create the task again with a smaller spec.workspace.inline, or with a Git repository or a ConfigMap';
   return {
     type: 'Warning',
     reason: 'StatusTooLarge' satisfies Reason,

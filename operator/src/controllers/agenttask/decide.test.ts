@@ -22,6 +22,7 @@ function effect({ actions, status, requeueAfterMs }: Decision): Record<string, u
   return {
     phase: status.phase,
     scheduled: findCondition(status.conditions, 'Scheduled')?.reason,
+    says: findCondition(status.conditions, 'Scheduled')?.message,
     ...(at === undefined ? {} : { at: `${at.attempt}/${at.epoch} ${at.worker} ${at.sandbox} ${at.directive}` }),
     ...(did.length === 0 ? {} : { did }),
     ...(requeueAfterMs === undefined ? {} : { in: requeueAfterMs / 1000 }),
@@ -55,6 +56,11 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
     'a slot that somebody earlier takes is not taken',
     snapshotOf(taskOf(undefined), { queue: { running: 0, runningInNamespace: 0, waiting: 2, ahead: 2, takers: 2 } }),
     { scheduled: 'WaitingForSlot', in: 17 },
+  ],
+  [
+    'a pool without workers is named as the reason',
+    snapshotOf(taskOf(undefined), { workers: [], resolution: { pool: newPool({ workers: { replicas: 0 } }) } }),
+    { scheduled: 'NoWorkerReady', says: 'ExpertPool platform/coding has no workers: spec.workers.replicas of the pool is 0; raise it' },
   ],
   [
     'a sandbox that a dead operator made is taken over',

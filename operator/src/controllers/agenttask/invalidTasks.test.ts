@@ -36,7 +36,7 @@ test('a task whose status does not fit beside its spec has an event with the rea
   await bed.create(newTask('large'));
   await bed.until('it is reported', () => bed.events.some(({ reason }) => reason === 'StatusTooLarge'));
   expect(bed.events.find(({ reason }) => reason === 'StatusTooLarge')?.note).toMatch(
-    /spec\.workspace\.inline smaller.*request is too large/,
+    /smaller spec\.workspace\.inline.*request is too large/,
   );
   await bed.until('it has no sandbox', () => refused > 0 && bed.sandboxes().length === 0);
   const before = bed.server.writes.length;

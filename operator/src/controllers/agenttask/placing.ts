@@ -50,7 +50,8 @@ export function placing(all: Facts, books: Books, notBefore: number): Transition
   if (wait !== undefined) return wait;
   if (room.kind === 'Wait') return room;
   const held = pool === undefined ? undefined : spendingFor(facts, books, pool);
-  if (held !== undefined && 'kind' in held) return held;
+  // What kept the last sandbox from starting stays in sight.
+  if (held !== undefined && 'kind' in held) return { ...held, ...troubleOf(facts, attempts.at(-1), books.why) };
   return { ...room, sandbox: sandboxFor(facts), ...(held === undefined ? {} : { held }) };
 }
 
@@ -163,11 +164,11 @@ function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room 
     );
   }
   const ready = workers.filter((worker) => worker.ready);
-  if (ready.length === 0)
-    return wait(
-      'NoWorkerReady',
-      `ExpertPool ${keyOf(pool)} has ${workers.length} workers, none of them ready; look at its conditions and at the pods of its workers`,
-    );
+  if (ready.length === 0) {
+    const none = `has ${workers.length} workers, none of them ready; look at its conditions and at the pods of its workers`;
+    const why = pool.spec.workers.replicas === 0 ? 'has no workers: spec.workers.replicas of the pool is 0; raise it' : none;
+    return wait('NoWorkerReady', `ExpertPool ${keyOf(pool)} ${why}`);
+  }
   const { concurrency } = pool.spec.workers;
   const free = ready.reduce((sum, { load }) => sum + Math.max(0, concurrency - load), 0);
   const worker = leastLoaded(
@@ -201,7 +202,9 @@ function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait 
   const { name, namespace = '', uid = '' } = facts.task.metadata;
   const held = { uid, namespace, name, attempt, ...remainingOf(facts.task, pool, books.totals?.usage) };
   const excess = excessOf(view.book, spending, held, facts.now);
-  return excess === undefined ? held : wait(spendingReason, excessMessage(keyOf(pool), excess), Math.min(excess.until, facts.now + lookMs));
+  if (excess === undefined) return held;
+  const { budget } = facts.task.spec;
+  return wait(spendingReason, excessMessage(keyOf(pool), excess, budget), Math.min(excess.until, facts.now + lookMs));
 }
 
 /** The attempt that a Bind begins or goes on with. */

@@ -1,6 +1,7 @@
 import { findCondition } from '@agentfleet/kube';
 import type { AgentTaskStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
+import { emptyBook } from '../../pools/spending.ts';
 import { perNamespaceOf } from '../../pools/resolve.ts';
 import { decide } from './decide.ts';
 import type { Decision, Snapshot } from './facts/snapshot.ts';
@@ -87,6 +88,17 @@ const starts: readonly (readonly [string, Snapshot, readonly unknown[]])[] = [
     ['Preparing', 'KeeperNotReady', 'KeeperNotReady', 'Run', 3500],
   ],
   [
+    'is what is shown while a cap of spending keeps the next attempt from beginning',
+    snapshotOf(taskOf({ ...starting, assignment: { ...assignment, directive: 'Quiesce' }, attempts: failures(1) }), {
+      pods: [],
+      prepared: true,
+      workers: [worker('w-1')],
+      resolution: { pool: newPool({ policy: { maxBudget: { tokens: 10 } }, limits: { spending: { windowSeconds: 60, tokens: 10 } } }) },
+      spending: { book: { ...emptyBook, held: [{ uid: 'u-2', namespace: 'team', name: 'b', attempt: 1, tokens: 5, micros: 0 }] } },
+    }),
+    ['Queued', 'ImagePullBackOff', 'ImagePullBackOff', 'Quiesce', 60],
+  ],
+  [
     'another worker gets the sandbox that starts',
     young(silent, 10, { assigned: gone, workers: [worker('w-2')] }),
     ['Preparing', 'Preparing', 'Starting', 'Run', 30],
@@ -105,7 +117,7 @@ describe('a sandbox that does not start', () => {
   test('is reported with its bound, what keeps it, and a cure, until another one is there', () => {
     const { status } = decide(young(noImage, 30), now);
     const said =
-      /within 30 s \(spec\.sandbox\.startTimeoutSeconds of ExpertPool platform\/coding\): container tools.*no such image: nope:1; correct spec\.sandbox\.image/;
+      /within 30 s \(spec\.sandbox\.startTimeoutSeconds of ExpertPool platform\/coding\): container tools.*no such image: nope:1; create the task again with another spec\.sandbox\.image/;
     expect(findCondition(status.conditions, 'SandboxReady')?.message).toMatch(said);
     const later = decide(young(noImage, 35, { pods: [] }, taskOf(status)), now + 5000);
     expect([seen(later)[1], seen(later)[2], findCondition(later.status.conditions, 'Ready')?.message]).toEqual([

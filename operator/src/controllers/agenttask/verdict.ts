@@ -68,7 +68,7 @@ function lost({ sandboxIs, sandboxLoss, snapshot, atRest }: Facts): Ending | und
   // The stored state is lost neither with the sandbox nor with the worker: the attempt goes on in another sandbox.
   if (atRest) return undefined;
   if (sandboxLoss !== undefined) return failed('Infrastructure', 'SandboxLost', sandboxLoss);
-  if (sandboxIs?.invalid === true) return failed('InvalidInput', sandboxIs.reason, `${sandboxIs.message}; correct spec.sandbox.image`);
+  if (sandboxIs?.invalid === true) return failed('InvalidInput', sandboxIs.reason, `${sandboxIs.message}; ${cures['ImagePullBackOff']}`);
   const worker = snapshot.assigned?.lost;
   return worker === undefined ? undefined : failed('Infrastructure', 'WorkerLost', worker);
 }
@@ -139,8 +139,9 @@ const usualStartSeconds = 120;
 
 /** Cures for a sandbox that does not start, by the reason that keeps it. */
 const cures: Readonly<Record<string, string>> = {
-  ImagePullBackOff: 'correct spec.sandbox.image of the task or of the template of the pool, or what the registry demands',
-  Unschedulable: 'offer nodes with room for it, or ask for less in spec.sandbox',
+  ImagePullBackOff:
+    'create the task again with another spec.sandbox.image, or correct that of the template of the pool, or what the registry demands',
+  Unschedulable: 'offer nodes with room for it, or create the task again with less in spec.sandbox',
 };
 
 /** Seconds in which the sandbox of a task has to answer. Pure. */

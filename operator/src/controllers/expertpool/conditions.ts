@@ -32,7 +32,9 @@ export function wholeOf(obstacles: readonly Obstacle[], { engines, workers, stor
   }
   const missing = [storage, engines, workers].filter(({ status }) => status !== 'True');
   const worst = missing.find(({ stalled }) => stalled === true) ?? missing[0];
-  if (worst === undefined) return { status: 'True', reason: 'Ready', message: 'experts, workers and storage are ready' };
+  // Nothing is what was asked for: it is ready, as a Deployment of no replicas is.
+  const message = workers.reason === 'ScaledToZero' ? workers.message : 'experts, workers and storage are ready';
+  if (worst === undefined) return { status: 'True', reason: 'Ready', message };
   return { ...worst, status: 'False' };
 }
 

@@ -4,7 +4,7 @@ import type { Pod } from '../../runtime/resources.ts';
 import { decidePool } from './decide.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { poolStatus } from './status.ts';
-import { readme, snapshotOf } from './testing/chatPools.ts';
+import { type Fields, gen, readme, snapshotOf } from './testing/chatPools.ts';
 import { deployment, worker } from './testing/snapshots.ts';
 
 describe('the status of a chat model', () => {
@@ -13,11 +13,12 @@ describe('the status of a chat model', () => {
     spec: { containers: [{ name: 'inference', image: 'inference:1' }] },
     status: { phase: 'Pending', conditions: [{ type: 'Ready', status: message === undefined ? 'True' : 'False' }] },
   });
-  function stateOf(parts: Partial<PoolSnapshot>) {
+  function stateOf(parts: Partial<PoolSnapshot>, spec: Fields = readme) {
     const workers = { deployments: new Map([deployment('coding-workers', 1)]), pods: [worker('w')], alive: new Set(['w']) };
-    const snapshot = snapshotOf({ ...readme, workers: { replicas: 1 } }, { ...workers, ...parts });
+    const snapshot = snapshotOf({ ...spec, workers: { replicas: 1 } }, { ...workers, ...parts });
     const { experts, conditions } = poolStatus(snapshot, decidePool(snapshot).obstacles, 0);
-    return { expert: experts?.[0], engines: conditions?.find(({ type }) => type === 'EnginesReady') };
+    const conditionOf = (type: string) => conditions?.find((condition) => condition.type === type);
+    return { expert: experts?.[0], engines: conditionOf('EnginesReady'), degraded: conditionOf('Degraded') };
   }
 
   it('is ready when the gateway is', () => {
@@ -33,6 +34,32 @@ describe('the status of a chat model', () => {
     expect(stateOf({}).engines).toMatchObject({ status: 'False', reason: 'Progressing' });
     const latency = { p50Ms: 20, p95Ms: 300 };
     expect(stateOf({ latencies: new Map([['gen', latency]]) }).expert).toMatchObject({ latency });
+  });
+
+  it.for([
+    ['CredentialRefused', 'CredentialRefused', 'correct the Secret of its credential'],
+    ['CredentialMissing', 'CredentialMissing', 'correct the Secret of its credential'],
+    ['ModelNotAtProvider', 'ModelNotAtProvider', 'correct its name'],
+    ['ProviderUnreachable', 'ModelUnreachable', 'look at the endpoint'],
+  ] as const)('is not ready while its newest request failed: %s', ([fault, reason, cure]) => {
+    const deployments = new Map([deployment('coding-workers', 1), deployment('coding-gateway', 2)]);
+    const modelFaults = new Map([[undefined, new Map([['gen', fault]])]]);
+    const { expert, engines } = stateOf({ deployments, modelFaults });
+    expect(expert).toMatchObject({ phase: 'Degraded', ready: 2 });
+    expect(expert?.message).toContain(cure);
+    expect(engines).toMatchObject({ status: 'False', reason });
+    expect(engines?.message).toMatch(/^expert gen: the last request to the model /);
+    // A gateway of another revision says nothing about this one, and a fallback answers instead.
+    expect(stateOf({ deployments, modelFaults: new Map([['r2', new Map([['gen', fault]])]]) }).engines?.status).toBe('True');
+    const two = {
+      ...readme,
+      experts: [
+        { ...gen, fallback: 'other' },
+        { ...gen, name: 'other' },
+      ],
+    };
+    const replaced = stateOf({ deployments, modelFaults }, two);
+    expect(replaced).toMatchObject({ engines: { status: 'True' }, degraded: { reason }, expert: { phase: 'Degraded' } });
   });
 
   it.for([

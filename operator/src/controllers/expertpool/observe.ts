@@ -74,7 +74,10 @@ async function askPods({ context, infos, latencies, ask }: PoolObserver, pool: E
   const running = countTasks(new Tenancy(caches, config).tasksOf(pool)).running > 0;
   const reported = await Promise.all([infos.read(reportedBy(pool, pods), signal), latencies.read(pods, running, signal)]);
   const progress = await readProgress(pods, ask, clock, signal);
-  return { infos: reported[0], latencies: reported[1], progress };
+  const gateways = pods.filter(({ metadata }) => metadata.labels?.[labels.component] === 'gateway');
+  const byRevision = Map.groupBy(gateways, ({ metadata }) => metadata.labels?.[labels.revision]);
+  const modelFaults = new Map([...byRevision].map(([revision, alike]) => [revision, latencies.faults(alike)]));
+  return { infos: reported[0], latencies: reported[1], modelFaults, progress };
 }
 
 /** Reads all that decisions about a pool are made from. What no cache holds is asked for, and remembered for a while. */
@@ -85,7 +88,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   const recorded = recordedArms(pool, config.images, children.controllerRevisions.lister.list({ namespace }));
   const replays = await observer.replays.read(withAll(pool, recorded), signal);
   const notes = await observer.notes.read(caches.pods.lister.byIndex('pool', keyOf(pool)), signal);
-  const { infos, latencies, progress } = await askPods(observer, pool, signal);
+  const { infos, latencies, modelFaults, progress } = await askPods(observer, pool, signal);
   // From here on nothing waits, so that all caches are read at one moment.
   const tenancy = new Tenancy(caches, config);
   const energyModel = modelOf(context, pool);
@@ -110,6 +113,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     notes,
     infos,
     ...(latencies !== undefined && { latencies }),
+    modelFaults,
     recorded,
     weights: weightsViews({ ...given, pool, others: expertsOf(recorded), pods, progress }),
   };

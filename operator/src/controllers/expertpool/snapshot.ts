@@ -1,4 +1,4 @@
-import type { Latency, NamedPolicy, PlanOf } from '../../revisions/index.ts';
+import type { Latency, ModelFault, NamedPolicy, PlanOf } from '../../revisions/index.ts';
 import type { PoolArm, RecordedArm } from '../../operands/index.ts';
 import type { EnergyModel, ExpertPool, Reason } from '@agentfleet/protocol/api';
 import type { MissingGrant } from '../../pools/consent.ts';
@@ -75,6 +75,8 @@ export interface PoolSnapshot extends SnapshotOf<RecordedArm> {
   readonly infos: ReadonlyMap<string, ServerInfo>;
   /** Time that experts took to answer, by their names; undefined: they are not measured. */
   readonly latencies?: ReadonlyMap<string, Latency>;
+  /** Faults by which the newest requests to models behind gateways failed, by revisions of the gateways, then by experts. */
+  readonly modelFaults?: ReadonlyMap<string | undefined, ReadonlyMap<string, ModelFault>>;
   /** Facts that are known about weights, those of the spec first. */
   readonly weights?: readonly WeightsView[];
   /** The policy that the model names. */
@@ -84,13 +86,12 @@ export interface PoolSnapshot extends SnapshotOf<RecordedArm> {
 }
 
 const runningPhases: ReadonlySet<string> = new Set(['Preparing', 'Running', 'Verifying', 'RollingBack', 'AwaitingApproval']);
-const queuedPhases: ReadonlySet<string> = new Set(['Pending', 'Queued']);
 
-/** Returns the count that a task belongs to; suspended and finished ones count nowhere. */
+/** Returns the count that a task belongs to; suspended, finished and refused ones count nowhere, and those that nothing was decided about. */
 export function countedAs({ finished, phase }: Pick<TaskTraits, 'finished' | 'phase'>): keyof TaskCounts | undefined {
   if (finished) return undefined;
   if (runningPhases.has(phase)) return 'running';
-  return queuedPhases.has(phase) ? 'queued' : undefined;
+  return phase === 'Queued' ? 'queued' : undefined;
 }
 
 /** Counts the tasks of a pool. */

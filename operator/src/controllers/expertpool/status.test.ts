@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { newPool } from '../agenttask/testing/objects.ts';
 import { newModel } from '../energymodel/testing/models.ts';
 import type { PoolDecision } from './decide.ts';
-import type { PoolSnapshot } from './snapshot.ts';
+import { countTasks, type PoolSnapshot } from './snapshot.ts';
 import { poolStatus } from './status.ts';
 import { degradedEvent, holdCounts, readyEvent } from './statusWriter.ts';
 import { deployment, newSnapshot, worker } from './testing/snapshots.ts';
@@ -115,7 +115,8 @@ describe('the status of a pool', () => {
     const none = { deployments: new Map([deployment('coding-expert-gen', 0), deployment('coding-workers', 1)]) };
     expect(look(none, { experts }).said['Stalled']).toBe('True NoGeneralist');
     const asleep = { deployments: new Map([deployment('coding-expert-gen', 0), deployment('coding-workers', 0)]), pods: [] };
-    const { said } = look(asleep, { experts, workers: { replicas: 0 } });
+    const { said, status } = look(asleep, { experts, workers: { replicas: 0 } });
+    expect(status.conditions?.find(({ type }) => type === 'Ready')?.message).toBe('spec.workers.replicas is 0, so no task runs');
     expect(said).toMatchObject({ Ready: 'True Ready', WorkersReady: 'True ScaledToZero' });
   });
 
@@ -218,6 +219,13 @@ describe('the status of a pool', () => {
 });
 
 describe('counts', () => {
+  it('are of accepted tasks that have not ended', () => {
+    const phases = ['Pending', 'Queued', 'Preparing', 'Running', 'Suspended', 'AwaitingApproval', 'Verifying', 'RollingBack'];
+    const alike = { namespace: 'team', poolRef: undefined, worker: undefined, count: 3 };
+    const groups = phases.map((phase) => ({ ...alike, phase, finished: false }));
+    expect(countTasks([...groups, { ...alike, phase: 'Failed', finished: true }])).toEqual({ running: 15, queued: 3 });
+  });
+
   const status = (running: number, ready = 1): ExpertPoolStatus => ({ running, queued: 0, workers: { replicas: 1, ready, selector: 's' } });
 
   const ahead = (warm: number): ExpertPoolStatus => ({ ...status(1), sandboxes: { warm, starting: 0 } });

@@ -1,9 +1,9 @@
-import { reportedRollout, shadowCondition } from '../../revisions/index.ts';
+import { type ModelFault, reportedRollout, shadowCondition } from '../../revisions/index.ts';
 import { cut } from '@agentfleet/kube';
 import { rolloutCondition } from '../../operands/conditions.ts';
 import { type Obstacle, type Aspects, conditionsOf } from './conditions.ts';
 import { draftOf, imageOf, weightsOf, shardsOf } from '../../operands/index.ts';
-import type { Expert, ExpertPoolStatus, ExpertPool } from '@agentfleet/protocol/api';
+import type { Expert, ExpertPoolStatus, ExpertPool, Reason } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { ConditionValue, Pod } from '../../runtime/resources.ts';
 import { grantSnippet } from '../../pools/consent.ts';
@@ -43,13 +43,37 @@ function servingExpert(snapshot: PoolSnapshot, expert: Expert, pods: readonly Po
   if (expert.engine.type === 'Harness')
     return { phase: wanted === 0 ? 'Scaled' : 'Ready', replicas: wanted, ready: wanted, fault: undefined };
   if (isBehindGateway(expert)) {
-    return wanted === 0 ? { phase: 'Scaled', replicas: 0, ready: 0, fault: undefined } : gatewayServing(snapshot, obstacle);
+    if (wanted === 0) return { phase: 'Scaled', replicas: 0, ready: 0, fault: undefined };
+    const gateway = gatewayServing(snapshot, obstacle);
+    const refused = refusedOf(snapshot, expert);
+    return gateway.fault !== undefined || refused === undefined ? gateway : { ...gateway, phase: 'Degraded', fault: refused };
   }
   const deployment = snapshot.deployments.get(serverName(snapshot, expert));
   const own = servingOf({ wanted, deployment, pods, notes: snapshot.notes, obstacle });
   if (own.fault !== undefined || wanted === 0 || !isChat(expert)) return own;
   const { fault } = gatewayServing(snapshot);
   return fault === undefined ? own : { ...own, phase: 'Degraded', fault };
+}
+
+const refusals: Readonly<Record<ModelFault, readonly [reason: Reason, words: string]>> = {
+  CredentialMissing: ['CredentialMissing', 'has no usable key; correct the Secret of its credential'],
+  CredentialRefused: ['CredentialRefused', 'was refused for its key; correct the Secret of its credential'],
+  ModelNotAtProvider: [
+    'ModelNotAtProvider',
+    'was refused: the provider does not have the model; correct its name in the engine of the expert',
+  ],
+  ProviderUnreachable: [
+    'ModelUnreachable',
+    'got no answer, or a failure of the server; look at the endpoint, and at baseURL of the engine',
+  ],
+};
+
+/** Returns the fault by which the newest request to a model behind an API failed. The next one that succeeds ends it. */
+function refusedOf(snapshot: PoolSnapshot, { name }: Expert): Serving['fault'] {
+  const fault = snapshot.modelFaults?.get(gatewayRevision(snapshot))?.get(name);
+  if (fault === undefined) return undefined;
+  const [reason, words] = refusals[fault];
+  return { reason, message: `the last request to the model ${words}`, stalled: fault !== 'ProviderUnreachable' };
 }
 
 function expertView(snapshot: PoolSnapshot, obstacles: readonly Obstacle[], expert: Expert): ExpertView {
@@ -83,7 +107,9 @@ function expertView(snapshot: PoolSnapshot, obstacles: readonly Obstacle[], expe
   };
   const conditionValue: ConditionValue =
     fault === undefined ? { status: 'True', reason: 'Ready', message: '' } : { status: 'False', ...fault };
-  return { state, conditionValue, essential: isEssential(pool, expert) };
+  // A pool whose model is refused goes on with the fallback of the model.
+  const replaced = expert.fallback !== undefined && refusedOf(snapshot, expert) !== undefined;
+  return { state, conditionValue, essential: isEssential(pool, expert) && !replaced };
 }
 
 /** Returns the known sizes of the weights that an expert serves. */

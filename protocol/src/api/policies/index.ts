@@ -116,4 +116,27 @@ export const sandboxOrigin: AdmissionPolicy = {
   ],
 };
 
-export const policies: readonly AdmissionPolicy[] = [workerFence, orderIdentity, privilegedProfile, sandboxOrigin, specRules(agentTask)];
+/** A warning and no refusal: nothing may keep a namespace from being deleted, and the count is as old as the operator. */
+export const poolInUse: AdmissionPolicy = {
+  name: 'expertpool-in-use',
+  purpose: 'Whoever deletes a pool with running tasks is warned.',
+  operations: ['DELETE'],
+  resource: 'expertpools',
+  action: 'Warn',
+  validations: [
+    {
+      expression: '!has(oldObject.status) || !has(oldObject.status.running) || oldObject.status.running == 0',
+      message:
+        'tasks run in this pool: they lose their workers, and wait until there is a pool of that name again; results cannot be read until then',
+    },
+  ],
+};
+
+export const policies: readonly AdmissionPolicy[] = [
+  workerFence,
+  orderIdentity,
+  privilegedProfile,
+  sandboxOrigin,
+  poolInUse,
+  specRules(agentTask),
+];

@@ -14,7 +14,7 @@ export interface AdmissionPolicy {
   readonly name: string;
   /** Reason that it exists; becomes an annotation. */
   readonly purpose: string;
-  readonly operations: readonly ('CREATE' | 'UPDATE')[];
+  readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
   /** Resource, or resource and subresource: `agenttasks/status`. */
   readonly resource: string;
   /** For resources of the core group (`v1`): the labels of those that are concerned, before or after the write. */
@@ -24,6 +24,8 @@ export interface AdmissionPolicy {
   /** Expressions by name, for the validations and those after them. */
   readonly variables?: readonly { readonly name: string; readonly expression: string }[];
   readonly validations: readonly Validation[];
+  /** Warn: the caller reads the message, and the request is carried out. Default: it is refused. */
+  readonly action?: 'Warn' | 'Deny';
 }
 
 type Manifest = Readonly<Record<string, unknown>>;
@@ -31,6 +33,7 @@ type Manifest = Readonly<Record<string, unknown>>;
 /** The policy and its binding. It fails closed: when an expression cannot be evaluated, the write is refused. */
 export function policyManifests(policy: AdmissionPolicy): readonly [Manifest, Manifest] {
   const name = `${policy.name}.${group}`;
+  const validationActions = [policy.action ?? 'Deny'];
   const api = { apiVersion: 'admissionregistration.k8s.io/v1' };
   const served =
     policy.coreLabels === undefined ? { apiGroups: [group], apiVersions: [version] } : { apiGroups: [''], apiVersions: ['v1'] };
@@ -50,6 +53,6 @@ export function policyManifests(policy: AdmissionPolicy): readonly [Manifest, Ma
         validations: policy.validations.map((validation) => ({ ...validation, reason: validation.reason ?? 'Forbidden' })),
       },
     },
-    { ...api, kind: 'ValidatingAdmissionPolicyBinding', metadata: { name }, spec: { policyName: name, validationActions: ['Deny'] } },
+    { ...api, kind: 'ValidatingAdmissionPolicyBinding', metadata: { name }, spec: { policyName: name, validationActions } },
   ];
 }

@@ -16,6 +16,7 @@ import {
   upward,
   withRules,
 } from '../schema/index.ts';
+import { policies, policyManifests } from './index.ts';
 import { specRules } from './specRules.ts';
 
 const name = text('Name.', { max: 9 });
@@ -69,4 +70,13 @@ describe('rules of a spec as a policy', () => {
     const { rulesInPolicy: _, ...inSchema } = agentTask;
     expect(JSON.stringify(customResourceDefinition(inSchema)).match(/x-kubernetes-validations/g)?.length).toBeGreaterThan(40);
   });
+});
+
+it('a policy that only warns refuses nothing; every other one does', () => {
+  const actions = policies.map((policy) => [
+    policy.name,
+    (policyManifests(policy)[1]['spec'] as { validationActions: string[] }).validationActions,
+  ]);
+  const warning = Object.entries(Object.fromEntries(actions) as Record<string, string[]>).filter(([, of]) => of.includes('Warn'));
+  expect(warning).toEqual([['expertpool-in-use', ['Warn']]]);
 });

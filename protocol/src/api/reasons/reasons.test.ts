@@ -2,6 +2,8 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { AgentTaskSpec } from '../agenttask/index.ts';
+import { mutabilityOf } from '../schema/mutability.ts';
 import { conditionTypes, reasonGroups, reasons } from './index.ts';
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
@@ -34,5 +36,16 @@ describe('the catalogue of reasons', () => {
   it('lists each reason once', () => {
     const listed = Object.values(reasonGroups).flatMap((group) => Object.keys(group));
     expect(listed.filter((reason, at) => listed.indexOf(reason) !== at)).toEqual([]);
+  });
+
+  it('has no cure by which somebody would change what of a task cannot be changed', () => {
+    const fixed = Object.entries(AgentTaskSpec.properties).flatMap(([name, schema]) =>
+      mutabilityOf(schema) === 'Immutable' ? [name] : [],
+    );
+    const field = new RegExp(`spec\\.(${fixed.join('|')})\\b|\\bgoal\\b`);
+    const groups = ['Tasks and orders', 'Outcomes of attempts', 'Checks and changed paths'] as const;
+    const cures = groups.flatMap((group) => Object.entries<readonly string[]>(reasonGroups[group]));
+    const useless = cures.filter(([, [, cure = '']]) => field.test(cure) && !/again|new (task|one)|of the pool/.test(cure));
+    expect(useless.map(([reason, [, cure]]) => `${reason}: ${cure}`)).toEqual([]);
   });
 });
