@@ -62,6 +62,13 @@ describe('a task that is followed while the API server fails', () => {
   });
 });
 
+test('a result that was not delivered is no success', async () => {
+  const output = { reason: 'AccessDenied', message: 'the forge refuses the token' };
+  api.addTask('one', { status: { phase: 'Succeeded', finished: 'true', run: { output } } });
+  const { code, err } = await fleet(api, ['watch', 'one', '--plain']);
+  expect([code, err]).toEqual([6, expect.stringContaining('was not delivered (AccessDenied)')]);
+});
+
 describe('a task that does not get on', () => {
   const condition = (type: string, status: string, reason: string, message = '') => ({ type, status, reason, message });
   const noPool = 'there is no ExpertPool team/x';

@@ -7,7 +7,7 @@ import { ageOf, paint, type Paintable } from '../text/format.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { conversationLines } from '../timeline/index.ts';
 import { taskOf, type CommandContext, type Screen } from './command.ts';
-import { assertSucceeded, followed, lookedAt, momentOf, type FollowOptions } from './follow.ts';
+import { assertDelivered, assertSucceeded, followed, lookedAt, momentOf, type FollowOptions } from './follow.ts';
 import { Polling } from './polling.ts';
 import { selectionOf, tableLines, type TasksFlags } from './tasks.ts';
 
@@ -71,6 +71,11 @@ function cutTo(line: string, columns: number): string {
   return line.includes('\u001b') || line.length <= columns ? line : `${line.slice(0, Math.max(1, columns - 1))}…`;
 }
 
+function assertGood(ended: AgentTask): void {
+  assertSucceeded(ended);
+  assertDelivered(ended);
+}
+
 /** Follows a task until it has ended: on the whole terminal, or line by line. @throws CliError unless it succeeded */
 export async function watch(
   context: CommandContext,
@@ -79,7 +84,7 @@ export async function watch(
 ): Promise<void> {
   const { clock, signal, transport } = context;
   const screen = plain ? undefined : await context.screen?.();
-  if (screen === undefined) return assertSucceeded(await followed(context, name, options));
+  if (screen === undefined) return assertGood(await followed(context, name, options));
   const entries: ConversationEntry[] = [];
   let problem: string | undefined;
   let task = await taskOf(context, name);
@@ -99,7 +104,7 @@ export async function watch(
       task = seen;
       draw(problem);
     });
-    assertSucceeded(ended);
+    assertGood(ended);
   } finally {
     screen.done();
     stopping.abort();
