@@ -114,7 +114,7 @@ async function perform(undo: Undo, task: string): Promise<void> {
   if (done.code !== 0) throw failed(undo, done);
   const wrong = await confirm(description.ops, roots);
   for (const line of done.err) context.print(printable(line));
-  if (wrong.length === 0) return context.print(done.out.map((line) => printable(line).replace(/ 1 paths$/, ' 1 path')).join('\n'));
+  if (wrong.length === 0) return context.print(done.out.map(printable).join('\n'));
   printSome(undo, wrong);
   throw new CliError(`not undone: ${plural(wrong.length, 'path')} not as before; ${meaningOf(4)}`, 4);
 }

@@ -68,7 +68,11 @@ async function resolveRef(git: Git, ref: string): Promise<{ readonly name?: stri
 
 function refNotFound(git: Git, ref: string, why: string): AttemptFailure {
   const where = scrub(git.url, []);
-  return new AttemptFailure('InvalidInput', 'RefNotFound', `${where} has no ref ${ref}: ${why}; correct git.ref in a new task`);
+  return new AttemptFailure(
+    'InvalidInput',
+    'RefNotFound',
+    `${where} has no ref ${ref}: ${why}; correct spec.workspace.git.ref in a new task`,
+  );
 }
 
 /** Git has no limit for a fetch: the growing pack is watched, and git is ended when it is too large. */

@@ -157,7 +157,7 @@ export const attemptReasons = {
   RepositoryTooLarge: ['git prints more than the worker reads.', 'take a smaller repository or depth in a new task'],
   RestoreNotVerified: ['A snapshot was restored, but the tree differs; the sandbox is replaced.'],
   ReviewRejected: ['A person did not accept the result.', 'do what the person asks for in a new task'],
-  ReviewTimedOut: ['Nobody reviewed the result in time.', 'review in time, or raise spec.policy.approvals.timeoutSeconds of the pool'],
+  ReviewTimedOut: ['Nobody reviewed the result in time.', 'review in time, or raise spec.policy.approvals.timeoutSeconds in a new task'],
   RevisionUnknown: ['The worker does not know the revision of the pool that the task has.', 'see the message'],
   RoleUnsupported: ['An expert does not have the role that it was asked for.', 'correct spec.experts of the pool'],
   RollbackFailed: ['The worker could not restore the tree.', 'see the message'],

@@ -26,7 +26,10 @@ export const taskReasons = {
   Delivered: ['The branch is pushed, and its pull request is open where one was asked for.'],
   DeliveryFailed: ['The result is good, and could not be delivered.', 'see the condition Delivered; its patch is an artifact'],
   DeadlineExceeded: ['spec.deadlineSeconds is over.', 'create the task again with a longer deadline'],
-  DeadlineTooLong: ['spec.deadlineSeconds is above the bound of the pool.', 'ask for less in a new task, or raise the bound of the pool'],
+  DeadlineTooLong: [
+    'spec.deadlineSeconds is above the bound of the pool.',
+    'ask for less in a new task, or raise spec.policy.maxDeadlineSeconds of the pool',
+  ],
   Deleted: ['The volume of the sandbox and its snapshots are deleted.'],
   DependencyCycle: ['spec.dependsOn leads back to the task.', 'create one of the tasks again without it'],
   DependencyFailed: ['A task of spec.dependsOn ended without success.', 'delete and create that task again, or cancel this one'],
@@ -77,7 +80,7 @@ export const taskReasons = {
   NotVerified: ['A snapshot was restored, but the tree does not have its hash.', 'look at the sandbox, which is kept'],
   PolicyProfileNotAllowed: [
     'The pool does not allow spec.policy.profile.',
-    'name another one in a new task, or add it to spec.policy.profiles',
+    'name another one in a new task, or add it to spec.policy.profiles of the pool',
   ],
   PolicyViolation: ['The task failed: its last attempt broke a rule.', 'see the attempt in status.attempts'],
   PoolAtLimit: ['As many tasks run in the pool as spec.limits.maxRunning allows.'],

@@ -147,7 +147,7 @@ test('a root without a folder is left alone: neither guarded, changed nor counte
   const home = harness.describe().filter((line) => / home/.test(line));
   expect(await revert(dir, '--root', 'home=', '--dry-run')).toEqual({ status: 0, output: 'M workspace/edited\n' });
   expect(await revert(dir)).toMatchObject({ status: 3 });
-  expect(await revert(dir, '--root', 'home=')).toEqual({ status: 0, output: 'done and verified: 1 paths\n' });
+  expect(await revert(dir, '--root', 'home=')).toEqual({ status: 0, output: 'done and verified: 1 path\n' });
   expect(harness.describe()).toEqual([...goal.filter((line) => / workspace/.test(line)), ...home]);
   expect(await revert(dir, '--root', 'home=', '--force')).toMatchObject({ status: 0 });
   expect(harness.describe().filter((line) => / home/.test(line))).toEqual(home);

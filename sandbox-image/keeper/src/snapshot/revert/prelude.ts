@@ -259,5 +259,6 @@ close_all
 [ "$EXACT" = yes ] || echo 'modification times are exact to the second only: this touch knows no fractions' >&2
 [ "$ATTRS" = yes ] || echo 'extended attributes are left as they are: there is no setfattr here' >&2
 if [ "$failures" -gt 0 ]; then exit 4; fi
-echo "done and verified: $COUNT paths"
+if [ "$COUNT" = 1 ]; then paths=path; else paths=paths; fi
+echo "done and verified: $COUNT $paths"
 `;
