@@ -76,7 +76,8 @@ describe.skipIf(runner === null)('a program that lasts', () => {
     const [pid = 0, ...others] = servers();
     expect(others).toEqual([]);
     process.kill(pid, 'SIGKILL');
-    await vi.waitFor(() => expect(servers()).toEqual([]), { timeout: 30_000 });
+    // Calls that are open start the next one at once.
+    await vi.waitFor(() => expect(servers()).not.toContain(pid), { timeout: 30_000 });
     run.write(Buffer.from('7\0file-2\0'));
     run.end();
     expect((await run.ended).code).toBe(0);
