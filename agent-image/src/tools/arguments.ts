@@ -162,11 +162,11 @@ function shown(value: unknown): string {
 export function workspacePath(session: SandboxSession, path: string): string {
   const { path: root } = session.root;
   const relative = posix.relative(root, posix.resolve(root, path));
-  if (relative === '..' || relative.startsWith('../'))
-    throw new ArgumentError(
-      `path: ${plain(path)} is outside of the workspace ${root}; give a path below it, such as src/a.py; what lies elsewhere is for bash`,
-    );
-  return relative;
+  if (relative !== '..' && !relative.startsWith('../')) return relative;
+  const way = path.startsWith('/tmp/')
+    ? `bash writes there: command "cat > ${plain(path)}" with the text as stdin`
+    : 'give a path below it, such as src/a.py; what lies elsewhere is for bash';
+  throw new ArgumentError(`path: ${plain(path)} is outside of the workspace ${root}; ${way}`);
 }
 
 /** Words about a path of the tree that looks like one that is not there; empty when there is none. */
