@@ -5,8 +5,8 @@ import { refusalOf } from './acceptance.ts';
 import { type Attempt, type Books } from './facts/attempts.ts';
 import { perNamespaceOf } from '../../pools/resolve.ts';
 import { sandboxName } from './sandbox/template.ts';
-import { amountOf, excessMessage, excessOf, remainingOf, type Amount, type Held } from '../../pools/spending.ts';
-import { spendingReason, unknownReason, unsettledReason } from './queue/spending.ts';
+import { amountOf, currentBook, excessMessage, excessOf, hasRoom, remainingOf, type Amount, type Held } from '../../pools/spending.ts';
+import { fullReason, spendingReason, unknownReason, unsettledReason } from './queue/spending.ts';
 import { spentSandbox, outcomeMessage } from './verdict.ts';
 import { claimFor } from './storage/plan.ts';
 import { flavorPlacement } from './queue/quota.ts';
@@ -202,7 +202,12 @@ function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait 
   const { name, namespace = '', uid = '' } = facts.task.metadata;
   const held = { uid, namespace, name, attempt, ...remainingOf(facts.task, pool, books.totals?.usage) };
   const excess = excessOf(view.book, spending, held, facts.now);
-  if (excess === undefined) return held;
+  if (excess === undefined) {
+    const book = currentBook(view.book, spending.windowSeconds, facts.now);
+    if (hasRoom(book, held)) return held;
+    const message = `the ConfigMap in which ExpertPool ${keyOf(pool)} notes what its tasks spend has no room beside ${book.held.length} open attempts; it begins when some of them have ended; lower spec.limits.maxRunning of the pool, or spread its tasks over several pools`;
+    return wait(fullReason, message, facts.now + lookMs);
+  }
   const { budget } = facts.task.spec;
   return wait(spendingReason, excessMessage(keyOf(pool), excess, budget), Math.min(excess.until, facts.now + lookMs));
 }

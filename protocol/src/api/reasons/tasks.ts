@@ -119,6 +119,10 @@ export const taskReasons = {
   SnapshotsNotInstalled: ['The cluster does not know VolumeSnapshots.', 'install the CSI snapshot controller'],
   Snapshotted: ['A VolumeSnapshot holds what the task goes on with.'],
   Snapshotting: ['A VolumeSnapshot is being taken.'],
+  SpendingBookFull: [
+    'The book of what the pool has spent has no room for another open attempt.',
+    'wait, lower spec.limits.maxRunning of the pool, or use several pools',
+  ],
   SpendingCapReached: ['The task would exceed spec.limits.spending of the pool.', 'wait, raise the cap, or give a new task less budget'],
   SpendingNotSettled: ['The last attempt is being charged.'],
   SpendingUnknown: ['What the pool has spent cannot be read.', 'correct or delete the ConfigMap that the message names'],
