@@ -41,7 +41,7 @@ export function summaryOf(
     case 'Refuse':
       return summary('Pending', transition.refusal.reason, transition.refusal.message, transition.refusal.stalled);
     case 'Wait':
-      return summary('Queued', transition.because?.reason ?? transition.reason, transition.message);
+      return summary('Queued', transition.because?.reason ?? transition.reason, waitMessage(transition));
     case 'Suspend':
       return transition.gate === undefined
         ? summary('Suspended', 'Suspended', suspendedBecause(facts, transition.rest).message)
@@ -57,6 +57,12 @@ export function summaryOf(
       break;
   }
   return working(facts, transition, assignment, storage);
+}
+
+/** The wait, and why the sandbox before did not come to work: its cure is what helps. */
+function waitMessage({ message, because }: Extract<Transition, { kind: 'Wait' }>): string {
+  if (because === undefined || message.includes(because.message)) return message;
+  return `${message}; the sandbox before did not come to work: ${because.message}`;
 }
 
 function ended({ verdict, undone }: { readonly verdict: Verdict; readonly undone: Undone | undefined }): string {

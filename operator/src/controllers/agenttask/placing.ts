@@ -8,6 +8,7 @@ import { sandboxName } from './sandbox/template.ts';
 import { amountOf, currentBook, excessMessage, excessOf, hasRoom, remainingOf, type Amount, type Held } from '../../pools/spending.ts';
 import { fullReason, spendingReason, unknownReason, unsettledReason } from './queue/spending.ts';
 import { spentSandbox, outcomeMessage } from './verdict.ts';
+import { refusedBecause } from './sandbox/refusal.ts';
 import { claimFor } from './storage/plan.ts';
 import { flavorPlacement } from './queue/quota.ts';
 
@@ -28,7 +29,13 @@ export function rescuer({ workers }: Snapshot): WorkerView | undefined {
 const waits = (reason: Reason, message: string, more: Partial<Wait> = {}): Wait => ({ kind: 'Wait', reason, message, ...more });
 
 /** Gives the task a worker and a sandbox, or returns what it waits for. */
-export function placing(all: Facts, books: Books, notBefore: number): Transition {
+export function placing(facts: Facts, books: Books, notBefore: number): Transition {
+  const next = placed(facts, books, notBefore);
+  // What kept the last sandbox from starting stays in sight, whatever the next one waits for; a refusal of the next one is newer.
+  return next.kind !== 'Wait' || next.newer === true ? next : { ...next, ...troubleOf(facts, books.attempts.at(-1), books.why) };
+}
+
+function placed(all: Facts, books: Books, notBefore: number): Transition {
   const { attempts } = books;
   // A sandbox that did not come to work is not used again.
   const isSpent = all.sandbox !== undefined && all.sandbox.metadata.name === spentSandbox(all, attempts);
@@ -50,8 +57,7 @@ export function placing(all: Facts, books: Books, notBefore: number): Transition
   if (wait !== undefined) return wait;
   if (room.kind === 'Wait') return room;
   const held = pool === undefined ? undefined : spendingFor(facts, books, pool);
-  // What kept the last sandbox from starting stays in sight.
-  if (held !== undefined && 'kind' in held) return { ...held, ...troubleOf(facts, attempts.at(-1), books.why) };
+  if (held !== undefined && 'kind' in held) return held;
   return { ...room, sandbox: sandboxFor(facts), ...(held === undefined ? {} : { held }) };
 }
 
@@ -93,24 +99,23 @@ function sandboxFor(facts: Facts): SandboxChoice {
 /** Returns the obstacle that keeps the task from beginning whatever room there is. */
 function obstacle(facts: Facts, { attempts, why }: Books, notBefore: number): Transition | undefined {
   const { snapshot, now, sandbox } = facts;
-  const because = troubleOf(facts, attempts.at(-1), why);
   if (now < notBefore) {
     const last = attempts.at(-1);
     const failed =
       last === undefined ? '' : `attempt ${last.number} failed with ${last.class ?? ''}: ${why ?? outcomeMessage(facts, last)}; `;
-    return waits('Backoff', `${failed}the next one begins after ${timestamp(notBefore)}`, { untilMs: notBefore, ...because });
+    return waits('Backoff', `${failed}the next one begins after ${timestamp(notBefore)}`, { untilMs: notBefore });
   }
   const fault = sandbox === undefined ? snapshot.storage?.fault : undefined;
-  if (fault !== undefined) return waits(fault.reason, fault.message, { untilMs: now + storageRetryMs, queued: true });
+  if (fault !== undefined) return waits(fault.reason, fault.message, { untilMs: now + storageRetryMs, queued: true, newer: true });
   if (snapshot.refusal !== undefined) {
-    const reason = isQuota(snapshot.refusal) ? 'ResourceQuotaExceeded' : 'SandboxRefused';
-    const message = `the API server does not take the sandbox pod: ${snapshot.refusal}`;
-    return waits(reason, message, { untilMs: now + refusedRetryMs, queued: true });
+    const { reason, cure } = refusedBecause(snapshot.refusal);
+    const message = `the API server does not take the sandbox pod: ${snapshot.refusal}; ${cure}`;
+    return waits(reason, message, { untilMs: now + refusedRetryMs, queued: true, newer: true });
   }
   if (!snapshot.prepared) return preparing(facts);
   if (sandbox !== undefined || snapshot.pods.length === 0) return undefined;
   const names = snapshot.pods.map(({ metadata }) => metadata.name).join(', ');
-  return waits('SandboxEnding', `sandbox ${names} has to end before another one is made`, because);
+  return waits('SandboxEnding', `sandbox ${names} has to end before another one is made`);
 }
 
 /** Returns the reason for which the last attempt failed before anything was begun; it is reported until another sandbox is there. */
@@ -122,11 +127,6 @@ function troubleOf(facts: Facts, last: Attempt | undefined, why: string | undefi
       message: why ?? outcomeMessage(facts, last),
     },
   };
-}
-
-/** The words of the admission of quotas; a ResourceQuota has no code of its own. */
-function isQuota(refusal: string): boolean {
-  return refusal.includes('exceeded quota');
 }
 
 /** Time that the preparation of a namespace may take before it is reported, ms: as a rule it is over before. */

@@ -189,6 +189,8 @@ export type Transition =
       readonly queued?: boolean;
       /** Reason for which the sandbox before did not come to work. */
       readonly because?: { readonly reason: Reason; readonly message: string };
+      /** It is newer than what kept the sandbox before from starting. */
+      readonly newer?: boolean;
       /** It will be over in a moment, so that it is not worth a write. */
       readonly brief?: boolean;
       /** It waits for nothing but Kueue. */
