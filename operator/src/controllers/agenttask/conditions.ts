@@ -4,6 +4,7 @@ import { passedOn, type AgentTaskStatus, type Condition, type Phase, type Reason
 import { howToAnswer, suspendedBecause } from './approvals.ts';
 import { conditionValue, type Transition, type Undone, type Verdict, type Facts } from './facts/snapshot.ts';
 import { networkOpened, openedMessage } from './sandbox/state.ts';
+import { withCure } from './verdict.ts';
 import { staySeconds } from './storage/plan.ts';
 
 /** Current state of the task, in one line for the printer column. */
@@ -229,7 +230,7 @@ function sandboxCondition(facts: Facts, transition: Transition): ConditionValue 
   const said = known(facts.status.conditions, 'SandboxReady');
   const same = sandboxIs.reason === 'ImagePullBackOff' && said?.reason === sandboxIs.reason;
   if (same && said.message.includes(sandbox?.metadata.name ?? '')) return said;
-  return conditionValue(sandboxIs.ready ? 'True' : 'False', sandboxIs.reason, sandboxIs.message);
+  return conditionValue(sandboxIs.ready ? 'True' : 'False', sandboxIs.reason, withCure(sandboxIs));
 }
 
 /** The verdict is here as soon as it is given, also while the rollback goes on. */

@@ -59,7 +59,9 @@ describe('what stands in the way is reported', () => {
     bed.kubelet.startsAs = () => waitingStatus('ImagePullBackOff', 'no such image: nope:1');
     await bed.create(newTask('one', { sandbox: { image: 'nope:1' }, deadlineSeconds: 60 }));
     await bed.until('it is reported', () => reported(bed.task('one'), 'SandboxReady') === 'False/ImagePullBackOff');
-    expect(condition(bed.task('one'), 'Ready')?.message).toContain('no such image: nope:1');
+    expect(condition(bed.task('one'), 'Ready')?.message).toContain(
+      'no such image: nope:1; create the task again with another spec.sandbox.image',
+    );
     const task = await finish(bed);
     expect([reported(task, 'Succeeded'), reported(task, 'RolledBack')]).toEqual(['False/ImagePullBackOff', 'True/Discarded']);
     expect(condition(task, 'Ready')?.message).toContain('no such image: nope:1');
