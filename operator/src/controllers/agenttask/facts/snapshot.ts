@@ -100,6 +100,8 @@ export type Action =
   | { readonly type: 'createSnapshot'; readonly name: string; readonly claim: string }
   | { readonly type: 'deleteClaim'; readonly claim: PersistentVolumeClaim }
   | { readonly type: 'deleteSnapshot'; readonly snapshot: VolumeSnapshot }
+  /** Its worker is not there to report that nothing goes on any more. */
+  | { readonly type: 'closeRun' }
   | { readonly type: 'deleteTask' }
   | QuotaAction;
 
