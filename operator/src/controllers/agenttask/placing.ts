@@ -81,7 +81,9 @@ function dependencyOf({ snapshot: { dependencies }, now }: Facts): Transition | 
 function gated({ gate, snapshot, now }: Facts): Transition | undefined {
   if (gate === undefined) return undefined;
   const { reason, message } = gate;
-  if (snapshot.refusal === undefined) return waits(reason, message, { gated: true });
+  // What it waits for is watched, as a rule.
+  if (snapshot.refusal === undefined)
+    return waits(reason, message, { gated: true, ...(gate.unwatched === true ? {} : { untilMs: now + lookMs }) });
   return waits(reason, `the API server does not take its Workload: ${snapshot.refusal}`, { untilMs: now + refusedRetryMs });
 }
 
