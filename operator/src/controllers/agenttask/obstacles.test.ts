@@ -125,6 +125,16 @@ describe('what stands in the way is reported', () => {
     expect(bed.task('one').status?.attempts).toBeUndefined();
   });
 
+  test.each([
+    ['a node that does not report', { type: 'Ready', status: 'False' }, 'NodeNotReady'],
+    ['a gate that is closed', { type: 'Ready', status: 'False', reason: 'ReadinessGatesNotReady' }, 'Ready'],
+  ])('%s is reported of a sandbox at work', (_, condition, reason) => {
+    const { containerStatuses } = podOf('one-1').status!;
+    const pods = [podOf('one-1', { status: { containerStatuses, conditions: [condition] } })];
+    const { conditions } = decide(snapshotOf(taskOf(working), { pods }), now).status;
+    expect(findCondition(conditions, 'SandboxReady')?.reason).toBe(reason);
+  });
+
   test('a keeper that does not answer goes on to be reported, whatever else is looked at meanwhile', () => {
     const containerStatuses = ['keeper', 'tools'].map((name) => ({ name, ready: false, restartCount: 1, state: { running: {} } }));
     const pods = [podOf('one-1', { status: { containerStatuses } })];

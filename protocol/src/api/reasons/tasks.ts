@@ -69,6 +69,7 @@ export const taskReasons = {
     'remove it, or set spec.policy.allowUnenforcedNetwork of the pool',
   ],
   NetworkPolicyAdds: ['A NetworkPolicy of the namespace lets the sandbox reach more.', 'remove that policy'],
+  NodeNotReady: ['The node of the sandbox does not report.', 'look at the node; the task goes on elsewhere once its pod is evicted'],
   NoDefaultPool: ['No pool is the default of the namespace.', 'set spec.poolRef in a new task, or grant Default to a pool by a PoolGrant'],
   NamespaceNotAllowed: [
     'No pool, or not this one, takes tasks of the namespace.',
