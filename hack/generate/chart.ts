@@ -21,14 +21,16 @@ const installed = [agentTask, agentTaskOrder, expertPool, energyModel, rolloutPo
 
 /** Returns the files that the charts install unchanged: definitions and admission policies, by path from the repository's root. */
 export function chartFiles(): ReadonlyMap<string, string> {
-  return new Map([
-    ...installed.map(
-      (kind) => [`${definitions}/${group}_${kind.plural}.yaml`, banner + yaml(kept(customResourceDefinition(kind)))] as const,
-    ),
-    ...policies.map(
-      (policy) => [`${folder}/policies/${policy.name}.yaml`, banner + policyManifests(policy).map(yaml).join('---\n')] as const,
-    ),
-  ]);
+  const crds = installed.map((kind) => [`${group}_${kind.plural}.yaml`, banner + yaml(kept(customResourceDefinition(kind)))] as const);
+  const rules = policies.map((policy) => [`${policy.name}.yaml`, banner + policyManifests(policy).map(yaml).join('---\n')] as const);
+  return new Map([...withKustomization(definitions, crds), ...withKustomization(`${folder}/policies`, rules)]);
+}
+
+/** The files of a folder, and the one by which charts/kustomize finds them. Its name has no ending, as Helm reads what ends in .yaml. */
+function withKustomization(at: string, files: readonly (readonly [string, string])[]): readonly (readonly [string, string])[] {
+  const resources = files.map(([name]) => name).sort();
+  const object = { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources };
+  return [...files, ['Kustomization', banner + yaml(object)] as const].map(([name, content]) => [`${at}/${name}`, content] as const);
 }
 
 /** Uninstalling the chart keeps the definition, unless configured otherwise: all objects of the kind would be deleted with it. */

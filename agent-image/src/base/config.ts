@@ -18,6 +18,8 @@ export interface WorkerConfig {
   readonly serviceAccount: string;
   /** Name of the ConfigMap with the brief, in the namespace of the pod. */
   readonly brief: string;
+  /** Uid of the pool; null: the operator is of an earlier release. */
+  readonly poolUid: string | null;
   /** Tasks at a time; more than the operator should assign is left waiting. */
   readonly concurrency: number;
   readonly port: number;
@@ -38,11 +40,12 @@ const mostConcurrency = 64;
 export function readConfig(env: Env): WorkerConfig {
   const faults: string[] = [];
   const read = reader(env, faults, 'the pod template of the workers');
-  const { podName, podNamespace, podUid, serviceAccount, brief, concurrency } = workerEnvironment;
+  const { podName, podNamespace, podUid, serviceAccount, brief, poolUid, concurrency } = workerEnvironment;
   const config: WorkerConfig = {
     pod: { name: read(podName, text), namespace: read(podNamespace, text), uid: read(podUid, text) },
     serviceAccount: read(serviceAccount, text),
     brief: read(brief, text),
+    poolUid: read<string | null>(poolUid, text, null),
     concurrency: read(concurrency, parseConcurrency, defaultConcurrency),
     port: read('AGENTFLEET_PORT', parsePort, workerPort),
     // Without authentication it listens on a loopback address, where a pod never becomes ready.

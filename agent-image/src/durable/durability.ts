@@ -7,7 +7,7 @@ import { StoreFailure, type ArtifactStore } from '../store/index.ts';
 import { adoptNewest, type Recovered, historyOf, type History } from './adopt.ts';
 import { DurableFailure } from './failure.ts';
 import { LogMirror } from './logMirror.ts';
-import { placesOf } from './manifest.ts';
+import { placesOf, type ActiveTask } from './manifest.ts';
 import type { PackShelf } from './shelf.ts';
 import { CheckpointWriter, type Written } from './writer.ts';
 
@@ -19,6 +19,8 @@ export interface DurabilityOptions {
   readonly task: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly epoch: number;
   readonly checkpointSeconds: number;
+  /** Absent: checkpoints of the active task do not name its pool, and no sweep finds that it is gone. */
+  readonly active?: ActiveTask | undefined;
   /** The report of an earlier worker: its checkpoint, and the log head that it saw. */
   readonly reported: { readonly checkpointURI?: string; readonly auditRoot?: string };
   readonly clock: Clock;
@@ -60,12 +62,12 @@ export class Durability {
    */
   async attach(keeper: KeeperClient, signal: AbortSignal): Promise<void> {
     if (this.#attached?.keeper === keeper) return;
-    const { store, task, epoch, clock, log } = this.#options;
+    const { store, task, epoch, clock, log, active } = this.#options;
     const shelf = await this.#options.shelf();
     const places = placesOf(task);
     await this.#recover(keeper, shelf, signal);
     const mirror = new LogMirror({ store, sealer: shelf.sealer, places, keeper, epoch });
-    const writer = new CheckpointWriter({ store, shelf, places, mirror, keeper, task, epoch, clock, log });
+    const writer = new CheckpointWriter({ store, shelf, places, mirror, keeper, task, epoch, active, clock, log });
     this.#attached = { keeper, mirror, writer };
   }
 

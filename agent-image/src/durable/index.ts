@@ -8,5 +8,5 @@ export { planPacks, readSealer } from './manifest.ts';
 export { mirroredLog } from './mirroredLog.ts';
 export { createSealer, type Sealer } from './seal.ts';
 export { PackShelf, Shelves } from './shelf.ts';
-export { Sweeper } from './sweep.ts';
+export { Sweeper, type ActiveTasks } from './sweep.ts';
 export type { Written } from './writer.ts';

@@ -151,6 +151,14 @@ export interface Checkpoint {
   readonly logs: readonly LogRange[];
 }
 
+/** Facts by which a sweep finds that a task has ended, or is gone, without a last checkpoint. */
+export interface ActiveTask {
+  /** Uid of the pool. */
+  readonly pool: string;
+  /** Seconds for which the checkpoint is needed after the end. */
+  readonly keepSeconds: number;
+}
+
 /** Readable for all readers of the store: names without meaning, so that a sweep needs no key. */
 export interface Envelope {
   readonly format: typeof format;
@@ -158,6 +166,8 @@ export interface Envelope {
   readonly manifests: readonly string[];
   /** RFC 3339; after it the checkpoint is not needed. Null while the task is active. */
   readonly expires: string | null;
+  /** Present while the task is active, unless its worker did not know its pool. */
+  readonly active?: ActiveTask;
   /** The sealed checkpoint, base64. */
   readonly body: string;
 }
@@ -169,11 +179,14 @@ export async function encodeCheckpoint(
   sealer: Sealer,
   key: string,
   checkpoint: Checkpoint,
-  { packs, expires }: Pick<Envelope, 'packs' | 'expires'>,
+  { packs, expires, active }: Pick<Envelope, 'packs' | 'expires' | 'active'>,
 ): Promise<string> {
   const manifests = [...new Set(Object.values(checkpoint.manifests))];
   const body = (await sealer.seal(key, Buffer.from(JSON.stringify(checkpoint)))).toString('base64');
-  const envelope: Envelope = { format, packs, manifests, expires, body };
+  return envelopeText({ format, packs, manifests, expires, ...(active !== undefined && { active }), body });
+}
+
+export function envelopeText(envelope: Envelope): string {
   return `${JSON.stringify(envelope)}\n`;
 }
 

@@ -4,7 +4,7 @@ import { partHeader } from '@agentfleet/protocol/keeper';
 import { createHash } from 'node:crypto';
 import { createSealer } from './seal.ts';
 import { PackShelf } from './shelf.ts';
-import { graceMs, Sweeper, sweep } from './sweep.ts';
+import { graceMs, Sweeper, sweep, type ActiveTasks } from './sweep.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import type { MemoryStore } from './testing/memoryStore.ts';
 import { DurableBench, live, noise, signal, task, tree } from './testing/bench.ts';
@@ -19,9 +19,9 @@ afterEach(() => bench[Symbol.asyncDispose]());
 const clockOf = (store: MemoryStore): Clock => ({ now: () => store.now, monotonic: () => 0, after: () => ({ cancel: () => undefined }) });
 
 /** A sweep after so many hours of the store. */
-function swept(hours: number): ReturnType<typeof sweep> {
+function swept(hours: number, active?: ActiveTasks): ReturnType<typeof sweep> {
   bench.store.now += hours * graceMs;
-  return sweep({ store: bench.store, log: silentLog, worker: 'worker-0' }, signal);
+  return sweep({ store: bench.store, log: silentLog, worker: 'worker-0', active }, signal);
 }
 
 /** A store that lets something happen between the first listing of checkpoints and the first look into one. */
@@ -228,6 +228,33 @@ describe('a sweep', () => {
     await swept(2);
     await swept(2);
     expect(bench.store.keys('.pack')).toEqual([]);
+  });
+
+  const named = { pool: 'pool-1', keepSeconds: 3600 };
+  const active = (uids: readonly string[] | undefined, pool = 'pool-1'): ActiveTasks => ({
+    pool,
+    list: (namespace) => Promise.resolve(namespace === task.namespace && uids !== undefined ? new Set(uids) : undefined),
+  });
+
+  it.each<{ what: string; named?: typeof named; active?: ActiveTasks; removed: number }>([
+    { what: 'of a task that is not active any more', named, active: active([]), removed: 1 },
+    { what: 'of an active task', named, active: active([task.uid]), removed: 0 },
+    { what: 'of a task of another cluster', named, active: active([], 'pool-2'), removed: 0 },
+    { what: 'of a namespace that cannot be listed', named, active: active(undefined), removed: 0 },
+    { what: 'that does not name its pool', active: active([]), removed: 0 },
+    { what: 'by a worker that does not know its pool', named, removed: 0 },
+  ])('lets the checkpoints $what expire when they have been kept for long enough: $removed', async (row) => {
+    const old = await bench.keeper();
+    await live(old);
+    const worker = bench.worker({ active: row.named });
+    await worker.attach(old.client(), signal);
+    await worker.checkpoint(signal);
+    bench.store.now = Date.now();
+    const before = bench.store.keys('checkpoints/');
+    expect(await swept(1, row.active)).toMatchObject({ removedTasks: 0 });
+    expect(bench.store.keys('checkpoints/')).toEqual(before);
+    expect(await swept(0.5, row.active)).toMatchObject({ removedTasks: 0 });
+    expect(await swept(1, row.active)).toMatchObject({ removedTasks: row.removed });
   });
 
   it('keeps what has not expired, also by a worker whose clock is ahead', async () => {

@@ -2,22 +2,34 @@ import { type Clock, type Log, asError, deadline } from '@agentfleet/kube';
 import type { ArtifactStore, StoredEntry } from '../store/index.ts';
 import {
   readEnvelope,
+  type ActiveTask,
   type Envelope,
   blobName,
   checkpointNumber,
   checkpointsFolder,
   doomedFolder,
   doomedKey,
+  envelopeText,
   folderOf,
   packsFolder,
 } from './manifest.ts';
 import { DurableFailure } from './failure.ts';
 import { read, unlessGone } from './shelf.ts';
 
+/** Tasks of a pool that have not ended. */
+export interface ActiveTasks {
+  /** Uid of the pool: others that store in the same place may be of another cluster, whose tasks this one does not know. */
+  readonly pool: string;
+  /** Returns the uids of those of a namespace, as of now; undefined: they cannot be listed. */
+  readonly list: (namespace: string, signal: AbortSignal) => Promise<ReadonlySet<string> | undefined>;
+}
+
 interface SweepOptions {
   readonly store: ArtifactStore;
   readonly log: Log;
   readonly worker: string;
+  /** Absent: a checkpoint without a time at which it expires stays. */
+  readonly active?: ActiveTasks | undefined;
   /** Longest time for a writer from loading a pack's index to naming it, ms. */
   readonly graceMs?: number;
 }
@@ -26,14 +38,16 @@ interface SweepOptions {
 export const graceMs = 60 * 60_000;
 
 /**
- * Removes expired checkpoints of tasks, and the packs that no checkpoint names. A pack is removed in two sweeps: the
+ * Removes expired checkpoints of tasks, and the packs that no checkpoint names. One of a task that is gone, or ended while no worker
+ * had it, expires from now on. A pack is removed in two sweeps: the
  * first marks it, and writers no longer rely on a marked pack; one at least `graceMs` later removes it, unless a
  * checkpoint that was being written then names it by now. All times are those of the store. An unreadable checkpoint
  * ends the sweep: the packs it names are unknown.
  */
-export async function sweep({ store, log, worker, graceMs: grace = graceMs }: SweepOptions, signal: AbortSignal) {
+export async function sweep({ store, log, worker, active, graceMs: grace = graceMs }: SweepOptions, signal: AbortSignal) {
   const now = await storeTime(store, worker, signal);
-  const { named, removedTasks } = await liveNames({ store, log }, now, signal);
+  const { named, removedTasks, open } = await liveNames({ store, log }, now, signal);
+  if (active !== undefined) await closeGone({ store, log, active }, open, now, signal);
   const marks = new Map(
     (await store.entries(doomedFolder, signal)).map(({ key, modifiedAt }) => [key.slice(doomedFolder.length), modifiedAt]),
   );
@@ -78,7 +92,7 @@ async function liveNames(
   { store, log }: Pick<SweepOptions, 'store' | 'log'>,
   now: number,
   signal: AbortSignal,
-): Promise<{ readonly named: ReadonlySet<string>; readonly removedTasks: number }> {
+): Promise<{ readonly named: ReadonlySet<string>; readonly removedTasks: number; readonly open: readonly OpenCheckpoint[] }> {
   const named = new Set<string>();
   let removedTasks = 0;
   const tasks = new Map<string, string[]>();
@@ -87,22 +101,60 @@ async function liveNames(
     tasks.set(folderOf(key), [...(tasks.get(folderOf(key)) ?? []), key]);
   }
   const left = tasks.entries();
+  const open: OpenCheckpoint[] = [];
   const reading = async (): Promise<void> => {
     for (const [folder, keys] of left) {
       const envelopes = await envelopesOf(store, folder, keys, signal);
-      const expires = envelopes.at(-1)?.expires ?? null;
+      const { key = '', expires = null, active } = envelopes.at(-1) ?? {};
       if (expires !== null && Date.parse(expires) < now) {
         log.info('the checkpoints of a task have expired', { folder });
         await store.remove(await store.list(folder, signal), signal);
         removedTasks += 1;
         continue;
       }
+      if (expires === null && active !== undefined) open.push({ key, ...active });
       for (const { packs, manifests } of envelopes) for (const name of [...packs, ...manifests]) named.add(name);
     }
   };
   await Promise.all(Array.from({ length: readers }, reading));
-  return { named, removedTasks };
+  return { named, removedTasks, open };
 }
+
+/** The newest checkpoint of a task that was active when it was written. */
+interface OpenCheckpoint extends ActiveTask {
+  readonly key: string;
+}
+
+/**
+ * Lets checkpoints expire whose tasks are not active any more: cancelled or deleted while no worker had them, so that nobody wrote a last
+ * one. To be called when they have been read: a task that had one is listed since, or is gone.
+ */
+async function closeGone(
+  { store, log, active }: Pick<SweepOptions, 'store' | 'log'> & { readonly active: ActiveTasks },
+  open: readonly OpenCheckpoint[],
+  now: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const own = open.filter(({ pool }) => pool === active.pool);
+  const byNamespace = new Map<string, OpenCheckpoint[]>();
+  for (const one of own) byNamespace.set(namespaceOf(one.key), [...(byNamespace.get(namespaceOf(one.key)) ?? []), one]);
+  for (const [namespace, checkpoints] of byNamespace) {
+    const there = await active.list(namespace, signal);
+    if (there === undefined) continue;
+    for (const { key, keepSeconds } of checkpoints) {
+      if (there.has(uidOf(key))) continue;
+      const content = await read(store, key, signal).catch(unlessGone);
+      if (content === null) continue;
+      const { active: _, ...envelope } = readEnvelope(key, content);
+      const expires = new Date(now + keepSeconds * 1000).toISOString();
+      await store.put(key, envelopeText({ ...envelope, expires }), 'application/json', signal);
+      log.info('the checkpoints of a task that is not active any more will expire', { folder: folderOf(key), expires });
+    }
+  }
+}
+
+const namespaceOf = (key: string): string => key.split('/')[1] ?? '';
+const uidOf = (key: string): string => key.split('/')[2] ?? '';
 
 /** Most times that the checkpoints of a task are listed again when they are replaced during the read. */
 const looks = 5;
@@ -116,13 +168,13 @@ async function envelopesOf(
   folder: string,
   listed: readonly string[],
   signal: AbortSignal,
-): Promise<readonly Envelope[]> {
+): Promise<readonly (Envelope & { readonly key: string })[]> {
   let keys = listed;
   for (let look = 1; look <= looks; look += 1) {
-    const envelopes: Envelope[] = [];
+    const envelopes: (Envelope & { readonly key: string })[] = [];
     for (const key of keys) {
       const content = await read(store, key, signal).catch(unlessGone);
-      if (content !== null) envelopes.push(readEnvelope(key, content));
+      if (content !== null) envelopes.push({ ...readEnvelope(key, content), key });
     }
     if (envelopes.length === keys.length) return envelopes;
     keys = (await store.list(folder, signal)).filter((key) => checkpointNumber(key) !== null);
@@ -139,7 +191,7 @@ function byName(entries: readonly StoredEntry[]): ReadonlyMap<string, readonly S
   return blobs;
 }
 
-interface SweeperOptions extends Pick<SweepOptions, 'worker' | 'log'> {
+interface SweeperOptions extends Pick<SweepOptions, 'worker' | 'log' | 'active'> {
   readonly clock: Clock;
 }
 
@@ -167,14 +219,14 @@ export class Sweeper {
 
   /** Sweeps a store unless that was done lately; never rejects. */
   async taskEnded(store: ArtifactStore): Promise<void> {
-    const { clock, log, worker } = this.#options;
+    const { clock, log, worker, active } = this.#options;
     const now = clock.monotonic();
     if (now - (this.#sweptAt.get(store) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
     this.#sweptAt.set(store, now);
     using limit = deadline(clock, sweepMs);
     try {
       if (!(await isDue(store, worker, limit.signal))) return;
-      const swept = await sweep({ store, log, worker }, limit.signal);
+      const swept = await sweep({ store, log, worker, active }, limit.signal);
       if (swept.removed + swept.removedTasks + swept.doomed > 0) log.info('what no checkpoint names was swept', { ...swept });
     } catch (error) {
       log.warn('the store was not swept', { error: asError(error).message });

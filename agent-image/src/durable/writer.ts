@@ -7,6 +7,7 @@ import {
   encodeCheckpoint,
   openCheckpoint,
   readEnvelope,
+  type ActiveTask,
   type Checkpoint,
   contentsOf,
   manifestDigest,
@@ -30,6 +31,7 @@ interface CheckpointWriterOptions {
   readonly keeper: Pick<KeeperClient, 'snapshots' | 'manifest' | 'exportParts'>;
   readonly task: Checkpoint['task'];
   readonly epoch: number;
+  readonly active?: ActiveTask | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -128,12 +130,16 @@ export class CheckpointWriter {
     named: Names & { readonly expiresMs: number | undefined },
     signal: AbortSignal,
   ): Promise<string> {
-    const { places, shelf, store } = this.#options;
+    const { places, shelf, store, active } = this.#options;
     const { packs, manifests, expiresMs } = named;
     const number = nextNumber(numbers, checkpoint.epoch);
     const key = places.checkpoint(number);
     const expires = expiresMs === undefined ? null : new Date(Date.parse(checkpoint.at) + expiresMs).toISOString();
-    const text = await encodeCheckpoint(shelf.sealer, key, checkpoint, { packs, expires });
+    const text = await encodeCheckpoint(shelf.sealer, key, checkpoint, {
+      packs,
+      expires,
+      ...(expires === null && active !== undefined && { active }),
+    });
     const { uri } = await store.put(key, text, 'application/json', signal);
     numbers.push(number);
     // After its expiry a checkpoint protects nothing.

@@ -212,7 +212,8 @@ export class AssignmentRunner {
       const sandbox = await this.#open(stop);
       const rolling = (): Promise<Restored> => engine.rollback(this.#context(task, sandbox, stop, began), rollbackTarget(task));
       const rollback = await this.#copies.during(task, sandbox, stop, rolling);
-      if (!stop.aborted) reporter.report({ rollback, ...this.#left }, { urgent: true });
+      if (!stop.aborted)
+        reporter.report({ rollback, ...this.#left, progress: this.#progress('rolled back'), pendingApproval: undefined }, { urgent: true });
     };
     await this.#repeat(stop, rollBack, (message, tries) => {
       given.log.error('the rollback failed', coded('AF_ROLLBACK_FAILED', { error: message, tries }));

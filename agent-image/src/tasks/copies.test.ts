@@ -88,6 +88,32 @@ describe('the end of an attempt', () => {
     }
   });
 
+  it('sweeps: a task that was cancelled while it rested has a copy that expires, one that still rests has not', async () => {
+    await using bed = await running();
+    bed.engine.onOther = succeeded;
+    for (const name of ['fix', 'rests']) {
+      if (name !== 'fix') {
+        await bed.sandbox(`${name}-1`);
+        await bed.task(name);
+      }
+      await bed.assign(name, { directive: 'Quiesce' });
+      await eventually(`${name} is at rest`, () => bed.status(name).run?.quiescedAt !== undefined);
+    }
+    const expires = (name: string): unknown => {
+      const key = bed.status(name).run?.snapshots?.checkpointURI?.slice('memory://'.length) ?? '';
+      return (JSON.parse(bed.store.objects.get(key)?.content.toString() ?? '{}') as { expires?: unknown }).expires;
+    };
+    expect([expires('fix'), expires('rests')]).toEqual([null, null]);
+    await bed.tasks.patch({ name: 'fix', namespace: 'team' }, { status: { finished: 'true' } }, { subresource: 'status' });
+    await bed.sandbox('last-1');
+    await bed.task('last');
+    await eventually('the last one runs', () => bed.engine.last?.context.task.metadata.name === 'last');
+    bed.engine.last?.finish(succeeded);
+    await eventually('the store is swept', () => expires('fix') !== null);
+    expect(expires('fix')).toBe(new Date(bed.store.now + 604_800_000).toISOString());
+    expect(expires('rests')).toBeNull();
+  });
+
   it('is reported also when it cannot be copied', async () => {
     await using bed = await running();
     bed.store.goAway();

@@ -1,4 +1,5 @@
 import {
+  asError,
   isApiError,
   isNotFound,
   keyOf,
@@ -26,7 +27,7 @@ import type { Dispatcher } from 'undici';
 import { AttemptFailure } from '../base/failure.ts';
 import type { AttemptEngine, Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../base/config.ts';
-import { Durability, Shelves, Sweeper, type DurabilityOptions } from '../durable/index.ts';
+import { Durability, Shelves, Sweeper, type ActiveTasks, type DurabilityOptions } from '../durable/index.ts';
 import { InferenceClient, type ExpertsClient } from '../experts/index.ts';
 import type { WorkerMetrics } from '../http/metrics.ts';
 import { computeOf, PoolDecisionModels, type FleetOptions } from '../decision/index.ts';
@@ -41,7 +42,7 @@ import { AssignmentRunner } from './assignmentRunner.ts';
 export interface AssignmentRunnerFactoryOptions {
   /** Fenced by the worker's lease. */
   readonly transport: Transport;
-  readonly config: Pick<WorkerConfig, 'pod' | 'serviceAccount'>;
+  readonly config: Pick<WorkerConfig, 'pod' | 'serviceAccount' | 'poolUid'>;
   readonly brief: () => PoolBrief;
   readonly experts: ExpertsClient;
   /** Connections to the model gateway; absent: own ones. */
@@ -75,7 +76,7 @@ export class AssignmentRunnerFactory {
     this.#options = options;
     const { config, clock, log, transport, bearer } = options;
     this.#shelves = new Shelves(clock);
-    this.#sweeper = new Sweeper({ worker: config.pod.name, clock, log });
+    this.#sweeper = new Sweeper({ worker: config.pod.name, clock, log, active: activeTasks(options) });
     this.#copies = new InferenceClient({ clock, bearer });
     const client = new ResourceClient(transport, resources.serviceAccounts);
     this.#tokens = new TokenSource({
@@ -181,12 +182,14 @@ export class AssignmentRunnerFactory {
     const { checkpointURI } = task.status?.run?.snapshots ?? {};
     const { auditRoot } = task.status?.run ?? {};
     const store = this.#options.openStore(storage);
+    const { poolUid: pool } = this.#options.config;
     return new Durability({
       ...given,
       store,
       shelf: () => this.#shelves.of(storage, store),
       task: { namespace, name, uid },
       checkpointSeconds: task.spec.snapshots.checkpointSeconds,
+      active: pool === null ? undefined : { pool, keepSeconds: task.spec.retention.snapshotsSeconds },
       onGap: () => this.#options.metrics.auditGap(),
       reported: { ...(checkpointURI !== undefined && { checkpointURI }), ...(auditRoot !== undefined && { auditRoot }) },
       clock: this.#options.clock,
@@ -211,6 +214,29 @@ export class AssignmentRunnerFactory {
       await sleep(clock, permissionRetryMs);
     }
   }
+}
+
+/** Lists what a sweep asks the API server for; undefined where the worker does not know the uid of its pool. */
+function activeTasks({
+  config: { poolUid },
+  transport,
+  log,
+}: Pick<AssignmentRunnerFactoryOptions, 'config' | 'transport' | 'log'>): ActiveTasks | undefined {
+  if (poolUid === null) return undefined;
+  const client = new ResourceClient(transport, resources.agentTasks);
+  const list = async (namespace: string, signal: AbortSignal): Promise<ReadonlySet<string> | undefined> => {
+    const uids = new Set<string>();
+    try {
+      for await (const { items } of client.pages({ namespace, fieldSelector: 'status.finished=false', limit: 100, signal }))
+        for (const { metadata } of items) uids.add(metadata.uid ?? '');
+      return uids;
+    } catch (error) {
+      // A namespace without tasks of the pool is closed to its workers.
+      if (!isApiError(error) || error.code !== 403) log.warn('active tasks cannot be listed', { namespace, error: asError(error).message });
+      return undefined;
+    }
+  };
+  return { pool: poolUid, list };
 }
 
 function idsOf(task: AgentTask, of: { readonly epoch: number; readonly attempt: number }): Readonly<Record<string, unknown>> {

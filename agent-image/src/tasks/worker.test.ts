@@ -96,10 +96,14 @@ describe('directives', () => {
   it('Rollback: aborts the run, waits for it, restores and reports', async () => {
     await using bed = await running();
     const node = (id: string, state: 'Done' | 'Running' | 'Pending' | 'Dropped') => ({ id, kind: 'Step' as const, intent: 'i', state });
-    bed.engine.last?.context.report({ plan: [node('a', 'Done'), node('b', 'Running'), node('c', 'Pending')] });
+    bed.engine.last?.context.report({
+      plan: [node('a', 'Done'), node('b', 'Running'), node('c', 'Pending')],
+      progress: { done: 1, total: 3, message: 'runs b' },
+    });
     await bed.assign('fix', { directive: 'Rollback' });
     await eventually('it is restored', () => bed.status('fix').run?.rollback !== undefined);
     expect(bed.status('fix').run?.plan).toEqual([node('a', 'Done'), node('b', 'Dropped'), node('c', 'Dropped')]);
+    expect(bed.status('fix').run?.progress).toEqual({ done: 1, total: 3, message: 'rolled back' });
     expect(bed.engine.calls.map(({ kind }) => kind)).toEqual(['run', 'Initial']);
     expect(bed.engine.calls[0]?.aborted()).toBe('Rollback');
     expect(bed.engine.overlaps).toEqual([]);

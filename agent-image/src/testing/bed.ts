@@ -15,6 +15,7 @@ export const workerConfig: WorkerConfig = {
   pod: { name: 'worker-0', namespace: 'platform', uid: 'worker-uid' },
   serviceAccount: 'coding-worker',
   brief: 'coding-workers',
+  poolUid: 'pool-uid',
   concurrency: 4,
   port: 0,
   access: null,

@@ -65,3 +65,15 @@ tolerations:
 securityContext:
   {{- include "agentfleet.podSecurity" . | nindent 2 }}
 {{- end }}
+
+{{- /*
+  Stops an install where the cluster does not know a kind of the Prometheus operator, as Helm's own words name no value. Offline, as GitOps
+  renders it, lookup finds nothing, and the kinds may come with the same commit.
+*/}}
+{{- define "agentfleet.needsMonitoring" -}}
+{{- if not (.all.Capabilities.APIVersions.Has (printf "monitoring.coreos.com/v1/%s" .kind)) }}
+{{- if lookup "v1" "Namespace" "" "kube-system" }}
+{{- fail (printf "%s is true, and the cluster does not know the kind %s of monitoring.coreos.com/v1; install the Prometheus operator first, or set %s=false" .value .kind .value) }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -89,6 +89,7 @@ export {
   isConflict,
   isAlreadyExists,
   isRefused,
+  isWebhookFailure,
   isTooLarge,
   apiErrorOf,
 } from './transport/apiError.ts';

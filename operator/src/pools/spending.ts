@@ -210,11 +210,21 @@ export function excessMessage(pool: string, { field, unit, cap, spent, held, ask
   return `spec.limits.spending.${field} of ExpertPool ${pool} is ${shown(cap)}: in this window ${shown(spent)}${what} are spent, ${shown(held)} are set aside for attempts that run, and this one may use ${shown(asked)}; it begins when that fits, at the latest when the window ends at ${timestamp(until)} and nothing runs, or when the cap is raised${smaller}`;
 }
 
+/** Attempts that fit into a ConfigMap whatever their names are. */
+const surelyFit = 1000;
+
+/** Reports whether a ConfigMap holds the book with one attempt more. Pure. */
+export function hasRoom(book: SpendingBook, held: Held): boolean {
+  return (
+    book.held.length < surelyFit ||
+    bookText({ ...book, held: [...book.held.filter(({ uid }) => uid !== held.uid), held] }).length <= mostText
+  );
+}
+
 /** The book with so much set aside, in place of what the task had; undefined: no ConfigMap holds so many attempts. Pure. */
 export function setAside(before: SpendingBook, spending: PoolSpending, held: Held, now: number): SpendingBook | undefined {
   const book = currentBook(before, spending.windowSeconds, now);
-  const after = { ...book, held: [...book.held.filter(({ uid }) => uid !== held.uid), held] };
-  return bookText(after).length > mostText ? undefined : after;
+  return hasRoom(book, held) ? { ...book, held: [...book.held.filter(({ uid }) => uid !== held.uid), held] } : undefined;
 }
 
 /** Charge for an attempt that has ended. */

@@ -6,7 +6,7 @@ export { armsOf, RolloutLock, expertHash, poolRevision, revisionOf, shortHash } 
 export { rolloutEvent, rolloutMoved, isOpen, type Seen } from './progress.ts';
 export { reportedRollout, rolloutReport, type RolloutReport } from './report.ts';
 export { EngineReader, metricsByHttp, type AskMetrics } from './engines.ts';
-export { type Latency, LatencyReader, lookMs, type ModelFault } from './latency.ts';
+export { type Latency, LatencyReader, lookMs, type ModelFault, modelFaults } from './latency.ts';
 export { heardByGolden } from './goldenJob.ts';
 export { QueryReader, textByHttp } from './prometheus.ts';
 export { shadowIn } from './ledger.ts';

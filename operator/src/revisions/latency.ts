@@ -66,7 +66,7 @@ export class LatencyReader {
    */
   async read(pods: readonly Pod[], running: boolean, signal: AbortSignal): Promise<ReadonlyMap<string, Latency> | undefined> {
     const ready = pods.filter(isReady);
-    if (!running && !ready.some(({ metadata }) => this.#isBusy(metadata.uid))) return undefined;
+    if (!running && !ready.some((pod) => this.#isBusy(pod))) return undefined;
     const gateways = ready.filter((pod) => componentOf(pod) === 'gateway').slice(0, mostAsked);
     const byExpert = Map.groupBy(
       ready.filter((pod) => componentOf(pod) === 'expert'),
@@ -84,15 +84,20 @@ export class LatencyReader {
     return (this.#known.get(uid) ?? []).filter(({ at }) => now - at <= windowMs);
   }
 
-  /** Models whose newest request failed by a fault, as of the last {@link read}; by the names of their experts. */
-  faults(gateways: readonly Pod[]): ReadonlyMap<string, ModelFault> {
+  /**
+   * Faults by which the newest requests to models failed, as of the last {@link read}, by the names of their experts; null: by none. A
+   * model that is missing was not asked since its gateway started, or the gateway gave no answer.
+   */
+  faults(gateways: readonly Pod[]): ReadonlyMap<string, ModelFault | null> {
     const all = gateways.filter(isReady).flatMap(({ metadata }) => [...(this.#looksAt(metadata.uid).at(-1)?.results ?? [])]);
     const newest = new Map(all.sort(([, [, a]], [, [, b]]) => a - b));
-    return new Map([...newest].flatMap(([name, last]) => [faultOf(last)].flatMap((fault) => (fault ? [[name, fault]] : []))));
+    return new Map([...newest].map(([name, last]) => [name, faultOf(last) ?? null]));
   }
 
-  /** Reports whether a pod answered within the window, as far as is known, or knows of a fault that may be over. */
-  #isBusy(uid = ''): boolean {
+  /** Reports whether a pod answered within the window, as far as is known, or knows of a fault that may be over; of a new gateway nothing is known. */
+  #isBusy(pod: Pod): boolean {
+    const { uid = '' } = pod.metadata;
+    if (componentOf(pod) === 'gateway' && !this.#known.has(uid)) return true;
     const looks = this.#looksAt(uid);
     if ([...(looks.at(-1)?.results?.values() ?? [])].some((last) => faultOf(last) !== undefined)) return true;
     return looks.length === 1 || [...answered(looks).values()].some((buckets) => countOf(buckets) > 0);

@@ -2,6 +2,7 @@ import {
   isAlreadyExists,
   isControlledBy,
   isRefused,
+  isWebhookFailure,
   keyOf,
   type Consistency,
   type Informer,
@@ -32,7 +33,7 @@ export async function make<T extends KubeObject>(
     consistency.wrote(keyOf(task), cache, await client.create(object, { fieldManager: fieldManagers.operator, signal }));
     return undefined;
   } catch (error) {
-    if (isRefused(error)) return error.message;
+    if (isRefused(error) || isWebhookFailure(error)) return error.message;
     if (!isAlreadyExists(error)) throw error;
   }
   const there = await client.get({ namespace, name }, { signal });

@@ -333,6 +333,7 @@ const lasting: ReadonlySet<string> = new Set([
   'NamespaceNotPrepared',
   'SandboxRefused',
   'DependencyPending',
+  'SpendingBookFull',
   'SpendingCapReached',
   'SpendingUnknown',
 ]);

@@ -288,6 +288,8 @@ export const workerEnvironment = {
   serviceAccount: 'AGENTFLEET_SERVICE_ACCOUNT',
   /** Name of the ConfigMap with the brief. */
   brief: 'AGENTFLEET_POOL_CONFIGMAP',
+  /** Uid of the ExpertPool: no other cluster that stores in the same place has it. */
+  poolUid: 'AGENTFLEET_POOL_UID',
   concurrency: 'AGENTFLEET_CONCURRENCY',
 } as const;
 

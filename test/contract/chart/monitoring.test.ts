@@ -1,9 +1,16 @@
 // The chart's objects for the Prometheus operator and Grafana: off by default, and in their format.
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { execa } from 'execa';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { up, type Cluster } from '../../../hack/cluster/index.ts';
+import { chart, chartValues, release } from '../../../hack/install/index.ts';
 import { Kubectl } from '../../../hack/sandbox/index.ts';
 import { scraperAccount, scraperKeys } from '../../../operator/src/metrics/scraperTokens.ts';
 import { readConfig } from '../../../operator/src/config.ts';
@@ -51,6 +58,47 @@ it('renders nothing of it by default, and each part separately', async () => {
   expect(ours(await rendered({ dashboards: { enabled: true } })).toSorted()).toEqual(
     ['engines', 'fleet', 'gpus'].map((name) => `ConfigMap/agentfleet-dashboard-${name}`),
   );
+});
+
+/** A server that answers as far as Helm asks before it renders: it serves namespaces, and no kind of the Prometheus operator. */
+async function bareServer(): Promise<AsyncDisposable & { readonly url: string }> {
+  const namespaces = [{ name: 'namespaces', singularName: 'namespace', kind: 'Namespace', namespaced: false, verbs: ['get'] }];
+  const answers: Readonly<Record<string, object>> = {
+    '/version': { major: '1', minor: '33', gitVersion: 'v1.33.0' },
+    '/api': { kind: 'APIVersions', versions: ['v1'] },
+    '/apis': { kind: 'APIGroupList', apiVersion: 'v1', groups: [] },
+    '/api/v1': { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: 'v1', resources: namespaces },
+    '/api/v1/namespaces/kube-system': { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'kube-system' } },
+  };
+  const server = createServer(({ url = '' }, response) => {
+    const answer = answers[url.split('?')[0] ?? ''];
+    response.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer ?? {}));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const close = promisify(server.close.bind(server));
+  return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: close };
+}
+
+it.for([
+  ['prometheusRule.enabled', { prometheusRule: { enabled: true } }],
+  ['podMonitor.enabled', { podMonitor: { enabled: true } }],
+] as const)('stops with a cure where the cluster does not know the kinds of %s', async ([value, values]) => {
+  await using server = await bareServer();
+  const folder = await mkdtemp(join(tmpdir(), 'helm-'));
+  const kubeconfig = join(folder, 'config');
+  const entry = {
+    clusters: [{ name: 'a', cluster: { server: server.url } }],
+    contexts: [{ name: 'a', context: { cluster: 'a', user: '' } }],
+  };
+  await writeFile(kubeconfig, JSON.stringify({ apiVersion: 'v1', kind: 'Config', ...entry, 'current-context': 'a' }));
+  const args = ['template', release, chart, '--dry-run=server', `--kubeconfig=${kubeconfig}`, '--values=-'];
+  const input = JSON.stringify({ ...chartValues({ image: (name) => name }), ...values });
+  const cure = new RegExp(
+    `${value} is true, and the cluster does not know .* install the Prometheus operator first, or set ${value}=false`,
+  );
+  await expect(execa(cluster.bin('helm'), args, { input })).rejects.toThrow(cure);
+  await rm(folder, { recursive: true });
 });
 
 it.for([

@@ -54,6 +54,9 @@ export const isConflict = (error: unknown): boolean => has(error, 409, 'Conflict
 export const isAlreadyExists = (error: unknown): boolean => has(error, 409, 'AlreadyExists');
 /** The server does not take what was sent, and will not take it the next time either. */
 export const isRefused = (error: unknown): error is ApiError => isApiError(error) && [400, 403, 404, 422].includes(error.code);
+/** An admission webhook did not answer, so that nothing was stored; it has no reason of its own. */
+export const isWebhookFailure = (error: unknown): error is ApiError =>
+  has(error, 500) && (error as ApiError).message.includes('failed calling webhook');
 /** The resource version is compacted: list again. Reason `Expired` or, in watches of old servers, `Gone`. */
 export const isGone = (error: unknown): boolean => has(error, 410) || has(error, 410, 'Expired', 'Gone');
 /** The object is larger than the storage takes: etcd reports it behind a 500 without a reason, the server itself by a 413. */

@@ -53,6 +53,32 @@ describe('cancelling', () => {
     ]);
   });
 
+  test('Terminate leaves no report that has it at work, or waiting for a person', async () => {
+    await using bed = await Bed.start();
+    const node = (id: string, state: 'Done' | 'Running' | 'Pending' | 'Dropped') => ({ id, kind: 'Step' as const, intent: 'i', state });
+    const plan = [node('a', 'Done'), node('b', 'Running'), node('c', 'Pending')];
+    const pendingApproval = { action: `sha256:${'ab'.repeat(32)}`, summary: 'push', expires: '2031-01-01T00:00:00Z' };
+    playWorkers(
+      bed,
+      obedient(() => ({ ...works, progress: { done: 1, total: 3, message: 'runs the tests' }, plan, pendingApproval })),
+    );
+    await begin(bed, {});
+    await bed.until('it waits for a person', () => bed.task('one').status?.phase === 'AwaitingApproval');
+    await bed.patch('one', { cancel: 'Terminate' });
+    await finish(bed);
+    await bed.until('the report is closed', () => bed.task('one').status?.run?.pendingApproval === undefined, 200);
+    expect(bed.task('one').status?.run).toMatchObject({
+      progress: { done: 1, total: 3, message: 'the task has ended' },
+      plan: [node('a', 'Done'), node('b', 'Dropped'), node('c', 'Dropped')],
+      usage,
+    });
+    const before = bed.server.requests.length;
+    bed.sweep();
+    await bed.pass(5);
+    const writes = bed.server.requests.slice(before).filter(({ verb, resource }) => verb === 'patch' && resource.startsWith('agenttasks'));
+    expect(writes).toEqual([]);
+  });
+
   test('Terminate deletes the sandbox at once', async () => {
     await using bed = await Bed.start();
     await working(bed, { retention: { sandboxSeconds: 600 } });

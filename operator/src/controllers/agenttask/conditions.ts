@@ -4,6 +4,7 @@ import { passedOn, type AgentTaskStatus, type Condition, type Phase, type Reason
 import { howToAnswer, suspendedBecause } from './approvals.ts';
 import { conditionValue, type Transition, type Undone, type Verdict, type Facts } from './facts/snapshot.ts';
 import { networkOpened, openedMessage } from './sandbox/state.ts';
+import { withCure } from './verdict.ts';
 import { staySeconds } from './storage/plan.ts';
 
 /** Current state of the task, in one line for the printer column. */
@@ -41,7 +42,7 @@ export function summaryOf(
     case 'Refuse':
       return summary('Pending', transition.refusal.reason, transition.refusal.message, transition.refusal.stalled);
     case 'Wait':
-      return summary('Queued', transition.because?.reason ?? transition.reason, transition.message);
+      return summary('Queued', transition.because?.reason ?? transition.reason, waitMessage(transition));
     case 'Suspend':
       return transition.gate === undefined
         ? summary('Suspended', 'Suspended', suspendedBecause(facts, transition.rest).message)
@@ -57,6 +58,12 @@ export function summaryOf(
       break;
   }
   return working(facts, transition, assignment, storage);
+}
+
+/** The wait, and why the sandbox before did not come to work: its cure is what helps. */
+function waitMessage({ message, because }: Extract<Transition, { kind: 'Wait' }>): string {
+  if (because === undefined || message.includes(because.message)) return message;
+  return `${message}; the sandbox before did not come to work: ${because.message}`;
 }
 
 function ended({ verdict, undone }: { readonly verdict: Verdict; readonly undone: Undone | undefined }): string {
@@ -223,7 +230,7 @@ function sandboxCondition(facts: Facts, transition: Transition): ConditionValue 
   const said = known(facts.status.conditions, 'SandboxReady');
   const same = sandboxIs.reason === 'ImagePullBackOff' && said?.reason === sandboxIs.reason;
   if (same && said.message.includes(sandbox?.metadata.name ?? '')) return said;
-  return conditionValue(sandboxIs.ready ? 'True' : 'False', sandboxIs.reason, sandboxIs.message);
+  return conditionValue(sandboxIs.ready ? 'True' : 'False', sandboxIs.reason, withCure(sandboxIs));
 }
 
 /** The verdict is here as soon as it is given, also while the rollback goes on. */

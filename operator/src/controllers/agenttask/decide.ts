@@ -13,6 +13,7 @@ import { refusalOf } from './acceptance.ts';
 import { awaitedAct, approvalsOf, undoing, restOf, gatedRest, decisionNote, howToAnswer } from './approvals.ts';
 import { backoffUntil, type Books, type Ending, closeAttempt } from './facts/attempts.ts';
 import { sandboxFinalizer } from '@agentfleet/protocol/pool';
+import { leavesOpen } from './facts/closing.ts';
 import {
   type Transition,
   type SandboxChoice,
@@ -266,6 +267,7 @@ function actionsOf(facts: Facts, transition: Transition, status: DesiredStatus):
     if (!kept) actions.push({ type: 'deleteSandbox', pod });
   }
   if (deleteTask) actions.push({ type: 'deleteTask' });
+  else if (status.finished === 'true' && leavesOpen(facts)) actions.push({ type: 'closeRun' });
   return actions;
 }
 

@@ -27,6 +27,7 @@ import type { Action, Decision, Snapshot } from './facts/snapshot.ts';
 import type { SpendingBooks } from './queue/spending.ts';
 import type { Volumes } from './storage/volumes.ts';
 import { type Workloads, flavorPlacement } from './queue/quota.ts';
+import { closedRun } from './facts/closing.ts';
 
 const fieldManager = fieldManagers.operator;
 
@@ -184,8 +185,19 @@ export class Executor {
     for (const action of of('deleteSnapshot')) await this.#options.volumes.deleteSnapshot(snapshot.task, action.snapshot, signal);
     for (const action of [...of('patchWorkload'), ...of('deleteWorkload')])
       await this.#options.workloads.run(snapshot.task, action, signal);
+    if (of('closeRun').length > 0) await this.#closeRun(snapshot.task, signal);
     if (of('deleteTask').length > 0) await this.#tasks.remove(snapshot.task, { signal, propagationPolicy: 'Background' });
     return undefined;
+  }
+
+  /** Caches hold no whole plan, so the report is read. A worker that reports meanwhile makes it a conflict, which is tried again. */
+  async #closeRun({ metadata }: AgentTask, signal: AbortSignal): Promise<void> {
+    const { uid } = metadata;
+    const seen = await this.#tasks.find(metadata, { signal });
+    const { finished, run } = seen?.status ?? {};
+    if (seen === undefined || seen.metadata.uid !== uid || finished !== 'true' || run === undefined) return;
+    const change = { metadata: { resourceVersion: seen.metadata.resourceVersion }, status: { run: closedRun(run) } };
+    await this.#tasks.patch(metadata, change, { subresource: 'status', fieldManager, signal });
   }
 
   /** An attempt that does not come to begin spends nothing. One that began before keeps what is set aside. */

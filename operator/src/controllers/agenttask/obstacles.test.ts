@@ -59,7 +59,9 @@ describe('what stands in the way is reported', () => {
     bed.kubelet.startsAs = () => waitingStatus('ImagePullBackOff', 'no such image: nope:1');
     await bed.create(newTask('one', { sandbox: { image: 'nope:1' }, deadlineSeconds: 60 }));
     await bed.until('it is reported', () => reported(bed.task('one'), 'SandboxReady') === 'False/ImagePullBackOff');
-    expect(condition(bed.task('one'), 'Ready')?.message).toContain('no such image: nope:1');
+    expect(condition(bed.task('one'), 'Ready')?.message).toContain(
+      'no such image: nope:1; create the task again with another spec.sandbox.image',
+    );
     const task = await finish(bed);
     expect([reported(task, 'Succeeded'), reported(task, 'RolledBack')]).toEqual(['False/ImagePullBackOff', 'True/Discarded']);
     expect(condition(task, 'Ready')?.message).toContain('no such image: nope:1');
@@ -123,6 +125,16 @@ describe('what stands in the way is reported', () => {
     expect(bed.task('one').status?.attempts).toBeUndefined();
   });
 
+  test.each([
+    ['a node that does not report', { type: 'Ready', status: 'False' }, 'NodeNotReady'],
+    ['a gate that is closed', { type: 'Ready', status: 'False', reason: 'ReadinessGatesNotReady' }, 'Ready'],
+  ])('%s is reported of a sandbox at work', (_, condition, reason) => {
+    const { containerStatuses } = podOf('one-1').status!;
+    const pods = [podOf('one-1', { status: { containerStatuses, conditions: [condition] } })];
+    const { conditions } = decide(snapshotOf(taskOf(working), { pods }), now).status;
+    expect(findCondition(conditions, 'SandboxReady')?.reason).toBe(reason);
+  });
+
   test('a keeper that does not answer goes on to be reported, whatever else is looked at meanwhile', () => {
     const containerStatuses = ['keeper', 'tools'].map((name) => ({ name, ready: false, restartCount: 1, state: { running: {} } }));
     const pods = [podOf('one-1', { status: { containerStatuses } })];
@@ -131,5 +143,84 @@ describe('what stands in the way is reported', () => {
       status = decide(snapshotOf(taskOf(status), { pods }), now).status;
       expect(findCondition(status.conditions, 'SandboxReady')?.reason).toBe('KeeperNotReady');
     }
+  });
+});
+
+const pod = 'pods "one-1" is forbidden';
+
+test.each([
+  [`${pod}: exceeded quota: compute, requested: cpu=2, used: cpu=3, limited: cpu=4`, 'ResourceQuotaExceeded', 'raise that ResourceQuota'],
+  [`${pod}: failed quota: compute: must specify limits.cpu for: tools`, 'SandboxRefused', 'set spec.sandbox.resources'],
+  [`${pod}: maximum memory usage per Container is 1Gi, but limit is 4Gi`, 'SandboxRefused', 'or that LimitRange'],
+  [`${pod}: violates PodSecurity "restricted:latest": unrestricted capabilities`, 'SandboxRefused', 'pod-security.kubernetes.io/enforce'],
+  [`${pod}: no PriorityClass with name high was found`, 'SandboxRefused', 'priorityClassName of the pool'],
+  ['admission webhook "validate.kyverno.svc" denied the request: no', 'SandboxRefused', 'a policy of the cluster forbids it'],
+  ['Internal error occurred: failed calling webhook "a.b": no endpoints available', 'SandboxRefused', 'that webhook does not answer'],
+  [`${pod}: unable to create new content in namespace team because it is being terminated`, 'SandboxRefused', 'is being deleted'],
+  ['something new', 'SandboxRefused', 'correct what it names'],
+])('a refusal of the API server has a cure: %s', (refusal, reason, cure) => {
+  const { conditions } = decide(snapshotOf(taskOf(undefined), { refusal }), now).status;
+  expect(findCondition(conditions, 'Ready')).toMatchObject({ reason, message: expect.stringContaining(refusal) as string });
+  expect(findCondition(conditions, 'Ready')?.message).toContain(cure);
+});
+
+test('an admission webhook that does not answer is reported, and not asked again at once', async () => {
+  await using bed = await Bed.start();
+  playWorkers(bed, obedient(succeeds));
+  const message = 'Internal error occurred: failed calling webhook "a.b": no endpoints available';
+  bed.server.onRequest = ({ verb, resource, userAgent }) =>
+    verb === 'create' && resource === 'pods' && userAgent.startsWith('operator')
+      ? { kind: 'error', code: 500, reason: 'InternalError', message }
+      : undefined;
+  await bed.create(newTask('one'));
+  await bed.until('it is reported', () => reported(bed.task('one'), 'Scheduled') === 'False/SandboxRefused', 200);
+  bed.server.onRequest = undefined;
+  expect((await finish(bed)).status?.phase).toBe('Succeeded');
+});
+
+describe('what kept the last sandbox from starting stays in sight', () => {
+  const cause = 'the sandbox did not answer within 120 s: pod one-1 has no node: 0/3 nodes are available; offer nodes';
+  const ended = {
+    number: 1,
+    startedAt: ago(900),
+    endedAt: ago(600),
+    class: 'Infrastructure',
+    reason: 'Unschedulable',
+    started: false,
+  } as const;
+  const said = { type: 'SandboxReady', status: 'False', reason: 'Unschedulable', message: cause, lastTransitionTime: ago(600) } as const;
+  const status: AgentTaskStatus = {
+    ...working,
+    conditions: [said],
+    attempts: [ended],
+    assignment: { ...assignment, directive: 'Quiesce' },
+  };
+  const queue = { running: 9, runningInNamespace: 9, waiting: 0, ahead: 0, takers: 0 };
+
+  test.each<readonly [string, Parameters<typeof snapshotOf>[1], string]>([
+    ['no worker', { workers: [] }, 'NoWorkerReady'],
+    ['a pool at its limit', { queue, resolution: { pool: newPool({ limits: { maxRunning: 9 } }) } }, 'PoolAtLimit'],
+    ['a namespace at its limit', { queue, resolution: { pool: newPool({ limits: { perNamespace: 9 } }) } }, 'QuotaExceeded'],
+    ['other tasks first', { queue: { ...queue, running: 0, runningInNamespace: 0, takers: 99 } }, 'WaitingForSlot'],
+    ['a namespace that is not prepared', { prepared: false }, 'NamespaceNotPrepared'],
+    ['an older sandbox that ends', { pods: [podOf('one-0', { metadata: { deletionTimestamp: ago(1) } })] }, 'SandboxEnding'],
+    [
+      'the book of spending',
+      { spending: { book: null }, resolution: { pool: newPool({ limits: { spending: { windowSeconds: 60, tokens: 9 } } }) } },
+      'SpendingUnknown',
+    ],
+  ])('behind %s', (_, change, reason) => {
+    const { conditions } = decide(snapshotOf(taskOf(status), { pods: [], ...change }), now).status;
+    expect(findCondition(conditions, 'Scheduled')?.reason).toBe(reason);
+    expect(findCondition(conditions, 'SandboxReady')).toMatchObject({ reason: 'Unschedulable', message: cause });
+    const { reason: shown, message } = findCondition(conditions, 'Ready')!;
+    expect(shown).toBe('Unschedulable');
+    expect(message).toContain(cause);
+    expect(message).toContain(findCondition(conditions, 'Scheduled')!.message);
+  });
+
+  test('unless the next one is refused: that is newer', () => {
+    const { conditions } = decide(snapshotOf(taskOf(status), { pods: [], refusal: 'no PriorityClass with name x' }), now).status;
+    expect(findCondition(conditions, 'Ready')?.reason).toBe('SandboxRefused');
   });
 });

@@ -5,9 +5,10 @@ import { refusalOf } from './acceptance.ts';
 import { type Attempt, type Books } from './facts/attempts.ts';
 import { perNamespaceOf } from '../../pools/resolve.ts';
 import { sandboxName } from './sandbox/template.ts';
-import { amountOf, excessMessage, excessOf, remainingOf, type Amount, type Held } from '../../pools/spending.ts';
-import { spendingReason, unknownReason, unsettledReason } from './queue/spending.ts';
+import { amountOf, currentBook, excessMessage, excessOf, hasRoom, remainingOf, type Amount, type Held } from '../../pools/spending.ts';
+import { fullReason, spendingReason, unknownReason, unsettledReason } from './queue/spending.ts';
 import { spentSandbox, outcomeMessage } from './verdict.ts';
+import { refusedBecause } from './sandbox/refusal.ts';
 import { claimFor } from './storage/plan.ts';
 import { flavorPlacement } from './queue/quota.ts';
 
@@ -28,7 +29,13 @@ export function rescuer({ workers }: Snapshot): WorkerView | undefined {
 const waits = (reason: Reason, message: string, more: Partial<Wait> = {}): Wait => ({ kind: 'Wait', reason, message, ...more });
 
 /** Gives the task a worker and a sandbox, or returns what it waits for. */
-export function placing(all: Facts, books: Books, notBefore: number): Transition {
+export function placing(facts: Facts, books: Books, notBefore: number): Transition {
+  const next = placed(facts, books, notBefore);
+  // What kept the last sandbox from starting stays in sight, whatever the next one waits for; a refusal of the next one is newer.
+  return next.kind !== 'Wait' || next.newer === true ? next : { ...next, ...troubleOf(facts, books.attempts.at(-1), books.why) };
+}
+
+function placed(all: Facts, books: Books, notBefore: number): Transition {
   const { attempts } = books;
   // A sandbox that did not come to work is not used again.
   const isSpent = all.sandbox !== undefined && all.sandbox.metadata.name === spentSandbox(all, attempts);
@@ -50,8 +57,7 @@ export function placing(all: Facts, books: Books, notBefore: number): Transition
   if (wait !== undefined) return wait;
   if (room.kind === 'Wait') return room;
   const held = pool === undefined ? undefined : spendingFor(facts, books, pool);
-  // What kept the last sandbox from starting stays in sight.
-  if (held !== undefined && 'kind' in held) return { ...held, ...troubleOf(facts, attempts.at(-1), books.why) };
+  if (held !== undefined && 'kind' in held) return held;
   return { ...room, sandbox: sandboxFor(facts), ...(held === undefined ? {} : { held }) };
 }
 
@@ -75,7 +81,9 @@ function dependencyOf({ snapshot: { dependencies }, now }: Facts): Transition | 
 function gated({ gate, snapshot, now }: Facts): Transition | undefined {
   if (gate === undefined) return undefined;
   const { reason, message } = gate;
-  if (snapshot.refusal === undefined) return waits(reason, message, { gated: true });
+  // What it waits for is watched, as a rule.
+  if (snapshot.refusal === undefined)
+    return waits(reason, message, { gated: true, ...(gate.unwatched === true ? {} : { untilMs: now + lookMs }) });
   return waits(reason, `the API server does not take its Workload: ${snapshot.refusal}`, { untilMs: now + refusedRetryMs });
 }
 
@@ -93,24 +101,23 @@ function sandboxFor(facts: Facts): SandboxChoice {
 /** Returns the obstacle that keeps the task from beginning whatever room there is. */
 function obstacle(facts: Facts, { attempts, why }: Books, notBefore: number): Transition | undefined {
   const { snapshot, now, sandbox } = facts;
-  const because = troubleOf(facts, attempts.at(-1), why);
   if (now < notBefore) {
     const last = attempts.at(-1);
     const failed =
       last === undefined ? '' : `attempt ${last.number} failed with ${last.class ?? ''}: ${why ?? outcomeMessage(facts, last)}; `;
-    return waits('Backoff', `${failed}the next one begins after ${timestamp(notBefore)}`, { untilMs: notBefore, ...because });
+    return waits('Backoff', `${failed}the next one begins after ${timestamp(notBefore)}`, { untilMs: notBefore });
   }
   const fault = sandbox === undefined ? snapshot.storage?.fault : undefined;
-  if (fault !== undefined) return waits(fault.reason, fault.message, { untilMs: now + storageRetryMs, queued: true });
+  if (fault !== undefined) return waits(fault.reason, fault.message, { untilMs: now + storageRetryMs, queued: true, newer: true });
   if (snapshot.refusal !== undefined) {
-    const reason = isQuota(snapshot.refusal) ? 'ResourceQuotaExceeded' : 'SandboxRefused';
-    const message = `the API server does not take the sandbox pod: ${snapshot.refusal}`;
-    return waits(reason, message, { untilMs: now + refusedRetryMs, queued: true });
+    const { reason, cure } = refusedBecause(snapshot.refusal);
+    const message = `the API server does not take the sandbox pod: ${snapshot.refusal}; ${cure}`;
+    return waits(reason, message, { untilMs: now + refusedRetryMs, queued: true, newer: true });
   }
   if (!snapshot.prepared) return preparing(facts);
   if (sandbox !== undefined || snapshot.pods.length === 0) return undefined;
   const names = snapshot.pods.map(({ metadata }) => metadata.name).join(', ');
-  return waits('SandboxEnding', `sandbox ${names} has to end before another one is made`, because);
+  return waits('SandboxEnding', `sandbox ${names} has to end before another one is made`);
 }
 
 /** Returns the reason for which the last attempt failed before anything was begun; it is reported until another sandbox is there. */
@@ -122,11 +129,6 @@ function troubleOf(facts: Facts, last: Attempt | undefined, why: string | undefi
       message: why ?? outcomeMessage(facts, last),
     },
   };
-}
-
-/** The words of the admission of quotas; a ResourceQuota has no code of its own. */
-function isQuota(refusal: string): boolean {
-  return refusal.includes('exceeded quota');
 }
 
 /** Time that the preparation of a namespace may take before it is reported, ms: as a rule it is over before. */
@@ -202,7 +204,12 @@ function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait 
   const { name, namespace = '', uid = '' } = facts.task.metadata;
   const held = { uid, namespace, name, attempt, ...remainingOf(facts.task, pool, books.totals?.usage) };
   const excess = excessOf(view.book, spending, held, facts.now);
-  if (excess === undefined) return held;
+  if (excess === undefined) {
+    const book = currentBook(view.book, spending.windowSeconds, facts.now);
+    if (hasRoom(book, held)) return held;
+    const message = `the ConfigMap in which ExpertPool ${keyOf(pool)} notes what its tasks spend has no room beside ${book.held.length} open attempts; it begins when some of them have ended; lower spec.limits.maxRunning of the pool, or spread its tasks over several pools`;
+    return wait(fullReason, message, facts.now + lookMs);
+  }
   const { budget } = facts.task.spec;
   return wait(spendingReason, excessMessage(keyOf(pool), excess, budget), Math.min(excess.until, facts.now + lookMs));
 }

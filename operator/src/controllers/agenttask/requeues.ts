@@ -13,6 +13,7 @@ import type { Observer } from './observe.ts';
 import { isReady } from '../../serving/podTrouble.ts';
 import { isCrowdedOut, standing } from './queue/poolQueue.ts';
 import { type Transition, type DesiredStatus, type Facts, deadlineSecondsOf, queuedUntil } from './facts/snapshot.ts';
+import { leavesOpen } from './facts/closing.ts';
 import { sandboxUntil, taskUntil } from './storage/plan.ts';
 import { evictedUntil } from './approvals.ts';
 import { surelyEndedAt } from './sandbox/state.ts';
@@ -232,7 +233,7 @@ function courseMoments(facts: Facts, transition: Transition, status: DesiredStat
 function careDueMs(task: AgentTask, trackingLabels: readonly string[], now: number): number | undefined {
   const { metadata, status = {}, spec } = task;
   if (status.finished !== 'true' || metadata.deletionTimestamp !== undefined) return undefined;
-  if (status.storage !== undefined || status.observedGeneration !== metadata.generation) return 0;
+  if (status.storage !== undefined || status.observedGeneration !== metadata.generation || leavesOpen({ status })) return 0;
   if (spec.ttlSecondsAfterFinished === undefined || isTracked(task, trackingLabels)) return undefined;
   const ended = Date.parse(findCondition(status.conditions, 'Finished')?.lastTransitionTime ?? '');
   return Math.max(0, ended + spec.ttlSecondsAfterFinished * 1000 - now);

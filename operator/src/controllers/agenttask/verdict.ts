@@ -3,7 +3,7 @@ import { attemptAction, type FailureClass, type Reason, passedOn, type AgentTask
 import { isolationFloor, meetsFloor } from './sandbox/capabilities.ts';
 import { cancelledReason, chargedAttempts, type Attempt, type Books, type Ending } from './facts/attempts.ts';
 import { queuedUntil, type Facts, type Verdict, type Transition, deadlineSecondsOf } from './facts/snapshot.ts';
-import { networkOpened, openedMessage } from './sandbox/state.ts';
+import { networkOpened, openedMessage, type SandboxState } from './sandbox/state.ts';
 
 const failed = (failure: FailureClass, reason: Reason, message: string): Ending => ({ result: 'Failed', class: failure, reason, message });
 
@@ -143,6 +143,12 @@ const cures: Readonly<Record<string, string>> = {
     'create the task again with another spec.sandbox.image, or correct that of the template of the pool, or what the registry demands',
   Unschedulable: 'offer nodes with room for it, or create the task again with less in spec.sandbox',
 };
+
+/** Returns the message about a sandbox that does not start, with the cure where one is known. Pure. */
+export function withCure({ reason, message }: Pick<SandboxState, 'reason' | 'message'>): string {
+  const cure = cures[reason];
+  return cure === undefined ? message : `${message}; ${cure}`;
+}
 
 /** Seconds in which the sandbox of a task has to answer. Pure. */
 export function startTimeoutSeconds(pool: ExpertPool | undefined): number {

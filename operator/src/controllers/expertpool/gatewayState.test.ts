@@ -51,6 +51,15 @@ describe('the status of a chat model', () => {
     expect(engines?.message).toMatch(/^expert gen: the last request to the model /);
     // A gateway of another revision says nothing about this one, and a fallback answers instead.
     expect(stateOf({ deployments, modelFaults: new Map([['r2', new Map([['gen', fault]])]]) }).engines?.status).toBe('True');
+    // Another operator, or another gateway, has not heard of a request: what was reported of this spec stands until it has.
+    const was = (of: number) => ({
+      deployments,
+      pool: { ...snapshotOf(readme).pool, status: { observedGeneration: of, experts: [expert!] } } as PoolSnapshot['pool'],
+    });
+    const generation = snapshotOf(readme).pool.metadata.generation ?? 0;
+    expect(stateOf(was(generation)).engines).toMatchObject({ status: 'False', reason });
+    expect(stateOf({ ...was(generation), modelFaults: new Map([[undefined, new Map([['gen', null]])]]) }).engines?.status).toBe('True');
+    expect(stateOf(was(generation - 1)).engines?.status).toBe('True');
     const two = {
       ...readme,
       experts: [

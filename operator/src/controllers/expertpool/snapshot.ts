@@ -75,8 +75,8 @@ export interface PoolSnapshot extends SnapshotOf<RecordedArm> {
   readonly infos: ReadonlyMap<string, ServerInfo>;
   /** Time that experts took to answer, by their names; undefined: they are not measured. */
   readonly latencies?: ReadonlyMap<string, Latency>;
-  /** Faults by which the newest requests to models behind gateways failed, by revisions of the gateways, then by experts. */
-  readonly modelFaults?: ReadonlyMap<string | undefined, ReadonlyMap<string, ModelFault>>;
+  /** Faults by which the newest requests to models behind gateways failed, by revisions of the gateways, then by experts; null: by none. */
+  readonly modelFaults?: ReadonlyMap<string | undefined, ReadonlyMap<string, ModelFault | null>>;
   /** Facts that are known about weights, those of the spec first. */
   readonly weights?: readonly WeightsView[];
   /** The policy that the model names. */

@@ -1,4 +1,4 @@
-import { type ModelFault, reportedRollout, shadowCondition } from '../../revisions/index.ts';
+import { type ModelFault, modelFaults, reportedRollout, shadowCondition } from '../../revisions/index.ts';
 import { cut } from '@agentfleet/kube';
 import { rolloutCondition } from '../../operands/conditions.ts';
 import { type Obstacle, type Aspects, conditionsOf } from './conditions.ts';
@@ -68,12 +68,21 @@ const refusals: Readonly<Record<ModelFault, readonly [reason: Reason, words: str
   ],
 };
 
+const refusalMessage = (fault: ModelFault): string => `the last request to the model ${refusals[fault][1]}`;
+
 /** Returns the fault by which the newest request to a model behind an API failed. The next one that succeeds ends it. */
 function refusedOf(snapshot: PoolSnapshot, { name }: Expert): Serving['fault'] {
-  const fault = snapshot.modelFaults?.get(gatewayRevision(snapshot))?.get(name);
+  const known = snapshot.modelFaults?.get(gatewayRevision(snapshot))?.get(name);
+  const fault = known === undefined ? reportedFault(snapshot, name) : (known ?? undefined);
   if (fault === undefined) return undefined;
-  const [reason, words] = refusals[fault];
-  return { reason, message: `the last request to the model ${words}`, stalled: fault !== 'ProviderUnreachable' };
+  return { reason: refusals[fault][0], message: refusalMessage(fault), stalled: fault !== 'ProviderUnreachable' };
+}
+
+/** A gateway that started anew, or that this process has not asked yet, proves nothing: what the status reports of this spec stands. */
+function reportedFault({ pool: { metadata, status } }: PoolSnapshot, name: string): ModelFault | undefined {
+  if (status?.observedGeneration !== metadata.generation) return undefined;
+  const message = status?.experts?.find((expert) => expert.name === name)?.message;
+  return modelFaults.find((fault) => refusalMessage(fault) === message);
 }
 
 function expertView(snapshot: PoolSnapshot, obstacles: readonly Obstacle[], expert: Expert): ExpertView {

@@ -69,6 +69,17 @@ describe('a sandbox that waits', () => {
     await bed.until('only the other one is left', () => bed.sandboxes().length === 1);
   });
 
+  test('is not taken on a node that does not report: its containers stay ready there for ever', async () => {
+    await using bed = await withWarm(1);
+    const [name = ''] = names(bed);
+    const conditions = [{ type: 'Ready', status: 'False' }];
+    await bed.pods.patch({ namespace: 'team', name }, { status: { conditions } }, { subresource: 'status' });
+    await bed.create(newTask('one'));
+    await bed.until('it has a sandbox', isReady(bed));
+    expect(bed.task('one').status?.assignment?.sandbox).not.toBe(name);
+    await bed.until('another one waits', () => readyToTake(bed, 1)() && !names(bed).includes(name));
+  });
+
   test('that is taken stays with the task in its next attempt', async () => {
     await using bed = await withWarm(1);
     const [name] = names(bed);
@@ -217,18 +228,22 @@ describe('the pool', () => {
     expect(names(bed)).toHaveLength(2);
   });
 
-  test('reports why none can be made, tries again, and tasks do without', async () => {
+  test.each([
+    [403, 'Forbidden', 'violates PodSecurity', 'pod-security.kubernetes.io/enforce'],
+    [500, 'InternalError', 'failed calling webhook "a.b"', 'that webhook does not answer'],
+  ])('reports why none can be made (%i), tries again, and tasks do without', async (code, reason, message, cure) => {
     const pool = warm(2);
     await using bed = await Bed.start(newPool());
     let refused = true;
     bed.server.onRequest = ({ verb, resource, name, body }) => {
       const generated = (body as { metadata?: { generateName?: string } } | undefined)?.metadata?.generateName !== undefined;
       return refused && verb === 'create' && resource === 'pods' && name === undefined && generated
-        ? { kind: 'error', code: 403, reason: 'Forbidden' }
+        ? { kind: 'error', code, reason, message }
         : undefined;
     };
     await patchPool(bed, { sandbox: pool.spec.sandbox });
-    await bed.until('it is reported', () => bed.events.some(({ reason }) => reason === 'WarmSandboxRefused'));
+    await bed.until('it is reported', () => bed.events.some(({ reason }) => reason === 'WarmSandboxRefused'), 400);
+    expect(bed.events.find(({ reason }) => reason === 'WarmSandboxRefused')?.note).toContain(cure);
     await bed.create(newTask('one'));
     await bed.until('the task has its own', isReady(bed));
     expect(reported(bed.task('one'), 'SandboxReady')).toBe('True/Ready');

@@ -9,6 +9,7 @@ import { Consistency, Controller, done, keyOf, requeueAfter, watches, type Outco
 import { labels } from '@agentfleet/protocol/pool';
 import { recordComponent, recordKeys } from '../../pools/made.ts';
 import { jwksConfigMap } from '../agenttask/sandbox/pod.ts';
+import { refusedBecause } from '../agenttask/sandbox/refusal.ts';
 import { capabilitiesOf, sameAbility } from '../agenttask/sandbox/capabilities.ts';
 import { TemplateHashes, type TemplateSource } from '../agenttask/sandbox/template.ts';
 import { WarmExecutor, WarmRecords } from './execute.ts';
@@ -89,7 +90,7 @@ function tell({ log, events }: OperatorContext, pool: ExpertPool | undefined, re
       type: 'Warning',
       reason: 'WarmSandboxRefused' satisfies Reason,
       action: 'Warm',
-      note: `namespace ${namespace}: ${why}`,
+      note: `namespace ${namespace}: ${why}; ${refusedBecause(why).cure}`,
     });
   }
 }

@@ -11,6 +11,8 @@ const running = (ready: boolean): Pod['status'] => ({
   containerStatuses: ['keeper', 'tools'].map((name) => ({ name, ready, restartCount: 0, state: { running: {} } })),
 });
 
+const silent: Pod['status'] = { ...running(true), conditions: [{ type: 'Ready', status: 'False' }] };
+
 interface Look {
   readonly age?: number;
   readonly ready?: boolean;
@@ -82,6 +84,7 @@ describe('sandboxes that wait', () => {
     ],
     ['go at once when the template has changed', place(1, [pod('a', { template: 't0' })]), ['delete a', 'create 1']],
     ['that have ended are replaced', place(1, [pod('a', { status: { phase: 'Failed' } })]), ['delete a', 'create 1']],
+    ['of a node that does not report are replaced', place(1, [pod('a', { status: silent })]), ['delete a', 'create 1']],
     ['that are old stay until others are ready', place(2, [pod('a', { age: 120 }), pod('b')]), ['create 1']],
     ['that are old go when others are ready', place(1, [pod('a', { age: 120 }), pod('b')]), ['delete a']],
     [

@@ -1,7 +1,7 @@
 import type { WarmSandboxes, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { templateAnnotation, isUnclaimed } from '../../pools/resolve.ts';
 import type { Pod } from '../../runtime/resources.ts';
-import { lossOf, sandboxState } from '../agenttask/sandbox/state.ts';
+import { lossOf, sandboxState, silentReason } from '../agenttask/sandbox/state.ts';
 
 /** Facts that are known about one namespace in which sandboxes wait, or are to wait. */
 export interface WarmPlace {
@@ -45,6 +45,11 @@ const staleFactor = 2;
 
 const isReady = (pod: Pod): boolean => sandboxState(pod, false).ready;
 
+/** One on a node that does not report is of no use to a task, and would keep another one from being made. */
+function isLost(pod: Pod): boolean {
+  return lossOf(pod, pod.metadata.name) !== undefined || sandboxState(pod, false).reason === silentReason;
+}
+
 interface View {
   readonly template: string;
   readonly isOurs: (pod: Pod) => boolean;
@@ -67,7 +72,7 @@ function sorted({ pods }: WarmPlace, { template, isOurs, bornAt }: View, entry: 
     if (pod.metadata.deletionTimestamp !== undefined) continue;
     const age = now - bornAt(pod);
     const isOutdated = pod.metadata.annotations?.[templateAnnotation] !== template || age >= staleFactor * entry.maxAgeSeconds * 1000;
-    if (!isOurs(pod) || lossOf(pod, pod.metadata.name) !== undefined || isOutdated) actions.push({ type: 'delete', pod });
+    if (!isOurs(pod) || isLost(pod) || isOutdated) actions.push({ type: 'delete', pod });
     else if (age >= entry.maxAgeSeconds * 1000) aged.push(pod);
     else fresh.push(pod);
   }

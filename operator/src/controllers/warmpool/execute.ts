@@ -1,4 +1,4 @@
-import { isRefused, ResourceClient, type Consistency } from '@agentfleet/kube';
+import { isRefused, isWebhookFailure, ResourceClient, type Consistency } from '@agentfleet/kube';
 import { fieldManagers } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { imagesOf, MadeSandboxes, recordComponent, recordKeys, recordName } from '../../pools/made.ts';
@@ -137,7 +137,7 @@ export class WarmExecutor {
         this.#remember(key, pod);
         records.add(key, pod);
       } catch (error) {
-        if (isRefused(error)) return error.message;
+        if (isRefused(error) || isWebhookFailure(error)) return error.message;
         throw error;
       }
     }

@@ -69,6 +69,7 @@ export const taskReasons = {
     'remove it, or set spec.policy.allowUnenforcedNetwork of the pool',
   ],
   NetworkPolicyAdds: ['A NetworkPolicy of the namespace lets the sandbox reach more.', 'remove that policy'],
+  NodeNotReady: ['The node of the sandbox does not report.', 'look at the node; the task goes on elsewhere once its pod is evicted'],
   NoDefaultPool: ['No pool is the default of the namespace.', 'set spec.poolRef in a new task, or grant Default to a pool by a PoolGrant'],
   NamespaceNotAllowed: [
     'No pool, or not this one, takes tasks of the namespace.',
@@ -119,6 +120,10 @@ export const taskReasons = {
   SnapshotsNotInstalled: ['The cluster does not know VolumeSnapshots.', 'install the CSI snapshot controller'],
   Snapshotted: ['A VolumeSnapshot holds what the task goes on with.'],
   Snapshotting: ['A VolumeSnapshot is being taken.'],
+  SpendingBookFull: [
+    'The book of what the pool has spent has no room for another open attempt.',
+    'wait, lower spec.limits.maxRunning of the pool, or use several pools',
+  ],
   SpendingCapReached: ['The task would exceed spec.limits.spending of the pool.', 'wait, raise the cap, or give a new task less budget'],
   SpendingNotSettled: ['The last attempt is being charged.'],
   SpendingUnknown: ['What the pool has spent cannot be read.', 'correct or delete the ConfigMap that the message names'],

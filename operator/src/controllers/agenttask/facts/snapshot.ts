@@ -100,6 +100,8 @@ export type Action =
   | { readonly type: 'createSnapshot'; readonly name: string; readonly claim: string }
   | { readonly type: 'deleteClaim'; readonly claim: PersistentVolumeClaim }
   | { readonly type: 'deleteSnapshot'; readonly snapshot: VolumeSnapshot }
+  /** Its worker is not there to report that nothing goes on any more. */
+  | { readonly type: 'closeRun' }
   | { readonly type: 'deleteTask' }
   | QuotaAction;
 
@@ -189,6 +191,8 @@ export type Transition =
       readonly queued?: boolean;
       /** Reason for which the sandbox before did not come to work. */
       readonly because?: { readonly reason: Reason; readonly message: string };
+      /** It is newer than what kept the sandbox before from starting. */
+      readonly newer?: boolean;
       /** It will be over in a moment, so that it is not worth a write. */
       readonly brief?: boolean;
       /** It waits for nothing but Kueue. */

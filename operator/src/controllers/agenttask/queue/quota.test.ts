@@ -244,3 +244,8 @@ describe('a gated task', () => {
     });
   });
 });
+
+test('a task that Kueue has not admitted is left alone for minutes, as its Workload is watched; a flavor is not', () => {
+  expect(decide(at(undefined, view(workload(pending))), now).requeueAfterMs).toBe(300_000);
+  expect(decide(at(undefined, view(workload(admitted, { flavor: 'new' }))), now).requeueAfterMs).toBe(15_000);
+});

@@ -59,6 +59,8 @@ export interface Gate {
   readonly message: string;
   /** Since when it has to stop, ms since the epoch; undefined: it was never let in, or the time is unknown. */
   readonly sinceMs?: number;
+  /** No event requeues the task when this is over. */
+  readonly unwatched?: boolean;
 }
 
 /** Change of a Workload. */
@@ -107,7 +109,7 @@ export function gateOf(view: QuotaView): Gate | undefined {
   const unknown = flavorNames(workload).find((flavor) => !view.flavors.some(({ metadata }) => metadata.name === flavor));
   return unknown === undefined
     ? undefined
-    : { reason: 'AdmissionPending', message: `there is no ResourceFlavor ${unknown}, in which ${from} admitted it` };
+    : { reason: 'AdmissionPending', message: `there is no ResourceFlavor ${unknown}, in which ${from} admitted it`, unwatched: true };
 }
 
 function awaited({ status }: Workload): string {

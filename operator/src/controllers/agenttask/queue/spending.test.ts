@@ -14,7 +14,16 @@ const pool = newPool({ policy: { maxBudget: { tokens: 10 } }, limits: { spending
 const held: Held = { uid: 'u-1', namespace: 'team', name: 'one', attempt: 1, tokens: 10, micros: 0 };
 const heldIn = (attempt: number) => ({ ...held, attempt, pool: 'platform/coding' });
 const full = { ...emptyBook, held: [{ ...held, uid: 'u-2', tokens: 95 }] };
+const crowded = { ...emptyBook, held: Array.from({ length: 7000 }, (_, at) => ({ ...held, uid: `${'u'.repeat(60)}${at}`, tokens: 0 })) };
 const ended = { number: 1, startedAt: ago(100), endedAt: ago(50), class: 'CheckFailed', reason: 'ChecksFailed', usage } as const;
+const unstarted = {
+  number: 1,
+  startedAt: ago(9),
+  endedAt: ago(1),
+  class: 'Infrastructure',
+  reason: 'Unschedulable',
+  started: false,
+} as const;
 const again: AgentTaskStatus = { ...working, attempts: [ended], totals: { usage } };
 const done: AgentTaskStatus = { ...again, finished: 'true', phase: 'Failed' };
 
@@ -42,12 +51,19 @@ describe('a task of a pool that caps what is spent', () => {
     { name: 'waits when that does not fit', view: { book: full }, is: ['SpendingCapReached'] },
     { name: 'fits with less', view: { book: full }, is: ['Assigned', 'aside 1: 5', { tokens: 5 }], spec: { budget: { tokens: 5 } } },
     { name: 'waits while the book cannot be read', view: { book: null }, is: ['SpendingUnknown'] },
+    { name: 'waits while the book has no room for another attempt', view: { book: crowded }, is: ['SpendingBookFull'] },
     { name: 'keeps what is set aside while it runs', status: working, view: { book: emptyBook, held: heldIn(1) }, is: ['Assigned'] },
     {
       name: 'waits until its last attempt is charged',
       status: again,
       view: { book: emptyBook, held: heldIn(1) },
       is: ['SpendingNotSettled', 'charged 1: 3'],
+    },
+    {
+      name: 'gives all back when its sandbox did not start, until it is tried again',
+      status: { ...working, attempts: [unstarted] },
+      view: { book: emptyBook, held: heldIn(1) },
+      is: ['Backoff', 'charged 1: 0'],
     },
     { name: 'goes on with what is left', status: again, view: { book: emptyBook }, is: ['Assigned', 'aside 2: 7', { tokens: 10 }] },
     {

@@ -4,6 +4,7 @@ import {
   remainingOf,
   amountOf,
   excessOf,
+  hasRoom,
   type Amount,
   type Held,
   bookOf,
@@ -23,6 +24,9 @@ import { wakeIndex } from '../../../runtime/taskCensus.ts';
 
 /** Reason of a task that waits because it would exceed a cap. */
 export const spendingReason = 'SpendingCapReached';
+
+/** Reason of a task that waits because the book has no room for another attempt. */
+export const fullReason = 'SpendingBookFull';
 
 /** Reason of a task that waits because the book cannot be read. */
 export const unknownReason = 'SpendingUnknown';
@@ -221,11 +225,13 @@ export class SpendingBooks {
     const { spending } = pool?.spec.limits ?? {};
     if (spending === undefined) return;
     let woken = 0;
-    for (const task of [spendingReason, unknownReason].flatMap((reason) => caches.tasks.lister.byIndex(wakeIndex, reason))) {
+    for (const task of [spendingReason, unknownReason, fullReason].flatMap((reason) => caches.tasks.lister.byIndex(wakeIndex, reason))) {
       const resolved = this.#resolve(task);
       if (resolved === undefined || keyOf(resolved) !== key) continue;
-      const { namespace = '', uid = '' } = task.metadata;
-      if (excessOf(book, spending, { namespace, uid, ...remainingOf(task, resolved) }, clock.now()) !== undefined) continue;
+      const { namespace = '', uid = '', name } = task.metadata;
+      const held = { namespace, uid, name, attempt: 0, ...remainingOf(task, resolved) };
+      if (excessOf(book, spending, held, clock.now()) !== undefined) continue;
+      if (!hasRoom(book, held)) return;
       this.#enqueue(keyOf(task));
       woken += 1;
       if (woken >= mostAtOnce) return;

@@ -80,6 +80,7 @@ export function sandboxState(pod: Pod, wasReady: boolean): SandboxState {
   const { name } = pod.metadata;
   const statuses = pod.status?.containerStatuses ?? [];
   const keeper = statuses.find((status) => status.name === 'keeper')?.ready === true;
+  if (isSilent(pod)) return notReady(silentReason, `node ${pod.spec?.nodeName ?? ''} of pod ${name} does not report`);
   if (keeper && (wasReady || statuses.every((status) => status.ready))) {
     return { ready: true, invalid: false, reason: 'Ready', message: `pod ${name} answers` };
   }
@@ -87,6 +88,20 @@ export function sandboxState(pod: Pod, wasReady: boolean): SandboxState {
   if (trouble !== undefined) return trouble;
   if (!wasReady) return notReady('Starting', `pod ${name} starts`);
   return notReady('KeeperNotReady', `the keeper of pod ${name} does not answer; it is restarted`);
+}
+
+/** Reason of a sandbox whose node does not report. */
+export const silentReason = 'NodeNotReady';
+
+/**
+ * The containers of a node that is lost stay ready, as nobody reports about them: Kubernetes takes back the condition of the pod alone, and
+ * gives no reason, as a kubelet does.
+ */
+function isSilent({ status }: Pod): boolean {
+  const { conditions = [], containerStatuses = [] } = status ?? {};
+  const said = conditions.find(({ type }) => type === 'Ready');
+  const isTakenBack = said !== undefined && said.status !== 'True' && (said.reason ?? '') === '';
+  return isTakenBack && containerStatuses.length > 0 && containerStatuses.every(({ ready }) => ready);
 }
 
 function containerTrouble(pod: Pod, wasReady: boolean): SandboxState | undefined {

@@ -44,6 +44,7 @@ function environment(pool: ExpertPool): V1EnvVar[] {
     field(workerEnvironment.podUid, 'metadata.uid'),
     field(workerEnvironment.serviceAccount, 'spec.serviceAccountName'),
     { name: workerEnvironment.brief, value: briefName(pool.metadata.name) },
+    { name: workerEnvironment.poolUid, value: pool.metadata.uid ?? '' },
     { name: workerEnvironment.concurrency, value: String(pool.spec.workers.concurrency) },
   ];
 }
