@@ -315,7 +315,7 @@ describe('a stream', () => {
 
   it('whose event is an error ends with its code', async () => {
     const error = { type: 'error', error: { type: 'rate_limit_error', message: 'slow down' } };
-    provider.play(raw(events.slice(0, 2).join('') + event(error), 'text/event-stream'));
+    provider.play(raw(events.slice(0, 3).join('') + event(error), 'text/event-stream'));
     expect(await stage.stream({ messages: goal })).toMatchObject({ done: false, error: { code: 'RateLimited' } });
   });
 

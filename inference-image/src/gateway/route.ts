@@ -4,12 +4,11 @@ import { EventEmitter } from 'node:events';
 import type { ChatRequest } from '@agentfleet/protocol/chat';
 import type { GatewayModel } from '@agentfleet/protocol/gateway';
 import { readKey } from './models.ts';
-import { providerFailure, type Ask } from './providers/index.ts';
+import { observed, providerFailure, type Ask } from './providers/index.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFile } from 'node:fs/promises';
-import { TransformStream } from 'node:stream/web';
 import { rootCertificates } from 'node:tls';
-import { Agent, fetch as undiciFetch, ProxyAgent, Response, type Dispatcher } from 'undici';
+import { Agent, fetch as undiciFetch, ProxyAgent, type Dispatcher } from 'undici';
 
 type Fetch = typeof globalThis.fetch;
 
@@ -40,23 +39,15 @@ class Transport {
       this.#kept = { key, dispatcher: dispatcherOf(authority, proxy) };
     }
     const { dispatcher } = this.#kept;
-    return (async (url: string, init: object) =>
-      observed(await undiciFetch(url, { ...init, redirect: 'manual', dispatcher }), onBytes)) as unknown as Fetch;
+    return observed(
+      (async (url: string, init: object) => undiciFetch(url, { ...init, redirect: 'manual', dispatcher })) as unknown as Fetch,
+      onBytes,
+    );
   }
 
   async close(): Promise<void> {
     await this.#kept?.dispatcher.destroy();
   }
-}
-
-function observed({ body, status, statusText, headers }: Response, onBytes: () => void): Response {
-  const observing = new TransformStream<Uint8Array, Uint8Array>({
-    transform: (piece, controller) => {
-      onBytes();
-      controller.enqueue(piece);
-    },
-  });
-  return new Response(body === null ? null : body.pipeThrough(observing), { status, statusText, headers });
 }
 
 function dispatcherOf(authority: string | null, proxy: string | undefined): Dispatcher {
