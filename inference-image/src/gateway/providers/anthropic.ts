@@ -2,6 +2,7 @@ import { Anthropic } from '@anthropic-ai/sdk';
 import type { ChatCompletion } from '@agentfleet/protocol/chat';
 import { anthropicAnswer, anthropicState, finishOf, stopOf, usageOfMessage } from './anthropicAnswer.ts';
 import { anthropicRequest, inputOf, spareOf, without } from './anthropicRequest.ts';
+import { messagesAddress } from './address.ts';
 import { malformed, reportedFailure } from './failure.ts';
 import { refusedMembers } from './spare.ts';
 import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
@@ -146,7 +147,6 @@ function isMessage(value: unknown): value is Anthropic.Message {
 }
 
 function clientOf(ask: Ask): Anthropic {
-  // The library adds the version itself.
-  const baseURL = ask.url.replace(/\/+$/, '').replace(/\/v1$/, '');
+  const baseURL = messagesAddress(ask.url);
   return new Anthropic({ ...clientOptions(ask), baseURL, webhookKey: null, openTelemetry: false });
 }

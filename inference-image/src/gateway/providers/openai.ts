@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import { ChatCompletion, type WireToolCall, type WireMessage, type WireUsage } from '@agentfleet/protocol/chat';
+import { chatAddress } from './address.ts';
 import { malformed, reportedFailure, shown } from './failure.ts';
 import { chunkOf, chunkOfChoice, says } from './chunks.ts';
 import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
@@ -338,7 +339,10 @@ export class OpenAIProvider implements Provider {
 }
 
 function clientOf(ask: Ask): OpenAI {
-  return new OpenAI({ ...clientOptions(ask), baseURL: ask.url, adminAPIKey: null, organization: null, project: null, webhookSecret: null });
+  const { url, hasOwnHeader } = chatAddress(ask.url);
+  const own = hasOwnHeader && ask.key !== null ? { defaultHeaders: { authorization: null, 'api-key': ask.key } } : {};
+  const unused = { adminAPIKey: null, organization: null, project: null, webhookSecret: null };
+  return new OpenAI({ ...clientOptions(ask), ...own, baseURL: url, ...unused });
 }
 
 const optionsOf = ({ signal }: Ask): { readonly signal: AbortSignal } => ({ signal });
