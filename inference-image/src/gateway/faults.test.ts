@@ -292,6 +292,10 @@ describe('a fault', () => {
     const { error } = (await stage.ask()).body;
     expect(error).toMatchObject({ code: 'ProviderUnreachable', retryable: true });
     expect(error.message).toContain('does not answer (bad port)');
+    await stage.models({ baseURLs: ['https://10.0.0.256/v1'] });
+    const invalid = (await stage.ask()).body.error;
+    expect(invalid).toMatchObject({ code: 'ProviderUnreachable', retryable: false });
+    expect(invalid.message).toContain('baseURL is no address; write it like');
     await stage.models({ baseURLs: ['http://nobody.invalid/v1'] });
     expect((await stage.ask()).body.error.message).toMatch(/nobody\.invalid\/v1.*(no DNS server knows|does not answer)/);
   });

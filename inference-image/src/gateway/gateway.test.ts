@@ -244,6 +244,14 @@ describe('waiting requests', () => {
     expect(await stage.metrics()).not.toContain('agentfleet_gateway_retries_total{');
   });
 
+  it('in another form, which a server asks for, count as requests of the minute', async () => {
+    await stage.models({ baseURLs: [provider.url], concurrency: 1, timeoutSeconds: 1, requestsPerMinute: 1 });
+    provider.play(refuse(400, { error: { message: "Unsupported parameter: 'temperature' is not supported with this model." } }), hello);
+    const { status, body } = await stage.ask({ temperature: 0 });
+    expect([status, body.error.code, provider.calls.length]).toEqual([429, 'RateLimited', 1]);
+    expect(await stage.metrics()).not.toContain('agentfleet_gateway_retries_total{');
+  });
+
   it('has its time when the gateway stops, and no more is taken', async () => {
     provider.play((call, response) => void setTimeout(() => hello(call, response), 300));
     const asked = stage.ask();

@@ -1,9 +1,10 @@
 import { Anthropic } from '@anthropic-ai/sdk';
 import type { ChatCompletion } from '@agentfleet/protocol/chat';
 import { anthropicAnswer, anthropicState, finishOf, stopOf, usageOfMessage } from './anthropicAnswer.ts';
-import { anthropicRequest, inputOf, spareOf, without } from './anthropicRequest.ts';
+import { firstMessagesForm, formed, nextMessagesForm, type MessagesForm } from './anthropicForm.ts';
+import { anthropicRequest, inputOf } from './anthropicRequest.ts';
+import { messagesAddress } from './address.ts';
 import { malformed, reportedFailure } from './failure.ts';
-import { refusedMembers } from './spare.ts';
 import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
 import type {
   ContentBlock,
@@ -103,8 +104,8 @@ class AnthropicStream {
 export class AnthropicProvider implements Provider {
   readonly several = false;
 
-  /** Members that models do not take, as newer ones a temperature. */
-  readonly #refused = new Map<string, ReadonlySet<string>>();
+  /** The forms that models take. */
+  readonly #forms = new Map<string, MessagesForm>();
 
   async complete(ask: Ask): Promise<ChatCompletion> {
     const client = clientOf(ask);
@@ -125,15 +126,16 @@ export class AnthropicProvider implements Provider {
 
   async #create<T>(ask: Ask, create: (request: MessageCreateParamsNonStreaming) => PromiseLike<T>): Promise<T> {
     const id = `${ask.url} ${ask.model.model}`;
-    for (let names = this.#refused.get(id) ?? new Set<string>(); ;) {
-      const request = without(anthropicRequest(ask), names);
+    const whole = anthropicRequest(ask);
+    for (let form = this.#forms.get(id) ?? firstMessagesForm; ;) {
+      const request = formed(whole, form);
       try {
         return await create(request);
       } catch (error) {
-        const refused = refusedMembers(error, spareOf(request));
-        if (refused === null) throw error;
-        names = new Set([...names, ...refused.names]);
-        if (refused.isLasting) this.#refused.set(id, names);
+        const next = nextMessagesForm(error, form, request);
+        if (next === null) throw error;
+        form = next;
+        this.#forms.set(id, { ...form, once: new Set() });
       }
     }
   }
@@ -146,7 +148,6 @@ function isMessage(value: unknown): value is Anthropic.Message {
 }
 
 function clientOf(ask: Ask): Anthropic {
-  // The library adds the version itself.
-  const baseURL = ask.url.replace(/\/+$/, '').replace(/\/v1$/, '');
+  const baseURL = messagesAddress(ask.url);
   return new Anthropic({ ...clientOptions(ask), baseURL, webhookKey: null, openTelemetry: false });
 }

@@ -46,23 +46,6 @@ export function anthropicRequest({ body, model }: Pick<Ask, 'body' | 'model'>): 
   };
 }
 
-const spareMembers = ['temperature', 'top_p', 'top_k', 'thinking', 'metadata'];
-
-/** The members of a request, `effort` among them, without which it asks for the same. Pure. */
-export function spareOf(request: MessageCreateParamsNonStreaming): ReadonlySet<string> {
-  return new Set(
-    [...spareMembers.filter((name) => name in request), ...Object.keys(request.output_config ?? {})].filter((name) => name !== 'format'),
-  );
-}
-
-/** A request without some of those members. Pure. */
-export function without(request: MessageCreateParamsNonStreaming, names: ReadonlySet<string>): MessageCreateParamsNonStreaming {
-  const kept = (value: object): object => Object.fromEntries(Object.entries(value).filter(([name]) => !names.has(name)));
-  const { output_config: output = {}, ...rest } = kept(request) as MessageCreateParamsNonStreaming;
-  const config = kept(output ?? {});
-  return { ...rest, ...(Object.keys(config).length > 0 && { output_config: config }) };
-}
-
 /** The members of a request that only the Messages API has, and that a client may set. Pure. */
 export function messagesOptionsOf(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(messagesOptions.flatMap((name) => (members[name] === undefined ? [] : [[name, members[name]]])));

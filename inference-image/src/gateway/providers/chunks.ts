@@ -34,6 +34,13 @@ export function chunkOfChoice(model: string, { message, finish_reason: finish }:
 
 type Loose = Record<string, unknown>;
 
+const isBlank = (value: unknown): boolean => (value ?? '') === '' || (Array.isArray(value) && value.length === 0);
+
+/** Reports whether a piece of a choice is a part of the answer: words, a thought, a call, its end. The role of the message is none. */
+export function says({ delta, finish_reason: finish }: Chunk['choices'][number]): boolean {
+  return !isBlank(finish) || Object.entries(delta).some(([name, value]) => name !== 'role' && !isBlank(value));
+}
+
 interface Partly {
   readonly message: Loose;
   readonly calls: Map<number, WireToolCall>;

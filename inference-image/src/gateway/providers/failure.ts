@@ -47,6 +47,10 @@ export function providerFailure(error: unknown, where: Where): GatewayError {
       retryable: false,
     });
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return malformed(where, 'without an end', false);
+  if (code === 'ERR_INVALID_URL')
+    return failure('ProviderUnreachable', where, 'has none: baseURL is no address; write it like https://llm.example.com/v1', {
+      retryable: false,
+    });
   if (code === 'ENOTFOUND')
     return failure('ProviderUnreachable', where, 'has a host that no DNS server knows: correct the host of baseURL');
   return failure('ProviderUnreachable', where, `does not answer (${code ?? detail}): is it up, and does baseURL name its host and port?`);
@@ -118,11 +122,14 @@ function refused(named: number | null, error: unknown, where: Where, usage?: Wir
   if (passing.has(status) || status >= 500) return fail('ProviderUnreachable', `fails (${quoted}): see its status or its log`);
   if (contextWords.test(detail)) return fail('ContextExceeded', tooLong(quoted));
   if (modelWords.test(detail) && !isParameter)
-    return fail('ModelNotAtProvider', `has no model ${where.model.model} (${quoted}): correct the model's name`);
+    return fail('ModelNotAtProvider', `has no model ${where.model.model} (${quoted}): correct ${nameOf(where)}`);
   if (status === 404 || status === 405)
     return fail('ProviderRefused', `has no chat API there (${quoted}): correct the path of baseURL, as …/v1`);
   return fail('InvalidRequest', `refuses the request (${quoted}): correct what it names`);
 }
+
+/** Azure takes the model from the address of a deployment. */
+const nameOf = ({ url }: Where): string => (/\/deployments\//.test(url) ? 'the deployment in baseURL' : "the model's name");
 
 /** Reports whether an account cannot pay: by code or type, where it names one that is known, else by words. */
 function isUnpaid(error: unknown): boolean {

@@ -10,8 +10,9 @@ import { ReplayProvider } from './replay.ts';
 
 export { inputOf, messagesOptionsOf } from './anthropicRequest.ts';
 export { isAnthropicState } from './anthropicAnswer.ts';
-export { chunkOf, chunkOfChoice, Streamed, usageChunk, type Delta } from './chunks.ts';
+export { chunkOf, chunkOfChoice, says, Streamed, usageChunk, type Delta } from './chunks.ts';
 export { malformed, providerFailure } from './failure.ts';
+export { observed } from './observed.ts';
 export { isBytes, isDataUrl, refersOutside } from './inline.ts';
 export { spare } from './spare.ts';
 export type { Ask, Chunk, Provider } from './provider.ts';

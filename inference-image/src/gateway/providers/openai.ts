@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import { ChatCompletion, type WireToolCall, type WireMessage, type WireUsage } from '@agentfleet/protocol/chat';
+import { chatAddress } from './address.ts';
 import { malformed, reportedFailure, shown } from './failure.ts';
-import { chunkOfChoice } from './chunks.ts';
+import { chunkOf, chunkOfChoice, says } from './chunks.ts';
 import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
 import { APIError, OpenAI } from 'openai';
 import type { ChatCompletionCreateParamsNonStreaming, ChatCompletionCreateParamsStreaming } from 'openai/resources/chat/completions';
 import { bodyOf, firstForm, nextForm, type Form } from './openaiRequest.ts';
+import { observed } from './observed.ts';
 import { keepState } from './state.ts';
 
 const ajv = new Ajv({ strict: false });
@@ -149,6 +151,11 @@ class WrittenJson {
   #escaped = false;
   isWhole = false;
 
+  /** It ends in the middle of an object or a list. */
+  get isOpen(): boolean {
+    return this.#depth > 0;
+  }
+
   add(piece: string): void {
     for (const char of piece) {
       if (this.#escaped) this.#escaped = false;
@@ -161,12 +168,28 @@ class WrittenJson {
 }
 
 /** Puts the calls of one streamed choice right as {@link tidyCalls} does whole ones: some servers give all of them one index, or none. */
-class StreamedCalls {
+class StreamedChoice {
   /** The last call of each index of the server. */
   readonly #begun = new Map<number, Begun>();
   readonly #ids = new Set<string>();
-  #calls = 0;
+  readonly #calls: Begun[] = [];
   #at = 0;
+  #said = false;
+  #ended = false;
+
+  /** Takes a piece, to know what the choice is at the end of its stream. */
+  add(piece: Chunk['choices'][number]): Chunk['choices'][number] {
+    this.#said ||= says(piece);
+    this.#ended ||= piece.finish_reason !== null;
+    return piece;
+  }
+
+  /** Returns the reason of the end where the server says that its stream is whole, and gave none; null: it gave one, or has no answer. */
+  get end(): string | null {
+    if (this.#ended || !this.#said) return null;
+    if (this.#calls.length === 0) return 'stop';
+    return this.#calls.some(({ args }) => args.isOpen) ? 'length' : 'tool_calls';
+  }
 
   tidy(piece: CallPiece): CallPiece {
     const { index, id, function: called, ...rest } = piece as Partial<CallPiece> & Loose;
@@ -181,12 +204,12 @@ class StreamedCalls {
       open.name ||= given.name;
       return { ...rest, index: open.index, function: { ...more, ...(isNamed && { name: given.name }), arguments: text } };
     }
-    const begun = { ...given, index: this.#calls, args: new WrittenJson() };
+    const begun = { ...given, index: this.#calls.length, args: new WrittenJson() };
     begun.args.add(text);
     this.#begun.set(this.#at, begun);
-    this.#calls += 1;
+    this.#calls.push(begun);
     const whole = { ...more, name: given.name, arguments: text };
-    return { ...rest, index: this.#calls - 1, id: uniqueId(id, this.#ids), type: 'function', function: whole };
+    return { ...rest, index: begun.index, id: uniqueId(id, this.#ids), type: 'function', function: whole };
   }
 }
 
@@ -198,10 +221,10 @@ function begins({ id, name }: Pick<Begun, 'id' | 'name'>, open: Begun): boolean 
 
 /**
  * Returns a chunk with the members that every chunk has: those of filters and of the usage come without some.
- * @param calls of the stream, by choice
+ * @param known choices of the stream
  * @throws GatewayError of the error that a choice holds
  */
-function tidyChunk(chunk: Chunk, calls: Map<number, StreamedCalls>, ask: Ask): Chunk {
+function tidyChunk(chunk: Chunk, known: Map<number, StreamedChoice>, ask: Ask): Chunk {
   const { choices, usage, ...rest } = chunk as Partial<Chunk>;
   const counted = tidyUsage(usage);
   const tidy = (choice: Partial<Chunk['choices'][number]>): Chunk['choices'][number] => {
@@ -209,13 +232,27 @@ function tidyChunk(chunk: Chunk, calls: Map<number, StreamedCalls>, ask: Ask): C
     if (failed !== null) throw reportedFailure(failed, ask, counted);
     const { index = 0, delta, finish_reason: finish } = choice;
     const { tool_calls: pieces, ...more } = delta ?? {};
-    const own = calls.get(index) ?? new StreamedCalls();
-    calls.set(index, own);
+    const own = known.get(index) ?? new StreamedChoice();
+    known.set(index, own);
     const tool_calls = Array.isArray(pieces) ? { tool_calls: pieces.map((piece) => own.tidy(piece)) } : {};
     const content = more.content === undefined ? {} : { content: plain(more.content) };
-    return { ...choice, index, delta: { ...more, ...content, ...tool_calls }, finish_reason: finishOf(finish) } as Chunk['choices'][number];
+    const whole = { ...choice, index, delta: { ...more, ...content, ...tool_calls }, finish_reason: finishOf(finish) };
+    return own.add(whole as Chunk['choices'][number]);
   };
   return { ...rest, choices: (choices ?? []).map(tidy), ...(counted !== undefined && { usage: counted }) } as Chunk;
+}
+
+/** Looks for the line by which a server says that its stream is whole: the library ends there as at any other end. */
+class EndMark {
+  isSeen = false;
+  #tail = '\n';
+
+  add(piece: Uint8Array): void {
+    // A text of the answer has no line feed of its own.
+    const text = this.#tail + Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).toString('latin1');
+    this.isSeen ||= /[\r\n]data: ?\[DONE\]/.test(text);
+    this.#tail = text.slice(-16);
+  }
 }
 
 /** Words of Ollama and llama.cpp about a call that they cannot read, with what the model wrote. */
@@ -261,7 +298,9 @@ export class OpenAIProvider implements Provider {
   }
 
   async *stream(ask: Ask): AsyncIterable<Chunk> {
-    const chunks = await this.#create(ask, { stream: true, stream_options: { include_usage: true } }, (client, body) =>
+    const mark = new EndMark();
+    const fetch = observed(ask.fetch, (piece) => mark.add(piece));
+    const chunks = await this.#create({ ...ask, fetch }, { stream: true, stream_options: { include_usage: true } }, (client, body) =>
       client.chat.completions.create(body as unknown as ChatCompletionCreateParamsStreaming, optionsOf(ask)),
     ).catch((error: unknown) => answeredChunks(error, ask));
     if (Array.isArray(chunks)) {
@@ -269,12 +308,14 @@ export class OpenAIProvider implements Provider {
       return;
     }
     if (!(Symbol.asyncIterator in chunks)) throw malformed(ask, 'it does not stream');
-    const calls = new Map<number, StreamedCalls>();
+    const known = new Map<number, StreamedChoice>();
     try {
-      for await (const chunk of chunks) yield tidyChunk(chunk, calls, ask);
+      for await (const chunk of chunks) yield tidyChunk(chunk, known, ask);
     } catch (error) {
       yield* answeredChunks(error, ask);
+      return;
     }
+    if (mark.isSeen) for (const [index, { end }] of known) if (end !== null) yield chunkOf(ask.model.name, {}, end, index);
   }
 
   async #create<T>(ask: Ask, more: Loose, create: (client: OpenAI, body: Loose) => PromiseLike<T>): Promise<T> {
@@ -298,7 +339,10 @@ export class OpenAIProvider implements Provider {
 }
 
 function clientOf(ask: Ask): OpenAI {
-  return new OpenAI({ ...clientOptions(ask), baseURL: ask.url, adminAPIKey: null, organization: null, project: null, webhookSecret: null });
+  const { url, hasOwnHeader } = chatAddress(ask.url);
+  const own = hasOwnHeader && ask.key !== null ? { defaultHeaders: { authorization: null, 'api-key': ask.key } } : {};
+  const unused = { adminAPIKey: null, organization: null, project: null, webhookSecret: null };
+  return new OpenAI({ ...clientOptions(ask), ...own, baseURL: url, ...unused });
 }
 
 const optionsOf = ({ signal }: Ask): { readonly signal: AbortSignal } => ({ signal });
