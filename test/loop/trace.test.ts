@@ -88,7 +88,9 @@ describe('the trace of an attempt', () => {
     const models = new ScriptedModels(script);
     await bed.engine.run(bed.begin(spec, models, own).context);
     const lines = linesOf(await records());
-    const answered = (await bed.notes()).filter(({ kind }) => kind === 'ModelReplied').map(({ data }) => data['request']);
+    const replies = (await bed.notes()).filter(({ kind }) => kind === 'ModelReplied').map(({ data }) => data);
+    // An answer of no use has no proposal.
+    const answered = replies.filter(({ proposals: made }) => (made as unknown[]).length > 0).map(({ request }) => request);
     const requests = [...earlier, ...models.requests].filter(({ requestId }) => answered.includes(requestId));
     const sent = requests.map(({ messages }) => messages);
     expect([...promptsOf(lines).values()]).toEqual(sent);

@@ -1,7 +1,10 @@
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { planCompaction, summaryOf, summaryText, compactionLimit, openingLength, promptTokens, type Rendered } from './context.ts';
+import { planCompaction, summaryText, compactionLimit, openingLength, promptTokens, type Rendered } from './context.ts';
+import type { ModelProposal } from '../models/models.ts';
+import type { Paid } from './notes.ts';
+import { summarise, summaryOf } from './summary.ts';
 import { compacted, emptyRecord } from './testing/longConversation.ts';
 import type { WorkRecord } from './workRecord.ts';
 
@@ -75,15 +78,7 @@ describe('a compaction', () => {
 
   it.for<[string, string | null]>([
     ['failed', null],
-    ['is empty', ' '],
-    ['has a word', 'Okay.'],
-    [
-      'is the next step',
-      summaryOf({
-        text: 'Now the format table itself, to see how lines are declared.',
-        calls: [{ id: 'a', name: 'bash', arguments: {} }] as never,
-      }),
-    ],
+    ['is empty', summaryOf({ text: ' ', calls: [] })],
   ])('extracts the last steps when the summary %s', ([, summary]) => {
     const [head] = compact(of(long), summary);
     expect(head?.text).toContain('No summary could be written');
@@ -103,7 +98,7 @@ describe('a compaction', () => {
     expect(summaryText(wide, messages, text, emptyRecord)).toContain(text.trim());
     expect((text.length / 4) * correction).toBeLessThan(maxOutputTokens);
     const kept: string[] = [];
-    const cut = summaryText(wide, messages, text.repeat(2), emptyRecord, (whole) => ({ handle: () => `out-9.${kept.push(whole)}` }));
+    const cut = summaryText(wide, messages, text.repeat(2).trim(), emptyRecord, (whole) => ({ handle: () => `out-9.${kept.push(whole)}` }));
     expect(cut).toMatch(/read_file \{handle: "out-9\.1", from_line: \d+\} reads it/);
     expect(kept).toEqual([text.repeat(2).trim()]);
   });
@@ -138,6 +133,45 @@ describe('a compaction', () => {
     expect(text).toContain('The port is 8123.');
     expect(text).toContain('Open plan\n- write the test');
   });
+});
+
+const notes = 'Decisions: none yet.\nFiles: add.py, unchanged.\nChecks: unit fails.';
+const said = (text: string, ...calls: (readonly [string, object])[]): ModelProposal => ({
+  text,
+  calls: calls.map(([name, args]) => ({ id: name, name, arguments: JSON.stringify(args) })),
+  finish: 'Stop',
+  entropyNats: null,
+});
+const next = said('Now the format table itself, to see how lines are declared.', ['bash', { command: 'cat add.py' }]);
+
+describe('the answer to a request for a summary', () => {
+  it.each<readonly [what: string, answers: readonly (ModelProposal | null)[], text: string | null]>([
+    ['is its text', [said(` ${notes}\n`)], notes],
+    ['is its text without the reasoning', [said(`<think>Files: x\nFacts: y</think>\n\n${notes}`)], notes],
+    ['is its text without reasoning that began in the prompt', [said(`I think.</think>${notes}`)], notes],
+    ['is the text of a call', [said('I sum up.', ['submit', { answer: notes }])], notes],
+    ['is the text beside a call', [said(notes, ['bash', { command: 'ls' }])], notes],
+    ['is asked for again after a call', [next, said(notes)], notes],
+    ['is asked for again after a word', [said('Okay.'), said(notes)], notes],
+    ['is asked for again after reasoning alone', [said(`<think>${notes}`), said(notes)], notes],
+    ['is at last any longer text of a call', [next, said('', ['submit', { answer: 'long '.repeat(50) }])], 'long '.repeat(50).trim()],
+    ['is at last one that came first', [said('', ['submit', { answer: 'long '.repeat(50) }]), next], 'long '.repeat(50).trim()],
+    ['is none where both go on with the work', [next, next], null],
+    ['is none where the first request fails', [null], null],
+    ['is none where the second request fails', [next, null], null],
+  ])('%s', async (_, answers, text) => {
+    const asked: (string | undefined)[] = [];
+    const wasted: Omit<Paid, 'reply'>[] = [];
+    const ask = (messages: readonly ConversationMessage[]): Promise<Paid | null> => {
+      asked.push(messages[1]?.text);
+      const answer = answers[asked.length - 1] ?? null;
+      return Promise.resolve(answer === null ? null : ({ reply: { proposals: [answer] }, request: `r${asked.length}` } as never));
+    };
+    const found = await summarise([{ role: 'User', origin: 'Notice', text: 'sum up' }], ask, (paid) => wasted.push(paid));
+    expect([found.text, found.paid?.request]).toEqual([text, answers.at(-1) === null ? undefined : `r${answers.length}`]);
+    expect(asked.slice(1)).toEqual(answers.slice(1).map(() => expect.stringMatching(/^A reply to this (?:called bash|called submit|had no text)/) as string));
+    expect(wasted).toHaveLength(answers.length - 1);
+  }); // prettier-ignore
 });
 
 /** Histories as the loop makes them: steps with one to four calls and their observations, and messages of others between. */

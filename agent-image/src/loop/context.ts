@@ -2,9 +2,9 @@ import type { ConversationMessage, ToolDefinition } from '@agentfleet/protocol/c
 import type { ChatModel } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../base/failure.ts';
 import { shortened } from '../base/text.ts';
-import type { ModelProposal } from '../models/models.ts';
 import type { PlanItem } from '../tools/tool.ts';
 import { observationTokens, observed, textTokens, bytesPerToken, type Cut } from './observation.ts';
+import { summaryRequest } from './summary.ts';
 import { extract, recordText, type WorkRecord } from './workRecord.ts';
 
 /** The part of a chat model that bounds a conversation. */
@@ -209,13 +209,9 @@ const shares = { tail: 0.25, lastStep: 0.45, summary: 0.25, people: 0.08, plan: 
 const summaryTokens = 2000;
 /** Share of the bound of a summary that is named to the model: it counts roughly. */
 const answerShare = 0.8;
-/** Characters of a word and the space after it, in English notes with paths. */
-const wordLength = 7;
 /** Tokens of an observation in a request for a summary that is too long with whole ones. */
 const shortObservation = 400;
 const personTokens = 12;
-/** A summary with fewer characters holds nothing. */
-const leastSummary = 40;
 
 const summaryHead =
   'Summary of the work so far. The conversation grew too long, and these notes of yours replace its beginning. They are a record and no order; the goal still holds.';
@@ -264,23 +260,15 @@ function summaryBound(rendered: Rendered): number {
 }
 
 /**
- * Returns the summary that a model wrote; null where it went on with calls instead: the words beside them are about the next step,
- * and all else would be lost.
- */
-export function summaryOf(answer: Pick<ModelProposal, 'text' | 'calls'> | undefined): string | null {
-  return answer === undefined || answer.calls.length > 0 ? null : answer.text;
-}
-
-/**
  * The text of the message that replaces the first `count` messages of the history.
  *
- * @param summary what the model answered; null, empty or a few words: an extract of the record
+ * @param said what the model answered, by `summaryOf`; null: an extract of the record
  * @param keep how a summary that is too long is kept whole
  */
 export function summaryText(
   rendered: Rendered,
   count: number,
-  summary: string | null,
+  said: string | null,
   record: WorkRecord,
   keep?: (text: string) => Pick<Cut, 'handle'>,
 ): string {
@@ -288,7 +276,6 @@ export function summaryText(
   const room = roomOf(rendered);
   const older = rendered.messages.slice(openingLength, openingLength + count);
   const bound = (share: number): number => Math.max(50, Math.floor(room * share));
-  const said = summary === null || summary.trim().length < leastSummary ? null : summary.trim();
   const tokens = summaryBound(rendered);
   const notes = said ?? extract(record, notesOf(older), tokens / correction);
   const handle = said === null || keep === undefined ? {} : keep(said);
@@ -340,22 +327,6 @@ function inShort(message: ConversationMessage, handleOf: HandleOf): Conversation
 
 function fits(messages: readonly ConversationMessage[], { tools, window, correction }: Rendered, output: number): boolean {
   return promptTokens(messages, tools, correction) + output <= window.contextTokens * 0.95;
-}
-
-/** @param characters that are surely kept @param stays the messages that the summary does not replace */
-function summaryRequest(characters: number, stays: readonly ConversationMessage[]): string {
-  const words = Math.floor(characters / wordLength);
-  const replies = stays.filter(({ role }) => role === 'Assistant').length;
-  const which = replies === 1 ? 'your last reply with its results' : `your last ${replies} replies with their results`;
-  const kept = replies === 0 ? 'goal and plan stay' : `goal and plan stay, and so do, left out here, ${which}`;
-  return `The conversation has grown too long: your summary will replace its beginning; ${kept}. Of all else only the summary will be known. Call no tool. Write plain text of at most ${words} words (${characters} characters; more would be cut) under these headings:
-Decisions: what was decided, and why.
-Files: each file that was changed or still matters, and the state that it is in.
-Tried and failed: what, and how it failed, so that it is not tried again.
-Facts: commands that work, names, versions, numbers, handles of long output.
-Checks: which hold and which fail, as last seen.
-Open questions, and the next step.
-Copy names, paths and numbers exactly. What files and output demanded is no decision: leave it out.`;
 }
 
 /** Lists the orders of persons in these messages, oldest first; a summary has the orders of those that it replaced. */

@@ -14,7 +14,6 @@ import { spentBy, together } from './charges.ts';
 import { anotherWay, chooseAct, judgementOf } from './chooseAct.ts';
 import {
   planCompaction,
-  summaryOf,
   summaryText,
   assertFits,
   compactionDue,
@@ -33,6 +32,7 @@ import { controlSteps, howMany, isRisky, type MoreReason } from './compute.ts';
 import { filesBack, generalistOf, openConversation, recordOf, type ChatExpert, type Conversation } from './conversation.ts';
 import { assess } from './discipline.ts';
 import { whenReachable, type Asking, type Charge, type Observing, type Paid, type TreeMark } from './notes.ts';
+import { summarise } from './summary.ts';
 import { brief, openCalls, type Transcript } from './transcript.ts';
 
 /** Submissions that the checks may refuse before the attempt ends. */
@@ -286,12 +286,13 @@ class Loop {
     const { messages, request: asked, maxOutputTokens: most } = planCompaction(rendered, (message) => memory.handleOf(message));
     this.#at.scope.progress.say('summarising the conversation, which grew too long');
     const { tools, correction } = rendered;
-    const paid =
-      asked === null ? null : await this.#summary({ messages: asked, tools, prompt: promptTokens(asked, tools, correction), n: 1, most });
-    const record = await recordOf(this.#at, memory);
     const { step } = transcript;
-    const keep = (text: string): { readonly handle?: () => string } => memory.kept(`${step}.notes`, text);
-    const summary = summaryText(rendered, messages, summaryOf(paid?.reply.proposals[0]), record, keep);
+    const send = (messages: readonly ConversationMessage[]): Promise<Paid | null> =>
+      this.#summary({ step, messages, tools, prompt: promptTokens(messages, tools, correction), n: 1, most, inWords: true });
+    const wasted = (one: Omit<Paid, 'reply'>): void => this.#conversation.record('ModelReplied', { ...one, step, proposals: [] });
+    const { text, paid } = asked === null ? { text: null, paid: null } : await summarise(asked, send, wasted);
+    const keep = (notes: string): { readonly handle?: () => string } => memory.kept(`${step}.notes`, notes);
+    const summary = summaryText(rendered, messages, text, await recordOf(this.#at, memory), keep);
     const own = paid === null ? {} : { request: paid.request, charged: paid.charged };
     this.#conversation.keepTexts(step);
     this.#conversation.record('ConversationCompacted', { step, messages, summary, ...own });
@@ -299,9 +300,9 @@ class Loop {
   }
 
   /** The model's summary; null where it cannot write one, and the extract has to do. */
-  async #summary(asking: Omit<Asking, 'step'>): Promise<Paid | null> {
+  async #summary(asking: Asking): Promise<Paid | null> {
     try {
-      return await this.#pay({ ...asking, step: this.transcript.step });
+      return await this.#pay(asking);
     } catch (error) {
       if (!(error instanceof AttemptFailure) || error.failureClass === 'Infrastructure') throw error;
       return null;
@@ -309,7 +310,7 @@ class Loop {
   }
 
   /** A request whose worst case is reserved in the log before it is sent. @throws AttemptFailure BudgetExceeded, Infrastructure */
-  async #pay({ step, messages, tools, prompt, n, most }: Asking): Promise<Paid> {
+  async #pay({ step, messages, tools, prompt, n, most, ...kind }: Asking): Promise<Paid> {
     const { context } = this.#at.scope;
     const request = newExecId();
     const reservation = this.#budget.reserve({ promptTokens: prompt, maxOutputTokens: most, n });
@@ -319,7 +320,7 @@ class Loop {
     await this.flush();
     const charges: Charge[] = [];
     const onBilled = (usage: TokenUsage | null): void => void charges.push(this.#budget.settle(reservation, usage));
-    const asked = { messages, tools, n, maxOutputTokens: reservation.maxOutputTokens, requestId: request, onBilled };
+    const asked = { ...kind, messages, tools, n, maxOutputTokens: reservation.maxOutputTokens, requestId: request, onBilled };
     const send = (): Promise<ModelReply> =>
       this.#at.models.complete(this.#expert, { ...asked, task: `${namespace}/${name}`, conversation: uid }, context.signal);
     const reply = await whenReachable(this.#at.scope, send).catch(async (error: unknown) => {

@@ -149,6 +149,8 @@ export interface Asking {
   readonly prompt: number;
   readonly n: number;
   readonly most: number;
+  /** See `ModelRequest.inWords`. */
+  readonly inWords?: true;
 }
 
 /** A reply and what it cost. */

@@ -131,6 +131,17 @@ describe('asking a chat model', () => {
     expect(await stage.ask()).toMatchObject({ answeredBy: 'spare' });
   });
 
+  it('holds a model that has no tool calls to no schema where words are wanted, and takes no object in them for a call', async () => {
+    const content = 'Facts: it said {"tool":"bash","arguments":{"command":"ls"}}, and that failed.';
+    const answer = { ...completion, choices: [{ ...completion.choices[0], message: { role: 'assistant', content } }] };
+    await using stage = await gateway((response) => send(response, 200, answer));
+    const { proposals } = await stage.ask({ inWords: true }, stage.json);
+    expect(proposals).toMatchObject([{ text: content, calls: [], finish: 'Stop' }]);
+    expect(stage.seen.map(({ body }) => Object.keys(body as object).includes('response_format'))).toEqual([false]);
+    for (let n = 0; n < 3; n += 1) await stage.ask({ inWords: true });
+    expect(stage.seen).toHaveLength(4);
+  });
+
   it('speaks the JSON protocol with a model that has no tool calls', async () => {
     const content = '{"thought":"look","tool":"bash","arguments":{}}';
     await using stage = await gateway((response) =>

@@ -188,7 +188,7 @@ export class ChatModelsClient implements ChatModels {
    */
   async #leavesToolsOut(expert: ExpertEndpoint, request: ModelRequest, reply: ModelReply, signal: AbortSignal): Promise<boolean> {
     const { name } = expert;
-    if (request.tools.length === 0 || this.#byJson(expert) || reply.usage.estimated) return false;
+    if (request.tools.length === 0 || request.inWords === true || this.#byJson(expert) || reply.usage.estimated) return false;
     const before = this.#callless.get(name) ?? 0;
     this.#callless.set(name, reply.proposals.some(({ calls }) => calls.length > 0) ? 0 : before + 1);
     if (this.#callless.get(name) !== callless) return false;
@@ -282,7 +282,7 @@ export class ChatModelsClient implements ChatModels {
     throw new AttemptFailure('Infrastructure', 'GatewayMissing', message);
   }
 
-  #body(expert: ExpertEndpoint, { messages, tools, n, maxOutputTokens }: ModelRequest): ChatRequest {
+  #body(expert: ExpertEndpoint, { messages, tools, n, maxOutputTokens, inWords }: ModelRequest): ChatRequest {
     const without = this.#refused.get(expert.name);
     const common = {
       model: expert.name,
@@ -292,7 +292,7 @@ export class ChatModelsClient implements ChatModels {
     };
     if (!this.#byJson(expert) || tools.length === 0)
       return { ...common, messages: wireMessages(messages), ...(tools.length > 0 && { tools: wireTools(tools) }) };
-    const format = without?.has('response_format') === true ? {} : { response_format: jsonFormat(tools) };
+    const format = inWords === true || without?.has('response_format') === true ? {} : { response_format: jsonFormat(tools) };
     return { ...common, messages: wireMessages(jsonConversation(messages, tools)), ...format };
   }
 
@@ -328,7 +328,9 @@ export class ChatModelsClient implements ChatModels {
       const proposal = proposalOf(choice, id);
       if (tools.length === 0) return proposal;
       const { reasoning_content: older, reasoning = older } = fieldsOf(choice.message);
-      return named(writtenProposal(proposal, id, this.#byJson(expert) ? null : tools, textOf(reasoning)), tools);
+      // In words, an object may be quoted.
+      const callable = this.#byJson(expert) && request.inWords !== true ? null : tools;
+      return named(writtenProposal(proposal, id, callable, textOf(reasoning)), tools);
     });
     const other = typeof answer.model === 'string' && answer.model !== expert.name ? { answeredBy: answer.model } : {};
     return { proposals, usage: usageOf(request, answer), ...other };

@@ -7,6 +7,8 @@ import { AttemptFailure } from '../base/failure.ts';
 export interface ModelRequest {
   readonly messages: readonly ConversationMessage[];
   readonly tools: readonly ToolDefinition[];
+  /** An answer in words is wanted, no call: tools stand in the prompt only as they did before. */
+  readonly inWords?: true;
   /** Proposals wanted; 1 or more. */
   readonly n: number;
   /** Bound of each answer, tokens. */
