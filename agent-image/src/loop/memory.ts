@@ -57,7 +57,9 @@ export class TranscriptMemory implements LoopMemory {
 
   get record(): Omit<WorkRecord, 'changed'> {
     const { record } = this.#transcript;
-    return this.#reads ? record : { ...record, done: record.done.map(({ call, observed }) => ({ call, observed })) };
+    if (this.#reads) return record;
+    const done = record.done.map(({ call, observed, rejected }) => ({ call, observed, ...(rejected !== undefined && { rejected }) }));
+    return { ...record, done };
   }
 
   stored(handle: string): string | null {

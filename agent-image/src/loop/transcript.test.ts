@@ -82,6 +82,13 @@ it.each<readonly [finish: 'Stop' | 'Calls' | 'Length' | 'Filter', calls: number,
   expect(traces.map((trace) => trace.cut)).toEqual([cut]);
 });
 
+it('knows what refused the work that was handed in', () => {
+  const handed = step(1, { tool: 'submit', answer: 'done' });
+  const text = 'The submission was refused: unit: does not hold';
+  const { done } = transcriptOf([began, ...handed, ['SubmissionRefused', { step: 1, text }], ...step(2)]).record;
+  expect(done.map(({ rejected }) => rejected)).toEqual(['unit: does not hold', undefined]);
+});
+
 it('a rewind leaves the plan as it was then', () => {
   const plan = (state: 'Open' | 'Done'): Partial<LoopNotes['CallObserved']> => ({ plan: [{ text: 'edit', state }] });
   const notes = [began, ...step(1, { ...tree(1), ...plan('Open') }), ...step(2, plan('Done'))];

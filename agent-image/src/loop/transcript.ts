@@ -48,6 +48,8 @@ export class Transcript {
   #plan: readonly PlanItem[] = [];
   #replies: (Omit<StepTrace, 'calls'> & { readonly step: number; readonly calls: readonly ToolCall[] })[] = [];
   #refusedSubmissions = 0;
+  /** What refused the work that was handed in, by step. */
+  readonly #rejected = new Map<number, string>();
   #submission: Submission | null = null;
   readonly #processes = new Map<string, BackgroundProcess>();
   #observations: CallObserved[] = [];
@@ -190,7 +192,8 @@ export class Transcript {
     const calls = new Map(this.#replies.flatMap(({ step, calls }) => calls.map((call, index) => [`${step}.${index}`, call] as const)));
     const done = this.#observations.flatMap((observed) => {
       const call = calls.get(`${observed.step}.${observed.index}`);
-      return call === undefined ? [] : [{ call, handle: handleOf(observed), observed }];
+      const rejected = observed.answer === undefined ? undefined : this.#rejected.get(observed.step);
+      return call === undefined ? [] : [{ call, handle: handleOf(observed), observed, ...(rejected !== undefined && { rejected }) }];
     });
     return { plan: this.#plan, done, kept: new Set(this.#texts.keys()) };
   }
@@ -271,6 +274,7 @@ export class Transcript {
     SubmissionRefused: ({ step, text }) => {
       this.#say(step, { role: 'User', origin: 'Notice', text });
       this.#refusedSubmissions += 1;
+      this.#rejected.set(step, text.replace(/^The submission was refused: /, ''));
       this.#submission = null;
     },
   };

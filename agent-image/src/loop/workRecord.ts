@@ -1,5 +1,5 @@
 import type { ToolCall } from '@agentfleet/protocol/chat';
-import { objectIn } from '../base/text.ts';
+import { objectIn, shortened } from '../base/text.ts';
 import { type PlanItem, plain } from '../tools/tool.ts';
 import { fenced } from '../models/fence.ts';
 import { observed, readsHandles, textTokens } from './observation.ts';
@@ -11,6 +11,8 @@ export interface DoneCall {
   /** Reads its observation whole; absent: no tool does. */
   readonly handle?: string;
   readonly observed: CallObserved;
+  /** Of work that was handed in: what refused it. */
+  readonly rejected?: string;
 }
 
 /** Facts of the work that the loop knows by itself; no model reported them. */
@@ -85,7 +87,9 @@ function checksOf(done: readonly DoneCall[]): readonly string[] {
 /** Describes a call, with an argument that is whole or left out. */
 function described({ name, arguments: text }: ToolCall): string {
   const args = objectIn(text) ?? {};
-  const main = ['command', 'path', 'pattern', 'url', 'handle', 'step', 'question'].find((key) => args[key] !== undefined);
+  const main = ['command', 'path', 'file_path', 'filePath', 'file', 'pattern', 'url', 'handle', 'step', 'question'].find(
+    (key) => args[key] !== undefined,
+  );
   if (main === undefined) return name;
   const value = plain(String(args[main])).trim();
   if (main !== 'command') return value.length <= maxArgument ? `${name} ${oneLine(value)}` : name;
@@ -100,9 +104,17 @@ function described({ name, arguments: text }: ToolCall): string {
 
 function cameOf(one: DoneCall): string {
   const { refused, ok, notRun, tool } = one.observed;
+  if (one.rejected !== undefined) return `handed in, and refused: ${shortened(oneLine(one.rejected), maxArgument)}`;
   if (refused !== undefined) return `refused, ${oneLine(refused).slice(0, 2 * maxArgument)}`;
   if (notRun === true) return 'not run';
-  return tool === 'bash' || tool === 'run_checks' ? lastLine(one) : ok ? 'done' : 'failed';
+  return tool === 'bash' || tool === 'run_checks' ? lastLine(one) : ok ? 'done' : failed(one);
+}
+
+/** Tools whose faults are words of their own, and not of what they read. */
+const own: ReadonlySet<string> = new Set(['edit_file', 'read_file', 'search', 'undo', 'update_plan', 'submit']);
+
+function failed({ observed: { tool, text } }: DoneCall): string {
+  return own.has(tool) ? `failed, ${shortened(plain(text.split('\n')[0] ?? ''), maxArgument)}` : 'failed';
 }
 
 /** Returns the end of a call, from the last line: that is the loop's own, not the program's. */

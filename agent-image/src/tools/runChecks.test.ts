@@ -22,6 +22,42 @@ describe.skipIf(binary === '')('run_checks', () => {
     expect([await bed.read('trace.txt'), await bed.read('check.sh')]).toEqual([null, script]);
   }); // prettier-ignore
 
+  it('runs again what broke, and reports a test that passes then as flaky', async () => {
+    const mark = `/tmp/flaky-${process.pid}-${Math.random()}`;
+    const script = `echo 1..2; echo ok 1 - adds; if rm ${mark} 2>/dev/null; then echo ok 2 - subtracts; exit 0; fi; touch ${mark}; echo not ok 2 - subtracts; exit 1\n`;
+    const bed = await begin({ files: { 'check.sh': suite('not ok', 'ok') }, spec: checks });
+    await bed.write('check.sh', script);
+    const { text, holds } = await bed.call('run_checks', {});
+    expect(text).toMatch(
+      /\nfail in one run and pass in the next, passed at the start: flaky before, or by the change \(1\): subtracts\npass now/,
+    );
+    expect(text).not.toMatch(/repair what|broke/);
+    expect(holds).toBe(false);
+  });
+
+  it('counts what may fail where it was named before, and says why a check holds whose command fails', async () => {
+    const names = Array.from({ length: 12 }, (_, n) => `a case with a long name ${n}`);
+    const script = `${names.map((name, n) => `echo "not ok ${n + 1} - ${name}"`).join('; ')}; echo ok 13 - adds; echo 1..13; exit 1\n`;
+    const spec = { checks: [{ name: 'unit', command: ['bash', 'check.sh'], format: 'TAP', expect: 'NoRegression' }] } as never;
+    const bed = await begin({ files: { 'check.sh': script }, spec });
+    const [first = '', second = ''] = [await bed.call('run_checks', {}), await bed.call('run_checks', {})].map(({ text }) => text);
+    expect(timeless(first)).toMatch(
+      /^unit: holds, as no test fails that passed at the start \(exit status 1, N s;.*\nstill fail, as they may \(12\): a case/,
+    );
+    expect(second).toMatch(/\nstill fail, as they may \(12\), the same as before\n/);
+  });
+
+  it('names the checks of a part, and takes several names in one text', async () => {
+    const spec = {
+      checks: ['types', 'lint', 'tests'].map((name) => ({ name, command: [name === 'lint' ? 'false' : 'true'], expect: 'Auto' })),
+    } as never;
+    const bed = await begin({ spec });
+    const last = async (names: unknown): Promise<string> => (await bed.call('run_checks', { names })).text.split('\n').at(-1) ?? '';
+    expect(await last(['types'])).toBe('all of these checks hold (types); not run: lint, tests');
+    expect(await last('tests, lint')).toBe('1 of 2 checks hold (lint, tests); not run: types');
+    expect(await last(['types, lint,tests'])).toBe('2 of 3 checks hold');
+  });
+
   it('counts the tests of a runner that names what fails', async () => {
     const failed = '"  1 failing"; echo; echo "  1) sum"; echo "       adds:"; echo "     Error: no"; exit 1';
     const mocha = (rest: string): string => `echo "  839 passing (6s)"; echo ${rest}\n`;

@@ -1,5 +1,5 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
-import { tail, broken, holds, proveAgain, type Proof } from '../attempt/checkRun.ts';
+import { tail, broken, holds, prove, proveAgain, type JudgedCheck, type Proof } from '../attempt/checkRun.ts';
 import { countTests, failing, wholeRun } from '../checks/index.ts';
 import { shortened } from '../base/text.ts';
 import { changesBetween, refusalOf } from '../attempt/acts.ts';
@@ -12,6 +12,10 @@ const maxNamed = 20;
 /** Of new tests: their author knows them. */
 const maxNew = 5;
 const addedWords = 'new since the start';
+const flakyWords = 'fail in one run and pass in the next, passed at the start: flaky before, or by the change';
+/** Characters of a list that is not shown twice. */
+const longList = 200;
+const mayWords = 'still fail, as they may';
 const maxOutput = 4000;
 const maxWarning = 240;
 
@@ -22,26 +26,59 @@ export const runChecks: Tool = {
     const chosen = choose((args as { readonly names?: readonly string[] }).names, context);
     const tree = await treeNow(context);
     const proofs: Proof[] = [];
+    const unsteady = new Map<Proof, ReadonlySet<string>>();
     for (const judged of chosen) {
-      proofs.push(await proveAgain(judged, context.baseline));
+      const proof = await proveAgain(judged, context.baseline);
       await putBack(context, tree);
+      proofs.push(proof);
+      unsteady.set(proof, await passingAgain(proof, context, tree));
     }
     const { scope, prepared, baseline } = context;
     const refused = refusalOf(await changesBetween(scope.session, baseline.protectedSet, prepared.initial.id, tree, true));
     const held = proofs.filter(holds).length;
     const all = chosen.length === baseline.checks.length;
     const review = baseline.reviews.length > 0 ? '; a person reviews the result after submit' : '';
+    const part = all ? '' : partOf(chosen, context);
     const sum =
-      held === proofs.length ? `all ${all ? '' : 'of these '}checks hold${review}` : `${held} of ${count(proofs.length, 'check')} hold`;
+      held === proofs.length
+        ? `all ${all ? '' : 'of these '}checks hold${part}${review}`
+        : `${held} of ${count(proofs.length, 'check')} hold${part}`;
     const last = refused === null ? [sum] : [`the result is refused: ${refused.message}`, `${sum}, but the result is refused`];
-    return { ...reported(proofs, last, context), ok: true, holds: all && held === proofs.length && refused === null };
+    return { ...reported(proofs, unsteady, last, context), ok: true, holds: all && held === proofs.length && refused === null };
   },
 };
 
+/** Checks that were run where others were not, in words: a sum outlasts what stands above it. */
+function partOf(chosen: readonly JudgedCheck[], { baseline }: ToolContext): string {
+  const others = baseline.checks.filter((one) => !chosen.includes(one));
+  const of = (checks: readonly JudgedCheck[]): string => named(checks.map(({ check }) => check.name), maxNew);
+  return ` (${of(chosen)}); not run: ${of(others)}`;
+} // prettier-ignore
+
+/** Most tests that are looked at in a second run, and the time that the first may have taken, ms. */
+const again = { tests: 5, millis: 20_000 };
+
+/** Tests that fail, passed at the start, and pass in a second run on the same files. */
+async function passingAgain({ judged, run, verdict }: Proof, context: ToolContext, tree: string): Promise<ReadonlySet<string>> {
+  const fell = verdict.regressed.filter((id) => id !== wholeRun);
+  if (fell.length === 0 || fell.length > again.tests || run.millis > again.millis || run.end.timedOut) return new Set();
+  const second = await prove(judged, context.baseline);
+  await putBack(context, tree);
+  const passed = new Set(second.run.results.tests.filter(({ outcome }) => outcome === 'Passed').map(({ id }) => id));
+  return new Set(fell.filter((id) => passed.has(id)));
+}
+
+type Unsteady = ReadonlyMap<Proof, ReadonlySet<string>>;
+
 /** The report, and where it leaves something out the handle of one that has all. */
-function reported(proofs: readonly Proof[], last: readonly string[], context: ToolContext): Pick<Observation, 'text' | 'whole'> {
-  const shown = proofs.map((proof) => describe(proof, context));
-  const whole = proofs.map((proof) => describe(proof, null));
+function reported(
+  proofs: readonly Proof[],
+  unsteady: Unsteady,
+  last: readonly string[],
+  context: ToolContext,
+): Pick<Observation, 'text' | 'whole'> {
+  const shown = proofs.map((proof) => describe(proof, unsteady.get(proof) ?? new Set(), context));
+  const whole = proofs.map((proof) => describe(proof, unsteady.get(proof) ?? new Set(), null));
   const left = proofs.filter((_, at) => shown[at] !== whole[at]).map(({ judged }) => judged.check.name);
   if (left.length === 0 || context.handle === null) return { text: [...shown, ...last].join('\n\n') };
   const from = [...shown, ...last].join('\n\n').split('\n').length + 4;
@@ -50,8 +87,9 @@ function reported(proofs: readonly Proof[], last: readonly string[], context: To
   return { text, whole: `${text}\n\n${whole.filter((_, at) => shown[at] !== whole[at]).join('\n\n')}` };
 }
 
-function choose(names: readonly string[] | undefined, { baseline }: ToolContext): ToolContext['baseline']['checks'] {
+function choose(given: readonly string[] | undefined, { baseline }: ToolContext): ToolContext['baseline']['checks'] {
   const known = baseline.checks.map(({ check }) => check.name);
+  const names = given?.flatMap((name) => (known.includes(name) ? [name] : name.split(/[\s,]+/).filter((one) => one !== '')));
   const unknown = names?.find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw new ArgumentError(`names: there is no check ${plain(unknown)}; the checks are: ${known.join(', ') || 'none'}`);
@@ -59,32 +97,38 @@ function choose(names: readonly string[] | undefined, { baseline }: ToolContext)
   return names === undefined || names.length === 0 ? baseline.checks : baseline.checks.filter(({ check }) => names.includes(check.name));
 }
 
-/** @param context null: nothing is left out */
-function describe(proof: Proof, context: ToolContext | null): string {
-  const { judged, verdict } = proof;
+/** @param unsteady tests that passed in a second run @param context null: nothing is left out */
+function describe(proof: Proof, unsteady: ReadonlySet<string>, context: ToolContext | null): string {
+  const { judged, verdict, run } = proof;
   const flaky = new Set(verdict.flaky);
   const still = verdict.stillFailing.filter((id) => !flaky.has(id));
   const groups = groupsOf(proof);
   const lists: readonly (readonly [string, readonly string[]])[] = [
-    ['broke, passed at the start', verdict.regressed],
+    ['broke, passed at the start', verdict.regressed.filter((id) => !unsteady.has(id))],
+    [flakyWords, [...unsteady]],
     ['did not run, ran at the start', verdict.missing],
     ['are skipped, ran at the start', verdict.newlySkipped],
     ['pass now, failed at the start', verdict.newlyPassing],
-    [`still fail${judged.judgement.expect === 'NoRegression' ? ', as they may' : ''}`, still],
+    [judged.judgement.expect === 'NoRegression' ? mayWords : 'still fail', still],
     [addedWords, verdict.added],
     ['are flaky and count for nothing', verdict.flaky],
   ];
   const changes = lists
     .map(([what, ids]) => [what, ids.filter((id) => !groups.has(id))] as const)
     .filter(([, ids]) => ids.length > 0)
-    .map(
-      ([what, ids]) => `${what} (${ids.length}): ${named(ids, what === addedWords ? maxNew : context === null ? ids.length : maxNamed)}`,
-    );
+    .map(([what, ids]) => {
+      const list = `${what} (${ids.length}): ${named(ids, what === addedWords ? maxNew : context === null ? ids.length : maxNamed)}`;
+      const isKnown = what === mayWords && list.length > longList && context?.memory.shows(list) === true;
+      return isKnown ? `${what} (${ids.length}), the same as before` : list;
+    });
   const good = holds(proof);
   const why = broken(proof);
   const failed = verdict.newlyPassing.includes(wholeRun) ? ['it failed at the start'] : [];
-  const head = `${judged.check.name}: ${good ? 'holds' : 'does not hold'} (${[endOf(proof), ...countsOf(proof), ...failed].join('; ')})`;
-  const reason = good || why === null ? [] : [`${plain(why.message)}; ${plain(why.cure)}`];
+  const anyway = judged.judgement.expect === 'NoRegression' ? ', as no test fails that passed at the start' : ', as only flaky tests fail';
+  const holding = `holds${run.end.exitCode === 0 ? '' : anyway}`;
+  const head = `${judged.check.name}: ${good ? holding : 'does not hold'} (${[endOf(proof), ...countsOf(proof), ...failed].join('; ')})`;
+  const excused = why?.code === 'Regressed' && verdict.regressed.every((id) => unsteady.has(id));
+  const reason = good || why === null || excused ? [] : [`${plain(why.message)}; ${plain(why.cure)}`];
   const shown = good ? warned(newWarnings(proof)) : outputOf(proof, context);
   return [head, ...changes, ...reason, ...shown].join('\n');
 }
