@@ -34,6 +34,7 @@ const a = step(call('a'));
 const b = step(call('b'));
 const silent = step();
 const cut: StepTrace = { calls: [], at: 0, cut: { by: 'Length', tokens: 8192 } };
+const looped: StepTrace = { calls: [], at: 0, cut: { by: 'Length', tokens: 8192, repeats: true } };
 const filtered: StepTrace = { calls: [], at: 0, cut: { by: 'Filter' } };
 const refused = (rule: string): StepTrace => step(call('rm', { outcome: 'Refused', rule, digest: rule }));
 
@@ -127,6 +128,18 @@ describe('repetitions', () => {
       [null, null, null, null, null, null, /^2 replies in a row were cut off at 8192 tokens, .*; raise maxOutputTokens/],
     ],
     ['with calls again', [cut, cut, a], [null, null, null]],
+    [
+      'that repeats itself',
+      [looped],
+      [
+        /^Your reply repeated itself until it was cut off at 8192 tokens, before a tool call, .*Do not take it up again: call a tool at once/,
+      ],
+    ],
+    [
+      'that asks',
+      [{ ...silent, remark: 'Nobody answers.' }],
+      [/^Your reply had no tool call, .* are not run\. Nobody answers\. Call a tool/],
+    ],
   ])('words what a model can do about a reply %s', ([, replies, words]) => {
     const said = judgements(replies);
     for (const [at, expected] of words.entries()) if (expected !== null) expect(said[at]?.text).toMatch(expected);

@@ -1,7 +1,11 @@
 /** Whether a conversation repeats itself, and what follows: go on, a nudge, the end. Pure. */
 import { createHash } from 'node:crypto';
+import type { ToolCall } from '@agentfleet/protocol/chat';
 import { canonicalJson } from '@agentfleet/protocol/text';
 import { jsonIn, learnedScore } from '../base/text.ts';
+import type { ModelProposal } from '../models/models.ts';
+import { repeatedIn } from './kept.ts';
+import type { CallObserved } from './notes.ts';
 
 /** One call and its outcome. */
 export interface CallTrace {
@@ -17,13 +21,15 @@ export interface CallTrace {
 }
 
 /** Cause that ended a reply before a call: its bound of output tokens, or a filter of the provider. */
-type Cut = { readonly by: 'Length'; readonly tokens: number } | { readonly by: 'Filter' };
+type Cut = { readonly by: 'Length'; readonly tokens: number; readonly repeats?: true } | { readonly by: 'Filter' };
 
 /** One reply of the model, and what became of it. */
 export interface StepTrace {
   readonly calls: readonly CallTrace[];
   /** Absent: it has a call, or the model ended it by itself. */
   readonly cut?: Cut;
+  /** Of one without a call: what its words miss. */
+  readonly remark?: string;
   /** Time at which it ended, ms of the wall clock. */
   readonly at: number;
 }
@@ -104,7 +110,7 @@ function assessRepetitions(steps: readonly StepTrace[], now: number): Assessment
     since = end;
   }
   const last = steps.at(-1);
-  const cure = last?.cut === undefined ? noCall : cutOff(last.cut);
+  const cure = last?.cut === undefined ? noCall(last?.remark) : cutOff(last.cut);
   if (found === null) return { kind: 'Continue', text: last?.calls.length === 0 ? cure : null };
   // A notice counts from the one before on, the end what came before them too.
   const whole = level > 2 || found.cut !== undefined ? repetition(keyed, now, halved) : null;
@@ -112,12 +118,29 @@ function assessRepetitions(steps: readonly StepTrace[], now: number): Assessment
 }
 
 /** Returns the cause that ended a reply before a call, as its trace has it. @param tokens the bound of its output */
-export function cutOf(
-  { finish, calls }: { readonly finish: 'Stop' | 'Calls' | Cut['by']; readonly calls: readonly unknown[] },
-  tokens: number,
-): Pick<StepTrace, 'cut'> {
+export function cutOf({ finish, calls, text }: Ended, tokens: number): Pick<StepTrace, 'cut'> {
   if (calls.length > 0 || finish === 'Stop' || finish === 'Calls') return {};
-  return { cut: finish === 'Length' ? { by: finish, tokens } : { by: finish } };
+  const repeats = repeatedIn(text) === null ? {} : { repeats: true as const };
+  return { cut: finish === 'Length' ? { by: finish, tokens, ...repeats } : { by: finish } };
+}
+
+/** The part of a reply that says how it ended. */
+type Ended = Pick<ModelProposal, 'finish' | 'calls' | 'text'>;
+
+/** Words by which a reply claims that the work is done. */
+const claim = /\b(?:done|fixed|finished|completed?|implemented|solved|repaired|works? now|pass(?:es)? now)\b/i;
+
+/** Returns what the words of a reply without a call miss, as its trace has it. */
+export function remarkOn(
+  { calls, text }: Ended,
+  { asksPeople, changed }: { readonly asksPeople: boolean; readonly changed: boolean },
+): Pick<StepTrace, 'remark'> {
+  if (calls.length > 0) return {};
+  if (/\?\W*$/.test(text.trimEnd()))
+    return {
+      remark: `Nobody answers questions in it: ${asksPeople ? 'ask by ask_human, or ' : ''}decide by yourself, and say so at the end.`,
+    };
+  return !changed && claim.test(text) ? { remark: 'No file has been changed yet.' } : {};
 }
 
 /** Digest of a result that is equal for results which differ only in times, durations and addresses. */
@@ -128,6 +151,32 @@ export function resultDigest(text: string): string {
     .replaceAll(/\b0x[0-9a-f]+\b/gi, '#')
     .replaceAll(/\bpid[ :=]*\d+/gi, '#');
   return createHash('sha256').update(steady).digest('hex').slice(0, 24);
+}
+
+/** Returns a call with what became of it, as its trace has it. */
+export function traceOf({ name, arguments: text }: ToolCall, observed: CallObserved | undefined): CallTrace {
+  const outcome =
+    observed === undefined || observed.notRun === true
+      ? 'NotRun'
+      : observed.refused !== undefined
+        ? 'Refused'
+        : observed.ok
+          ? 'Done'
+          : 'Failed';
+  return {
+    name,
+    arguments: text,
+    outcome,
+    digest: resultDigest(observed?.text ?? ''),
+    ...(observed?.refused !== undefined && { rule: ruleOf(observed.refused) }),
+    ...((name === 'ask_human' || (observed?.process !== undefined && observed.ok)) && { waited: true }),
+  };
+}
+
+/** The rule of a refusal, without what it was applied to. */
+function ruleOf(refused: string): string {
+  const rule = refused.split(/[:(]/).slice(0, 2).join(':').trim().slice(0, 80);
+  return refused.includes(learnedScore) ? `${rule}, ${learnedScore}` : rule;
 }
 
 const half = (count: number): number => Math.max(2, Math.ceil(count / 2));
@@ -248,10 +297,13 @@ const lastTurn =
 export const notInLastTurn = 'Not run: in the last turn only submit is.';
 
 const goOn = 'when the goal is reached, or cannot be, call submit with your account.';
-const noCall = `Your reply had no tool call, so that nothing was done; commands in its text are not run. Call a tool to go on; ${goOn}`;
+const noCall = (remark?: string): string =>
+  `Your reply had no tool call, so that nothing was done; commands in its text are not run.${remark === undefined ? '' : ` ${remark}`} Call a tool to go on; ${goOn}`;
 
 /** Returns the text that the model gets about a reply that was ended before it had a call. */
 function cutOff(cut: Cut): string {
+  if (cut.by === 'Length' && cut.repeats === true)
+    return `Your reply repeated itself until it was cut off at ${cut.tokens} tokens, before a tool call, so that nothing was done. Do not take it up again: call a tool at once, with short arguments; ${goOn}`;
   return cut.by === 'Length'
     ? `Your reply was cut off at ${cut.tokens} tokens, before a tool call, so that nothing was done. Think less before you act, and take a smaller step: call a tool soon, and write long texts in several calls; ${goOn}`
     : `A filter of the provider ended your reply before a tool call, so that nothing was done. Go on in other words or in another way, by calling a tool; ${goOn}`;

@@ -82,6 +82,34 @@ it.each<readonly [finish: 'Stop' | 'Calls' | 'Length' | 'Filter', calls: number,
   expect(traces.map((trace) => trace.cut)).toEqual([cut]);
 });
 
+it('has a long result of a call that is made again once, until it is summarised, and the log has each', () => {
+  const long = 'a line of a file\n'.repeat(80);
+  const again = [began, ...step(1, { text: long }), ...step(2, { text: long }), ...step(3, { text: long })];
+  const named = '[the same as out-1.0, the result that this call had a moment ago, word for word]';
+  const transcript = transcriptOf(again);
+  expect(texts(transcript)).toEqual(['t1', long, 't2', named, 't3', named]);
+  expect(transcript.record.done.map(({ observed }) => observed.text)).toEqual([long, long, long]);
+  const compacted: Note = ['ConversationCompacted', { step: 3, messages: 4, summary: 'short' }];
+  expect(texts(transcriptOf([...again, compacted, ...step(4, { text: long })])).at(-1)).toBe(long);
+});
+
+it.each<readonly [text: string, changed: boolean, remark: string | undefined]>([
+  ['Which file do you mean?', true, 'Nobody answers questions in it: decide by yourself, and say so at the end.'],
+  ['**Shall I go on?**', false, 'Nobody answers questions in it: decide by yourself, and say so at the end.'],
+  ['I fixed add(), and all tests pass now.', false, 'No file has been changed yet.'],
+  ['I fixed add(), and all tests pass now.', true, undefined],
+  ['I look at add() first.', false, undefined],
+])('remarks on a reply without a call: %s', (text, changed, remark) => {
+  const proposals = [{ text, calls: [], finish: 'Stop', entropyNats: null } as const];
+  const { traces } = transcriptOf([
+    began,
+    ...step(1, changed ? tree(1) : {}),
+    ['ModelReplied', { step: 2, request: 'r2', proposals, charged: charge }],
+    ['ReplyChosen', { step: 2, index: 0, at: 2, signals: {} }],
+  ]);
+  expect(traces.at(-1)?.remark).toBe(remark);
+});
+
 it('knows what refused the work that was handed in', () => {
   const handed = step(1, { tool: 'submit', answer: 'done' });
   const text = 'The submission was refused: unit: does not hold';

@@ -1,9 +1,10 @@
 import { noteIn } from '../base/notes.ts';
-import { learnedScore, shortened } from '../base/text.ts';
+import { shortened } from '../base/text.ts';
 import type { ConversationMessage, ToolCall } from '@agentfleet/protocol/chat';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ModelProposal } from '../models/models.ts';
-import { cutOf, isLastTurn, resultDigest, type CallTrace, type StepTrace } from './discipline.ts';
+import { cutOf, isLastTurn, remarkOn, traceOf, type StepTrace } from './discipline.ts';
+import { keptReply, keptResult, type Result } from './kept.ts';
 import type { CallObserved, Charge, LoopNotes, OpenCall } from './notes.ts';
 import type { WorkRecord } from './workRecord.ts';
 import type { BackgroundProcess, PlanItem, Submission, UndoPoint } from '../tools/tool.ts';
@@ -45,10 +46,12 @@ export class Transcript {
   readonly #about = new Set<string>();
   readonly #texts = new Map<string, string>();
   readonly #handles = new WeakMap<ConversationMessage, string>();
+  /** Results of the history that are there whole. */
+  #results: Result[] = [];
   #plan: readonly PlanItem[] = [];
   #replies: (Omit<StepTrace, 'calls'> & { readonly step: number; readonly calls: readonly ToolCall[] })[] = [];
   #refusedSubmissions = 0;
-  /** What refused the work that was handed in, by step. */
+  /** Refusals of work that was handed in, by step. */
   readonly #rejected = new Map<number, string>();
   #submission: Submission | null = null;
   readonly #processes = new Map<string, BackgroundProcess>();
@@ -151,9 +154,8 @@ export class Transcript {
   /** Calls of each reply and their results, for the rules against standing still. */
   get traces(): readonly StepTrace[] {
     const seen = new Map(this.#observations.map((one) => [`${one.step}.${one.index}`, one]));
-    const tools = this.#began?.tools?.map(({ name }) => name);
     // Calls of a tool that is none fail all alike.
-    const comparable = (call: ToolCall): ToolCall => (tools?.includes(call.name) === false ? { ...call, arguments: '' } : call);
+    const comparable = (call: ToolCall): ToolCall => (this.#offers(call.name, true) ? call : { ...call, arguments: '' });
     return this.#replies.map(({ step, calls, ...known }) => ({
       ...known,
       calls: calls.map((call, index) => traceOf(comparable(call), seen.get(`${step}.${index}`))),
@@ -225,15 +227,16 @@ export class Transcript {
       const proposal = this.#open?.proposals[index];
       if (this.#open === null || proposal === undefined) return;
       this.#open = { ...this.#open, chosen: index };
-      this.#replies.push({ step, at, calls: proposal.calls, ...cutOf(proposal, this.#open.most) });
+      const idle = { asksPeople: this.#offers('ask_human'), changed: this.#trees.length > 1 };
+      this.#replies.push({ step, at, calls: proposal.calls, ...cutOf(proposal, this.#open.most), ...remarkOn(proposal, idle) });
       this.#say(step, assistant(proposal));
       if (proposal.calls.length === 0) this.#open = null;
     },
     CallObserved: (note) => {
-      const { step, index, callId, tool, text, tree, restored, plan, process, answer, unreachable } = note;
+      const { step, index, callId, tool, tree, restored, plan, process, answer, unreachable } = note;
       if (answer !== undefined) this.#submission ??= { answer, ...(unreachable && { unreachable }) };
       if (process !== undefined) this.#processes.set(process.name, process);
-      const message = { role: 'Tool', callId, name: tool, text } as const;
+      const message = { role: 'Tool', callId, name: tool, text: this.#shownOf(note) } as const;
       this.#handles.set(message, handleOf(note));
       this.#say(step, message);
       this.#observations.push(note);
@@ -280,9 +283,28 @@ export class Transcript {
   };
 
   #callText(tool: string, index: number): string {
+    return `${tool} ${brief(this.#callAt(index)?.arguments ?? '')}`.trim();
+  }
+
+  /** A call of the open reply. */
+  #callAt(index: number): ToolCall | undefined {
     const { chosen = null, proposals = [] } = this.#open ?? {};
-    const text = chosen === null ? '' : (proposals[chosen]?.calls[index]?.arguments ?? '');
-    return `${tool} ${brief(text)}`.trim();
+    return chosen === null ? undefined : proposals[chosen]?.calls[index];
+  }
+
+  /** @param unknown what holds for notes of older workers, which name no tools */
+  #offers(name: string, unknown = false): boolean {
+    return this.#began?.tools?.some((tool) => tool.name === name) ?? unknown;
+  }
+
+  /** The result of a call as the conversation keeps it. */
+  #shownOf(note: CallObserved): string {
+    const result = { call: this.#callAt(note.index), text: note.text, handle: handleOf(note), step: note.step };
+    const isThere = ({ handle }: Result): boolean => this.#history.some(({ message }) => this.#handles.get(message) === handle);
+    this.#results = this.#results.filter(isThere);
+    const shown = keptResult(result, this.#results);
+    if (shown === note.text) this.#results.push(result);
+    return shown;
   }
 
   #say(step: number, message: ConversationMessage): void {
@@ -305,33 +327,9 @@ export function handleOf({ step, index }: Pick<CallObserved, 'step' | 'index'>):
   return `out-${step}.${index}`;
 }
 
-function traceOf({ name, arguments: text }: ToolCall, observed: CallObserved | undefined): CallTrace {
-  const outcome =
-    observed === undefined || observed.notRun === true
-      ? 'NotRun'
-      : observed.refused !== undefined
-        ? 'Refused'
-        : observed.ok
-          ? 'Done'
-          : 'Failed';
-  return {
-    name,
-    arguments: text,
-    outcome,
-    digest: resultDigest(observed?.text ?? ''),
-    ...(observed?.refused !== undefined && { rule: ruleOf(observed.refused) }),
-    ...((name === 'ask_human' || (observed?.process !== undefined && observed.ok)) && { waited: true }),
-  };
-}
-
-/** The rule of a refusal, without what it was applied to. */
-function ruleOf(refused: string): string {
-  const rule = refused.split(/[:(]/).slice(0, 2).join(':').trim().slice(0, 80);
-  return refused.includes(learnedScore) ? `${rule}, ${learnedScore}` : rule;
-}
-
-function assistant({ text, calls, providerState }: ModelProposal): ConversationMessage {
-  return { role: 'Assistant', text, calls, ...(providerState !== undefined && { providerState }) };
+function assistant(proposal: ModelProposal): ConversationMessage {
+  const { calls, providerState } = proposal;
+  return { role: 'Assistant', text: keptReply(proposal), calls, ...(providerState !== undefined && { providerState }) };
 }
 
 const estimated = ({ usage, costMicros }: Charge): Charge => ({ usage: { ...usage, estimated: true }, costMicros });
