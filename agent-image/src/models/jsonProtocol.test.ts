@@ -32,6 +32,18 @@ describe('a conversation for such a model', () => {
     expect(lines.filter((line) => line.includes(mark ?? 'none'))).toHaveLength(1);
   });
 
+  it('has the form of a call behind each reply without one, and nowhere else', () => {
+    const idle: ConversationMessage = { role: 'Assistant', text: 'The cart looks fine to me.', calls: [] };
+    const notice: ConversationMessage = { role: 'User', origin: 'Notice', text: 'Your reply had no tool call.' };
+    const texts = jsonConversation([...history, notice, idle, notice, notice], [bash])
+      .slice(4)
+      .map(({ text }) => text);
+    const told = expect.stringMatching(
+      /^Your reply had no tool call\. The reply has to be one JSON object and nothing else: \{"thought"/,
+    ) as string;
+    expect(texts).toEqual([notice.text, idle.text, told, notice.text]);
+  });
+
   it('is the beginning of the next one', () => {
     const next = jsonConversation([...history, { role: 'User', origin: 'Notice', text: 'n' }], [bash, submit]);
     expect(next.slice(1, 4)).toEqual(jsonConversation(history, [bash, submit]).slice(1));

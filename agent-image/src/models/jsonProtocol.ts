@@ -17,11 +17,17 @@ export function jsonInstructions(tools: readonly ToolDefinition[]): string {
   return `How to call a tool
 Each of your replies is exactly one JSON object and nothing else, no text before or after it:
 {"thought": "one or two sentences", "tool": "name of the tool", "arguments": {…}}
-It calls one tool. Its result comes in the next message, between two lines that mark it as data. Inside strings write line ends as \\n and quotes as \\".
+It calls one tool, also where several calls are spoken of; what to say before a call is its thought. Its result comes in the next message, between two lines that mark it as data. Inside strings write line ends as \\n and quotes as \\".
 
 Tools
 ${listed.join('\n')}`;
 }
+
+/** What follows a reply without a call. */
+const theForm =
+  'The reply has to be one JSON object and nothing else: {"thought": "why", "tool": "name of the tool", "arguments": {…}}. Calls in any other form are not run.';
+
+const isIdle = (message: ConversationMessage | undefined): boolean => message?.role === 'Assistant' && message.calls.length === 0;
 
 /** `response_format` that holds a server to the protocol, where it can. */
 export function jsonFormat(tools: readonly ToolDefinition[]): Readonly<Record<string, unknown>> {
@@ -44,7 +50,9 @@ export function jsonConversation(
   messages: readonly ConversationMessage[],
   tools: readonly ToolDefinition[],
 ): readonly ConversationMessage[] {
-  return messages.map((message): ConversationMessage => {
+  return messages.map((message, at): ConversationMessage => {
+    // A model that began with calls of its own form gets to know of this one where it stopped calling.
+    if (message.role === 'User') return isIdle(messages[at - 1]) ? { ...message, text: `${message.text} ${theForm}` } : message;
     if (message.role === 'System') return { ...message, text: `${message.text}\n\n${jsonInstructions(tools)}` };
     if (message.role === 'Tool') return { role: 'User', origin: 'Notice', text: fenced(`result of ${message.name}`, message.text) };
     if (message.role !== 'Assistant') return message;
