@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { Rewrite } from '../features/index.ts';
+import { alike } from './alike.ts';
 import { nearMiss } from './nearMiss.ts';
 import { forModel, linesAt, similarPath, wordsOf, workspacePath } from './arguments.ts';
 import { count, linesOf, numbered, plain, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
@@ -61,14 +62,14 @@ async function plan({ path: given, edits = [], ...first }: EditArguments, contex
   if (all.length === 1 && old === '') return create(path, before, fresh);
   if (before === null) throw absent(path, context);
   if (before.includes(0) || !isUtf8(before)) throw new ArgumentError(`path: ${plain(path)} is not UTF-8 text; change it with a command`);
-  let made: Made = { text: before.toString('utf8'), places: [], crlf: false };
+  let made: Made = { text: before.toString('utf8'), places: [], crlf: false, notes: [] };
   try {
     for (const one of all) made = await replace({ path, ...one }, made, context);
   } catch (error) {
     if (all.length === 1 || !(error instanceof ArgumentError)) throw error;
     throw new ArgumentError(`${error.message}; none of the ${all.length} edits was made`);
   }
-  const note = made.crlf ? ', with the CRLF line ends of the file' : '';
+  const note = [...(made.crlf ? [', with the CRLF line ends of the file'] : []), ...new Set(made.notes)].join('');
   const places = made.places.toSorted((a, b) => a.at - b.at);
   return { rewrite: { path, before, after: Buffer.from(made.text, 'utf8') }, places, note };
 }
@@ -106,6 +107,8 @@ interface Made {
   readonly places: readonly Place[];
   /** Line ends were turned into those of the file. */
   readonly crlf: boolean;
+  /** What old texts had in another way than the file. */
+  readonly notes: readonly string[];
 }
 
 async function replace(one: Whole & { readonly path: string }, made: Made, context: ToolContext): Promise<Made> {
@@ -123,7 +126,11 @@ async function replace(one: Whole & { readonly path: string }, made: Made, conte
   const crlf = isCrlf ? hasBareLf(old) || hasBareLf(fresh) : !text.includes(old) && text.includes(withCrlf(old));
   const [wanted, put] = crlf ? [withCrlf(old), withCrlf(fresh)] : [old, fresh];
   const at = occurrences(text, wanted);
-  if (at.length === 0) throw await missing(one, put, made, context);
+  if (at.length === 0) {
+    const near = all ? null : nearly(one, put, made);
+    if (near === null) throw await missing(one, put, made, context);
+    return near;
+  }
   if (at.length > 1 && !all) {
     const lines = at.slice(0, 10).map((place) => lineAt(text, place));
     const more = at.length > 10 ? ', …' : '';
@@ -134,7 +141,18 @@ async function replace(one: Whole & { readonly path: string }, made: Made, conte
   const grown = put.length - wanted.length;
   const moved = made.places.map((place) => ({ ...place, at: place.at + grown * at.filter((before) => before < place.at).length }));
   const places = at.map((place, i) => ({ at: place + i * grown, lines: linesOf(put).length }));
-  return { text: text.split(wanted).join(put), places: [...moved, ...places], crlf: made.crlf || crlf };
+  return { text: text.split(wanted).join(put), places: [...moved, ...places], crlf: made.crlf || crlf, notes: made.notes };
+}
+
+/** The edit at the one place that its old text surely means; null: there is none. One that was made already means no other place. */
+function nearly({ old, fresh }: Whole, put: string, { text, places, crlf, notes }: Made): Made | null {
+  const found = put.trim().length >= proving && text.includes(put) ? null : alike(text, old, fresh);
+  if (found === null || text.slice(found.from, found.to) === found.put) return null;
+  const fits = text.includes('\r\n') && !hasBareLf(text) ? withCrlf(found.put) : found.put;
+  const grown = fits.length - (found.to - found.from);
+  const moved = places.map((place) => ({ ...place, at: place.at + (found.from < place.at ? grown : 0) }));
+  const place = { at: found.from, lines: linesOf(fits).length };
+  return { text: text.slice(0, found.from) + fits + text.slice(found.to), places: [...moved, place], crlf, notes: [...notes, found.note] };
 }
 
 async function missing(one: Whole & { readonly path: string }, put: string, { text }: Made, context: ToolContext): Promise<ArgumentError> {
