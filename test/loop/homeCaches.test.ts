@@ -23,7 +23,7 @@ for name in sys.argv[1:]:
   const files = { ...wrongSign.files, 'tool.py': tool };
 
   test('are no act, and not in what a command is said to have changed', async () => {
-    const names = '.cache/tool/deep/er/state .config/go/telemetry/local/go.count .gradle/caches/x.lock .bash_history';
+    const names = '.cache/tool/deep/er/state .config/go/telemetry/local/go.count .gradle/caches/x.lock .bash_history .viminfo';
     const models = new ScriptedModels(
       steps(
         {

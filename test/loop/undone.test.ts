@@ -34,6 +34,16 @@ test('a test module of its own may be formatted by a command', async () => {
   expect(seen[1]).toContain('files: test_own.py (changed)');
 });
 
+test('a command on all files that is undone for one of them is told to name its own', async () => {
+  await using bed = await AgentBed.open(binary);
+  const files = { ...wrongSign.files, 'format.sh': 'for f in "$1"/*.py; do echo "# formatted" >> "$f"; done\n' };
+  const models = new ScriptedModels(steps(run('sh format.sh .')));
+  await bed.engine.run(bed.begin(taskFor(files, wrongSign.command), models).context);
+  expect(models.requests[1]?.messages.at(-1)?.text).toMatch(
+    /\nAllowed instead: The same without that change, on files that you name; what/,
+  );
+});
+
 test('an empty folder among the tests may be made and taken away, and keeps no result from being proved', async () => {
   await using bed = await AgentBed.open(binary);
   const files = { ...wrongSign.files, 'tests/test_more.py': 'import unittest\n' };

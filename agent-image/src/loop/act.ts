@@ -222,8 +222,11 @@ interface Settling {
   readonly unseen?: number;
 }
 
+/** A word of a command that stands for all files of a folder. */
+const everywhere = /[\s"'](?:\.\/?|[^\s"']*\*[^\s"']*)(?=[\s"';&|\\]|$)/;
+
 /** Holds what a command left to the rules for edits, and keeps the tree. A tree that may not stand is put back. */
-async function settle(at: ActScope, { step, tree }: Call, observed: Observation, how: Settling): Promise<Acted> {
+async function settle(at: ActScope, { call, step, tree }: Call, observed: Observation, how: Settling): Promise<Acted> {
   const { scope, baseline, gate } = at;
   const { session } = scope;
   const { entries } = observed.changed === false ? { entries: [] } : await session.diff(tree.id);
@@ -234,7 +237,8 @@ async function settle(at: ActScope, { step, tree }: Call, observed: Observation,
   const named = namedChanges(session, entries, baseline.protectedSet.derived);
   const kept = { ...edited, text: withChanges(observed.text, named) };
   const { refused, byPath, deleted } = await judgeEffects(session, baseline, gate, tree.id, after.id);
-  const instead = byPath ? 'The same without that change; what is for a trial only may lie below /tmp.' : plainer(at.tools);
+  const own = everywhere.test(call.arguments) ? ', on files that you name' : '';
+  const instead = byPath ? `The same without that change${own}; what is for a trial only may lie below /tmp.` : plainer(at.tools);
   const back = async (why: string): Promise<Acted> => {
     await session.restore(tree.id);
     scope.meter.add('vetoes');
@@ -278,7 +282,8 @@ export function whyLeftOut(
   if (before.some(({ answer }) => answer !== undefined)) return 'Submitted';
   if (last && name !== 'submit') return 'LastTurn';
   if (index >= maxCalls) return 'TooMany';
-  const failed = before.some(({ ok }) => !ok);
+  // A look at what is not there takes nothing back.
+  const failed = before.some(({ ok, tool, refused }) => !ok && (refused !== undefined || (tool !== 'read_file' && tool !== 'search')));
   return name === 'submit' && failed && !/"unreachable"\s*:\s*"?true/i.test(text) ? 'FailedBefore' : null;
 }
 

@@ -15,6 +15,7 @@ describe('arguments as models write them', () => {
     ['a comma too many', 'run_checks', '{"names":["a",],}', { names: ['a'] }],
     ['numbers in quotes', 'read_file', { path, from_line: '3' }, { path, from_line: 3 }],
     ['truth as Python writes it', 'edit_file', { path, new_text: 'x', all: 'True' }, { path, new_text: 'x', all: true }],
+    ['no as a text', 'submit', { answer: 'x', unreachable: 'false' }, { answer: 'x', unreachable: false }],
     ['a list as JSON text', 'run_checks', { names: '["unit"]' }, { names: ['unit'] }],
     ['one text for a list', 'run_checks', { names: 'unit' }, { names: ['unit'] }],
     ['fields that are absent as null', 'bash', { command: 'ls', stdin: null, background: null }, { command: 'ls' }],

@@ -171,9 +171,25 @@ export function workspacePath(session: SandboxSession, path: string): string {
 
 /** Words about a path of the tree that looks like one that is not there; empty when there is none. */
 export function similarPath(path: string, tree: readonly string[]): string {
+  if (tree.includes(path)) return '';
   const name = posix.basename(path).toLowerCase();
-  const [similar] = tree.filter((one) => posix.basename(one).toLowerCase() === name).toSorted((a, b) => a.length - b.length);
-  return similar === undefined || tree.includes(path) ? '' : ` (there is ${plain(similar)})`;
+  const named = (is: (other: string) => boolean): readonly string[] =>
+    tree.filter((one) => is(posix.basename(one).toLowerCase())).toSorted((a, b) => a.length - b.length);
+  const [similar = named((other) => isSlip(name, other)).find((one) => posix.dirname(one) === posix.dirname(path))] = named(
+    (other) => other === name,
+  );
+  return similar === undefined ? '' : ` (there is ${plain(similar)})`;
+}
+
+/** Reports whether two names differ in one character, or in two neighbours that changed places. */
+function isSlip(name: string, other: string): boolean {
+  const [long, short] = name.length >= other.length ? [name, other] : [other, name];
+  if (long.length - short.length > 1 || short.length < 4) return false;
+  let at = 0;
+  while (at < short.length && long[at] === short[at]) at += 1;
+  const [rest, left] = [long.slice(at), short.slice(at)];
+  const isSwapped = rest.slice(0, 2) === `${left[1] ?? ''}${left[0] ?? ''}` && rest.slice(2) === left.slice(2);
+  return rest.slice(1) === (long.length === short.length ? left.slice(1) : left) || isSwapped;
 }
 
 /** Lines of a text file as a model may see them, without secrets; from 1, both ends included. */

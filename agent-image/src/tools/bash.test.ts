@@ -18,6 +18,14 @@ describe.skipIf(binary === '')('bash', () => {
     run('a signal', { command: 'kill -SEGV $$' }, /^\[ended after \d+\.\d s by signal SIGSEGV, no output\]$/, false),
     run('a syntax error', { command: 'if' }, /syntax error.*\n\[exit status 2, /s, false),
     run('processes that are left', { command: 'sleep 60 & echo left' }, /^left\n\[exit status 0, \d+\.\d s, 1 process that it left running ended with it; background keeps one\]$/),
+    run('a limit of time where there is no network', { command: 'sleep 30 # npm install x', timeout_seconds: 1 }, '[ended at its limit of 1 s; there is no network to download from: do without, no output]', false),
+    run('a change of folder that ends with its command', { command: 'cd /' }, '[exit status 0, N s, no output, cd holds for its own command only: write cd DIR && COMMAND, or name paths]'),
+    run('a change of folder for what follows', { command: 'cd / && pwd' }, '/\n[exit status 0, N s]'),
+    run('an interpreter without a program', { command: 'python3' }, '[exit status 0, N s, no output, it got no program: give one as stdin]'),
+    run('an interpreter with one', { command: 'sh', stdin: 'true' }, '[exit status 0, N s, no output]'),
+    run('no background where it is false', { command: 'echo 1', background: false }, '1\n[exit status 0, N s]'),
+    run('a background process that has no name', { command: 'sleep 30', background: true }, '[job runs, no new output; the command "kill" with background "job" ends it]'),
+    run('why a program that may download stays in the foreground', { command: 'npx vitest --watch', background: 'tests' }, 'background: npx may reach out of the sandbox, and what does runs in the foreground only; leave background out, or name the program in node_modules/.bin', false),
     run('a number in quotes', { command: 'echo 1', timeout_seconds: '5', stdin: null }, '1\n[exit status 0, N s]'),
   ])('$name', (one) => play(one)); // prettier-ignore
 

@@ -53,8 +53,14 @@ async function assertRoom(
   context: ToolContext,
 ): Promise<void> {
   const { scope, gate, memory } = context;
-  if (gate.outward({ command }).external.length > 0)
-    throw new ArgumentError('background: a command that reaches out of the sandbox runs in the foreground only; leave background out');
+  const [out] = gate.outward({ command }).external;
+  if (out !== undefined) {
+    const program = plain(out.argv[0] ?? 'it');
+    const own = program === 'npx' ? ', or name the program in node_modules/.bin' : '';
+    throw new ArgumentError(
+      `background: ${program} may reach out of the sandbox, and what does runs in the foreground only; leave background out${own}`,
+    );
+  }
   if ((await scope.session.info()).snapshots.engine !== 'CAS')
     throw new ArgumentError('background: this sandbox cannot keep a process; run it and what uses it in one command');
   const running = [];
@@ -153,15 +159,36 @@ export function bash(shell: CommandShell, max: number): Tool {
   return {
     definition: bashDefinition(shell, max),
     propose: (args) => {
-      const { command, background, stdin } = args as BashArguments;
+      const { command, background, stdin } = named(args);
       const ends = background !== undefined && command?.trim() === 'kill';
       return Promise.resolve({
         rewrites: [],
         acts: command === undefined || ends ? [] : [{ tool: 'Shell', command, ...(stdin !== undefined && { stdin }) }],
       });
     },
-    run: (args, context) => run(shell, max, args, context),
+    run: (args, context) => run(shell, max, named(args), context),
   };
+}
+
+/** Arguments in which `background` is a name: models that know it as a yes or no send `true` or `false`. */
+function named({ background, ...args }: BashArguments): BashArguments {
+  if (background === undefined || background === 'false') return args;
+  return { ...args, background: background === 'true' ? 'job' : background };
+}
+
+/** Interpreters that end at once without a program. */
+const interpreter = /^\s*(?:python3?|node|bash|sh|ruby|php|irb)\s*$/;
+/** Commands that fetch packages or pages. */
+const fetching =
+  /\b(?:(?:npm|pnpm|yarn|bun) (?:i|install|add|ci|update|create)|pip3? (?:install|download)|curl|wget|git (?:clone|fetch|pull|push)|apt(?:-get)?|apk|cargo (?:add|install|fetch|update)|go (?:get|install|mod)|gem install|bundle install|composer (?:install|require|update))\b/;
+
+/** Words about a command that ended without what its author expected; empty: nothing is known. */
+function remark({ command = '', stdin }: BashArguments, { end, stdout }: ExecResult, { scope }: ToolContext): string {
+  const { mode } = scope.context.task.spec.policy.network;
+  if (end.timedOut && mode !== 'Allowed' && fetching.test(command)) return 'there is no network to download from: do without';
+  if (end.exitCode !== 0 || stdout !== '') return '';
+  if (/^\s*cd\s[^;&|\n]*$/.test(command)) return 'cd holds for its own command only: write cd DIR && COMMAND, or name paths';
+  return interpreter.test(command) && stdin === undefined ? 'it got no program: give one as stdin' : '';
 }
 
 async function run(shell: CommandShell, max: number, args: BashArguments, context: ToolContext): Promise<Observation> {
@@ -172,8 +199,11 @@ async function run(shell: CommandShell, max: number, args: BashArguments, contex
   }
   if (command === undefined) throw new ArgumentError('command: missing; a string is expected');
   const line = { argv: argvOf(shell, command), timeoutSeconds, execId: context.execId(0), ...(stdin !== undefined && { stdin }) };
-  const { stdout, end } = await forModel('command', () => perform(context, command, line));
-  return { text: report(stdout, end, { seconds: timeoutSeconds, max }), ok: end.exitCode === 0, changed: true };
+  const result = await forModel('command', () => perform(context, command, line));
+  const { stdout, end } = result;
+  const more = remark(args, result, context);
+  const text = report(stdout, end, { seconds: timeoutSeconds, max, ...(more !== '' && { remark: more }) });
+  return { text, ok: end.exitCode === 0, changed: true };
 }
 
 /** Runs a command with the task's reach; its effects outside of the sandbox are in the log before and after it. */

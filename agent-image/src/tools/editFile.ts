@@ -5,7 +5,7 @@ import type { Rewrite } from '../features/index.ts';
 import { alike } from './alike.ts';
 import { nearMiss } from './nearMiss.ts';
 import { forModel, linesAt, similarPath, wordsOf, workspacePath } from './arguments.ts';
-import { count, linesOf, numbered, plain, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
+import { count, isAllowed, linesOf, numbered, plain, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
 
 interface Replacement {
   readonly old_text?: string;
@@ -59,7 +59,7 @@ async function plan({ path: given, edits = [], ...first }: EditArguments, contex
     ...edits.map((one, at) => ({ ...one, field: `edits[${at}].` })),
   ].map(whole);
   const [{ old, fresh } = { old: '', fresh: '' }] = all;
-  if (all.length === 1 && old === '') return create(path, before, fresh);
+  if (all.length === 1 && old === '') return create(path, before, fresh, context);
   if (before === null) throw absent(path, context);
   if (before.includes(0) || !isUtf8(before)) throw new ArgumentError(`path: ${plain(path)} is not UTF-8 text; change it with a command`);
   let made: Made = { text: before.toString('utf8'), places: [], crlf: false, notes: [] };
@@ -88,13 +88,28 @@ function whole({ field, old_text: old = '', new_text: fresh, all = false }: Repl
   return { field, old, fresh, all };
 }
 
-function create(path: string, before: Buffer | null, fresh: string): Edit {
-  if (before !== null && before.length > 0) throw unnamed('', path, before.length);
-  return { rewrite: { path, before, after: Buffer.from(fresh, 'utf8') }, places: [], note: '' };
+function create(path: string, before: Buffer | null, fresh: string, { scope }: ToolContext): Edit {
+  if (before !== null && before.length > 0) {
+    const way = isAllowed(scope.context, 'bash')
+      ? `, or write it whole by bash: command "cat > ${plain(path)}" with the text as stdin`
+      : '';
+    throw unnamed('', path, before.length, way);
+  }
+  const bare = markup.test(path) ? undefined : fence.exec(fresh)?.[1];
+  const escaped = fresh.includes('\n') ? 0 : fresh.split(String.raw`\n`).length - 1;
+  const note = [
+    ...(bare === undefined ? [] : [', without the marks ``` around new_text']),
+    ...(escaped > 1 ? [String.raw`; new_text has \n as two characters ${escaped} times and no line end: escape line ends once`] : []),
+  ].join('');
+  return { rewrite: { path, before, after: Buffer.from(bare ?? fresh, 'utf8') }, places: [], note };
 }
 
-const unnamed = (field: string, path: string, bytes: number): ArgumentError =>
-  new ArgumentError(`${field}old_text: missing, and ${plain(path)} exists (${bytes} bytes); give the text of it that is replaced`);
+/** A text that is one block of Markdown, and files that may hold such. */
+const fence = /^\s*```[\w+-]*\n((?:(?!```)[^\n]*\n)*)```\s*$/;
+const markup = /(?:^|\/)[^./]*$|\.(?:md|mdx|markdown|rst|txt|adoc)$/i;
+
+const unnamed = (field: string, path: string, bytes: number, way = ''): ArgumentError =>
+  new ArgumentError(`${field}old_text: missing, and ${plain(path)} exists (${bytes} bytes); give the text of it that is replaced${way}`);
 
 function absent(path: string, { baseline }: ToolContext): ArgumentError {
   const hint = similarPath(path, baseline.tree);
@@ -189,7 +204,7 @@ async function run(args: EditArguments, context: ToolContext): Promise<Observati
   const { path, before, after } = rewrite;
   const fault = await write(context, path, after);
   const text = after.toString('utf8');
-  const what = before === null || before.length === 0 ? `created ${plain(path)}, ${count(linesOf(text).length, 'line')}` : '';
+  const what = before === null || before.length === 0 ? `created ${plain(path)}, ${count(linesOf(text).length, 'line')}${note}` : '';
   const changed = `changed ${plain(path)}${places.length > 1 ? ` in ${places.length} places` : ''}${note}`;
   const shown = await regions(
     context,

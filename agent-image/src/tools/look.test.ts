@@ -49,6 +49,8 @@ describe.skipIf(binary === '')('read_file', () => {
     look('lists a folder', 'read_file', { path: '.' }, /^README\.md {2}16 bytes\nempty\.txt .*\nsrc\/\n.*src\/a\.py {2}\d+ bytes\n.*\[folder \.: \d+ entries, 2 levels\]$/s),
     look('marks what is protected', 'read_file', { path: 'tests' }, /^test_a\.py {2}\d+ bytes, protected\n/, { before: (bed) => bed.write('tests/test_a.py', 'x = 1\n') }),
     look('has a hint for a wrong path', 'read_file', { path: 'lib/a.py' }, /^path: there is no f\S+ .*lib(\/a\.py)? \(there is src\/a\.py\); search for it, or list its folder$/, no),
+    look('names a file of nearly that name', 'read_file', { path: 'src/aa.py' }, /^path: there is no f\S+ .*aa\.py \(there is src\/a\.py\); search/, no),
+    look('names no file of another name', 'read_file', { path: 'src/zebra.py' }, /^path: there is no f\S+ .*zebra\.py; search/, no),
     look('has a hint for a path of another machine', 'read_file', { path: '/testbed/src/a.py' }, /^path: \/testbed\/src\/a\.py is not inside .* \(there is src\/a\.py\); give a path below the workspace/, no),
     look('refuses a line after the last', 'read_file', { path: 'src/b.txt', from_line: 7 }, 'from_line: src/b.txt has 2 lines, 7 is after the last', no),
     look('refuses what is no text', 'read_file', { path: 'x.bin' }, /^path: .*x\.bin is not UTF-8 text; look at it with a command$/, { ...no, ...binaryFile }),
@@ -57,6 +59,12 @@ describe.skipIf(binary === '')('read_file', () => {
     look('refuses a handle that is none', 'read_file', { handle: 'out-9' }, /^handle: nothing is kept as out-9; /, no),
     look('asks for a path', 'read_file', {}, 'path: missing; give a path, or the handle of an observation that was cut', no),
   ])('$name', (one) => play(one)); // prettier-ignore
+
+  it('reads the text of a handle that was given as a path', async () => {
+    const bed = await begin();
+    bed.memory.store('out-9.0', 'one\n');
+    expect((await bed.call('read_file', { path: 'out-9.0' })).text).toBe('1 | one\n[the text of out-9.0: 1 line]');
+  });
 
   it('reads the text of a handle to its end, long lines in pieces', async () => {
     const bed = await begin();
@@ -118,6 +126,8 @@ describe.skipIf(binary === '')('undo and plan', () => {
     const bed = await begin();
     expect((await bed.call('update_plan', { plan: '[x] look around\n- [>] repair\n\nprove it' })).text).toBe('3 items: 1 done, 1 active, 1 open');
     expect(bed.memory.plan).toEqual([{ text: 'look around', state: 'Done' }, { text: 'repair', state: 'Active' }, { text: 'prove it', state: 'Open' }]);
+    expect((await bed.call('update_plan', { plan: '1. write history (done)\n2. [>] test it\n3. hand in (in progress)\n4. [ ] look (done)' })).text).toBe('4 items: 1 done, 2 active, 1 open');
+    expect(bed.memory.plan.slice(0, 2)).toEqual([{ text: '1. write history', state: 'Done' }, { text: 'test it', state: 'Active' }]);
     expect((await bed.call('update_plan', { plan: '' })).text).toBe('the plan is empty');
     expect((await bed.call('update_plan', { plan: '[p] x' })).text).toMatch(/^plan: \[p\] is no state; write \[ \] open/);
     expect((await bed.call('update_plan', { plan: '[x]' })).text).toMatch(/has no words/);

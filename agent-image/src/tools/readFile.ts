@@ -34,7 +34,8 @@ export const readFile: Tool = {
     const { path, handle } = args as ReadArguments;
     if (handle !== undefined) return Promise.resolve(stored(handle, args, context));
     if (path === undefined) throw new ArgumentError('path: missing; give a path, or the handle of an observation that was cut');
-    return file(path, args, context);
+    const isHandle = /^out-[\w.-]+$/.test(path) && !context.baseline.tree.includes(path) && context.memory.stored(path) !== null;
+    return isHandle ? Promise.resolve(stored(path, args, context)) : file(path, args, context);
   },
 };
 

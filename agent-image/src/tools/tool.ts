@@ -224,6 +224,8 @@ export async function putBack({ scope }: ToolContext, tree: string): Promise<voi
 export interface Limit {
   readonly seconds: number;
   readonly max: number;
+  /** Of how a command ended, in words; at a limit of time instead of the usual cure. */
+  readonly remark?: string;
 }
 
 /**
@@ -237,6 +239,7 @@ export function report(output: string, end: ExecEnd, limit: Limit, name = ''): s
   const facts = [
     howItEnded(end, limit),
     ...(text === '' ? ['no output'] : []),
+    ...(limit.remark === undefined || end.timedOut ? [] : [limit.remark]),
     ...(dropped > 0 ? [`${dropped} bytes of output were not kept`] : []),
     ...(end.swept > 0 ? [`${count(end.swept, 'process')} that it left running ended with it; background keeps one`] : []),
   ];
@@ -253,10 +256,11 @@ const killed: Readonly<Record<string, string>> = {
   Shutdown: 'the sandbox was stopped',
 };
 
-function howItEnded(end: ExecEnd, { seconds, max }: Limit): string {
+function howItEnded(end: ExecEnd, { seconds, max, remark }: Limit): string {
   const after = `after ${(end.durationMs / 1000).toFixed(1)} s`;
   if (end.error !== undefined) return `it could not start: ${plain(end.error.message)}`;
   if (end.interrupted !== undefined) return 'the container was lost while it ran; what it did is unknown: look before you go on';
+  if (end.timedOut && remark !== undefined) return `ended at its limit of ${seconds} s; ${remark}`;
   if (end.timedOut)
     return `ended at its limit of ${seconds} s; do less at once${seconds < max ? `, raise timeout_seconds (at most ${max})` : ''} or use background`;
   if (end.oom === true) return `ended ${after}: out of memory; use less`;

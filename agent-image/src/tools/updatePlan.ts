@@ -34,7 +34,9 @@ function itemsOf(text: string): readonly PlanItem[] {
     .filter((line) => line !== '');
   if (lines.length > most.items) throw new ArgumentError(`plan: it has ${lines.length} items, at most ${most.items}; join some`);
   return lines.map((line) => {
-    const [, mark = ' ', rest = ''] = /^(?:[-*] )?\[([^\]]?)\]\s*(?=\S|$)(.*)$/.exec(line) ?? ['', ' ', line];
+    const said = /^(?!(?:[-*] |\d+[.)] )?\[.?\])(.*\S)\s*[([](done|completed|in progress|active|now)[)\]]$/i.exec(line);
+    if (said !== null) return { text: said[1] ?? '', state: /done|completed/i.test(said[2] ?? '') ? 'Done' : 'Active' };
+    const [, mark = ' ', rest = ''] = /^(?:[-*] |\d+[.)] )?\[([^\]]?)\]\s*(?=\S|$)(.*)$/.exec(line) ?? ['', ' ', line];
     const state = states[mark];
     if (state === undefined) throw new ArgumentError(`plan: [${mark}] is no state; write [ ] open, [>] active or [x] done`);
     if (rest === '') throw new ArgumentError(`plan: the item "${line}" has no words; say what is to be done`);
