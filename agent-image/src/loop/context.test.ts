@@ -157,6 +157,13 @@ describe('reminders', () => {
     expect((reminder(cut, large) ?? '').length).toBeLessThan(3000);
   });
 
+  it('has them once after each cut, and the goal in short after that', () => {
+    const again = [...cut, { ...notice, text: reminder(cut, large) ?? '' }, ...steps(8)];
+    expect(reminder(again, large)).toMatch(/\n\nGoal, its beginning/);
+    expect(reminder(again, large)).not.toContain('Protected');
+    expect(reminder([...again, ...cut], large)).toContain('Protected');
+  });
+
   it.for<[string, string, RegExp]>([
     ['a short goal whole', 'Mend add().\nKeep sub() as it is', /\n\nGoal: Mend add\(\)\. Keep sub\(\) as it is\n\n/],
     ['whole sentences of a longer one', large.goal, /\n\nGoal, its beginning \(the first message has it whole, with the limits\): (?:Mend add\(\)\. ?){5,}\n\n/],
@@ -167,7 +174,7 @@ describe('reminders', () => {
 
   it('has no limits while all of the conversation is there', () => {
     const text = reminder(steps(8), large) ?? '';
-    expect(text).toMatch(/^Reminder: nothing new is asked\. /);
+    expect(text).toMatch(/^Reminder: nothing new is asked\. Go on; submit only when all of the goal is reached\./);
     for (const part of ['Budget left now: 9 tokens.', '- (now) edit', '- check']) expect(text).toContain(part);
     expect(text).not.toContain('Protected');
     expect(text.length).toBeLessThan(500);

@@ -145,8 +145,8 @@ interface Reminded {
 }
 
 /**
- * A notice at the end of the conversation with the open plan and the goal in short; with goal and limits once a summary
- * replaced a part of it. Null when none is due. It is due every 8 steps, and after a step whose output is long enough to push an
+ * A notice at the end of the conversation with the open plan and the goal in short; with goal and limits the first time after a
+ * summary replaced a part of it. Null when none is due. It is due every 8 steps, and after a step whose output is long enough to push an
  * open plan out of sight. Append it once, as a Notice.
  */
 export function reminder(history: readonly ConversationMessage[], reminded: Reminded): string | null {
@@ -154,14 +154,14 @@ export function reminder(history: readonly ConversationMessage[], reminded: Remi
   if (steps < reminderGap) return null;
   const open = openPlan(reminded.plan);
   const due = steps >= reminderSteps || (open !== '' && observedTokens(history) >= observationTokens * 0.9);
-  const isCut = history.some((message) => message.role === 'User' && message.origin === 'Summary');
+  const isCut = history.findLastIndex(isSummary) > history.findLastIndex(isReminder);
   return due ? reminderText(reminded, open, isCut) : null;
 }
 
 function reminderText({ goal, constraints, left }: Reminded, open: string, isCut: boolean): string {
   const limits = [...(isCut ? constraints : []), ...left];
   const parts = [
-    `${reminderHead}: nothing new is asked. Go on, or submit when the goal is reached.`,
+    `${reminderHead}: nothing new is asked. Go on; submit only when all of the goal is reached.`,
     isCut
       ? `Goal\n${observed(goal.trim(), { tokens: reminderGoalTokens, rest: 'the first message has the whole goal' })}`
       : goalInShort(goal.trim().replaceAll(/\s+/g, ' ')),
@@ -190,11 +190,13 @@ function openPlan(plan: readonly PlanItem[]): string {
   return `Open plan\n${[...done, ...lines].join('\n')}`;
 }
 
+const isSummary = (message: ConversationMessage): boolean => message.role === 'User' && message.origin === 'Summary';
+const isReminder = (message: ConversationMessage): boolean =>
+  message.role === 'User' && message.origin === 'Notice' && message.text.startsWith(reminderHead);
+
 /** Replies since goal and plan were last at the end of the conversation. */
 function stepsSinceReminder(history: readonly ConversationMessage[]): number {
-  const last = history.findLastIndex(
-    (message) => message.role === 'User' && (message.origin === 'Summary' || message.text.startsWith(reminderHead)),
-  );
+  const last = history.findLastIndex((message) => isSummary(message) || isReminder(message));
   return history.slice(last + 1).filter(({ role }) => role === 'Assistant').length;
 }
 
