@@ -223,7 +223,7 @@ const personHead = 'Message of a person, still valid: ';
 interface Compaction {
   /** The first messages of the history that give way; never splits a call from its observation. */
   readonly messages: number;
-  /** Asks the model for the summary; null when even that is too long, and the fallback is used. Its calls are ignored. */
+  /** Asks the model for the summary; null when even that is too long, and the fallback is used. Its calls are not run. */
   readonly request: readonly ConversationMessage[] | null;
   readonly maxOutputTokens: number;
 }

@@ -30,6 +30,11 @@ describe('first messages', () => {
     expect(systemPrompt.length / 4).toBeLessThan(365);
   });
 
+  it('has a system message that fits calls of any form, and names what is refused before it is tried', () => {
+    expect(systemPrompt).not.toMatch(/begin each reply/i);
+    expect(systemPrompt).toContain('run computed text (eval)');
+  });
+
   it('differ for models with other windows only in what recordings leave out', () => {
     const [small, large] = [
       { windowTokens: 64_000, replyTokens: 4096 },

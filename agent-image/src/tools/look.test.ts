@@ -99,6 +99,7 @@ describe.skipIf(binary === '')('search', () => {
     look('says that there is more', 'search', { pattern: 'line' }, /\[100 matching lines in 1 file; \d+ files? searched; these are the first; narrow pattern, path or glob\]$/),
     look('names what it left out', 'search', { pattern: 'nothing like it' }, /^\[no line matches; \d+ files searched, without 1 binary\]$/, binaryFile),
     look('refuses a broken pattern', 'search', { pattern: '(a' }, /^pattern: .*; write \. \[\]/, no),
+    look('has a hint for a wrong path', 'search', { pattern: 'a', path: 'src/b.text' }, /^path: .*b\.text \(there is src\/b\.txt\); search/, no),
     look('refuses a folder that is not there', 'search', { pattern: 'a', path: 'lib' }, /^path: .*; search for it, or list its folder$/, no),
   ])('$name', (one) => play(one)); // prettier-ignore
 });

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { SearchMatch, SearchQuery, SearchResult } from '@agentfleet/protocol/keeper';
-import { anyPath, forModel, linesAt, linesOrFolder, shownPath, wordsOf } from './arguments.ts';
+import { anyPath, forModel, linesAt, linesOrFolder, shownPath, similarPath, wordsOf } from './arguments.ts';
 import { count, linesOf, plain, ArgumentError, type Tool, type ToolContext } from './tool.ts';
 
 interface SearchArguments {
@@ -43,7 +43,8 @@ function matching(matches: readonly SearchMatch[], session: ToolContext['scope']
 async function find(path: string, wanted: SearchArguments, context: ToolContext) {
   const limit = String((wanted.context ?? 0) > 0 ? maxAround : maxMatches);
   const query = { regex: wanted.pattern, ...(wanted.glob !== undefined && { include: wanted.glob }), limit, path };
-  const isFile = await forModel('path', () => regular(path, context));
+  const similar = (): string => similarPath(shownPath(context.scope.session, path), context.baseline.tree);
+  const isFile = await forModel('path', () => regular(path, context), similar);
   const result = await (isFile ? inFile(query, context) : ask(query, context));
   return { result, matches: result.matches.map((one) => ({ ...one, path: posix.join(path, one.path) })) };
 }
