@@ -126,13 +126,13 @@ describe('the tool loop', () => {
   });
 
   test('takes the prompt of several proposals, which a gateway counts for each, for no measure of its length', async () => {
-    const look: Reply = { calls: [['bash', { command: 'seq 1 1500' }]] };
+    const look = (n: number): Reply => ({ calls: [['bash', { command: `seq 1 ${1500 + n}` }]] });
     const models = new (class extends ScriptedModels {
       override async complete(...args: Parameters<ScriptedModels['complete']>) {
         const reply = await super.complete(...args);
         return args[1].n === 1 ? reply : { ...reply, usage: { ...reply.usage, input: 90_000 } };
       }
-    })((_, n) => (n === 1 ? refused : n < 4 ? look : 'I give up.'));
+    })((_, n) => (n === 1 ? refused : n < 4 ? look(n) : 'I give up.'));
     await bed.engine.run(bed.begin(spec, models, risky(models)).context);
     expect(models.requests.map(({ n }) => n).slice(0, 3)).toEqual([1, 3, 1]);
     const seen = said(models.requests.at(-1)?.messages ?? []).filter((line) => line.startsWith('Tool: 1\n'));
@@ -370,8 +370,8 @@ describe('the tool loop', () => {
   test('shortens a conversation that the provider calls too long, and pays for no refusal', async () => {
     const run = bed.begin(spec, overflowing(1));
     expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
-    // The first step, the summary of it, and all three steps again, whose messages it replaced.
-    expect(run.reported.usage).toMatchObject({ tokensIn: 1001 + 1003 + 1004 + 1005 + 1006, tokensOut: 250 });
+    // The first step, the summary of it, which a call for an answer has asked for again, and all three steps again, whose messages it replaced.
+    expect(run.reported.usage).toMatchObject({ tokensIn: 1001 + 1003 + 1004 + 1005 + 1006 + 1007, tokensOut: 300 });
   });
 
   test('ends when every request is called too long, and names the cure', async () => {
