@@ -21,12 +21,28 @@ it.each<readonly [what: string, text: string, part: string | null]>([
 
 describe('a reply', () => {
   const reply = (text: string, finish: 'Length' | 'Stop' = 'Length', calls: readonly never[] = []) =>
-    keptReply({ text, finish, calls, entropyNats: null });
+    keptReply({ text, finish, calls, entropyNats: null }).text;
 
   it('that was cut off before a call stays in short', () => {
     expect(reply(`I begin. ${line.repeat(300)}`)).toMatch(/^I begin\. .{40,120}\n\[… the same again and again, cut off …\]$/);
     expect(reply(story)).toMatch(/^Then I look at file 0 [^]*are not shown; cut off before a call …\][^]*project\.$/);
     expect(reply(story).length).toBeLessThan(1800);
+  });
+
+  it('that was cut off in the middle of a call keeps no repetition of it, unless a signature covers it', () => {
+    const calls = [{ id: 'c', name: 'edit_file', arguments: `{"path":"a.py","new_text":"${line.repeat(300)}` }];
+    const cut = { text: '', finish: 'Length', calls, entropyNats: null } as const;
+    expect(keptReply(cut).calls).toEqual([
+      {
+        id: 'c',
+        name: 'edit_file',
+        arguments: expect.stringMatching(/^\{"unparsed":"\{.{60,200}again and again, cut off …\]"\}$/) as string,
+      },
+    ]);
+    expect(keptReply({ ...cut, providerState: 's' }).calls).toEqual(calls);
+    expect(
+      keptReply({ ...cut, calls: [{ id: 'c', name: 'edit_file', arguments: `{"new_text":"${story}` }] }).calls[0]?.arguments,
+    ).toContain(story);
   });
 
   it('that ended by itself, or that is short, stays as it is', () => {

@@ -34,9 +34,21 @@ export function repeatedIn(text: string): Repeated | null {
   return null;
 }
 
-/** The text of a reply as it stays in the conversation: of one that was cut off before a call, its beginning and end, and no repetition. */
-export function keptReply({ text, calls, finish }: ModelProposal): string {
-  if (calls.length > 0 || finish !== 'Length' || textTokens(text) <= cutTokens) return text;
+/** A reply as it stays in the conversation: of one that was cut off before a call, its beginning and end; of none its repetition. */
+export function keptReply({ text, calls, finish, providerState }: ModelProposal): Pick<ModelProposal, 'text' | 'calls'> {
+  if (finish !== 'Length') return { text, calls };
+  if (calls.length === 0) return { text: short(text), calls };
+  // A provider's signature may cover the calls.
+  if (providerState !== undefined) return { text, calls };
+  const one = ({ arguments: args, ...call }: ToolCall): ToolCall =>
+    repeatedIn(args) === null || textTokens(args) <= cutTokens
+      ? { ...call, arguments: args }
+      : { ...call, arguments: JSON.stringify({ unparsed: short(args) }) };
+  return { text, calls: [...calls.slice(0, -1), ...calls.slice(-1).map(one)] };
+}
+
+function short(text: string): string {
+  if (textTokens(text) <= cutTokens) return text;
   const repeated = repeatedIn(text);
   const once = repeated === null ? text : `${text.slice(0, repeated.from + repeated.part.length)}\n[… the same again and again, cut off …]`;
   return observed(once, { tokens: cutTokens, rest: 'cut off before a call' });

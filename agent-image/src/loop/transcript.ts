@@ -328,8 +328,8 @@ export function handleOf({ step, index }: Pick<CallObserved, 'step' | 'index'>):
 }
 
 function assistant(proposal: ModelProposal): ConversationMessage {
-  const { calls, providerState } = proposal;
-  return { role: 'Assistant', text: keptReply(proposal), calls, ...(providerState !== undefined && { providerState }) };
+  const { providerState } = proposal;
+  return { role: 'Assistant', ...keptReply(proposal), ...(providerState !== undefined && { providerState }) };
 }
 
 const estimated = ({ usage, costMicros }: Charge): Charge => ({ usage: { ...usage, estimated: true }, costMicros });

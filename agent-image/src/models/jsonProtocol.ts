@@ -23,7 +23,7 @@ Tools
 ${listed.join('\n')}`;
 }
 
-/** What follows a reply without a call. */
+/** Text behind a reply without a call. */
 const theForm =
   'The reply has to be one JSON object and nothing else: {"thought": "why", "tool": "name of the tool", "arguments": {…}}. Calls in any other form are not run.';
 

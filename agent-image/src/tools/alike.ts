@@ -34,7 +34,7 @@ export function alike(text: string, old: string, fresh: string): Alike | null {
   return at < 0 || put === null ? null : { from: at, to: at + bare.length, put, note: ', without the line numbers of old_text' };
 }
 
-/** Where a text occurs once; -1: nowhere, or more often. */
+/** Index of a text that occurs once; -1: it occurs nowhere, or more often. */
 function onlyPlace(text: string, wanted: string): number {
   const at = text.indexOf(wanted);
   return at >= 0 && text.includes(wanted, at + 1) ? -1 : at;
@@ -115,7 +115,7 @@ function movedBy(line: string, move: Move): string | null {
   return moved === null ? null : moved + line.slice(indent.length);
 }
 
-/** How all lines are indented anew: by one more or less, or by tabs for spaces; null: not all in the same way. */
+/** Returns the way in which all lines are indented anew: more, less, or by tabs for spaces; null: not all in the same way. */
 function moveOf(pairs: readonly (readonly [old: string, there: string])[]): Move | null {
   const [[old, there] = ['', '']] = pairs;
   const more = there.endsWith(old) ? there.slice(0, there.length - old.length) : '';

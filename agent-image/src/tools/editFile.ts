@@ -122,7 +122,7 @@ interface Made {
   readonly places: readonly Place[];
   /** Line ends were turned into those of the file. */
   readonly crlf: boolean;
-  /** What old texts had in another way than the file. */
+  /** Words about old texts that the file has in another way. */
   readonly notes: readonly string[];
 }
 
