@@ -156,6 +156,7 @@ describe('the answer to a request for a summary', () => {
     ['is asked for again after reasoning alone', [said(`<think>${notes}`), said(notes)], notes],
     ['is at last any longer text of a call', [next, said('', ['submit', { answer: 'long '.repeat(50) }])], 'long '.repeat(50).trim()],
     ['is at last one that came first', [said('', ['submit', { answer: 'long '.repeat(50) }]), next], 'long '.repeat(50).trim()],
+    ['is no file that a call writes', [next, said('', ['edit_file', { path: 'a', new_text: 'long '.repeat(50) }])], null],
     ['is none where both go on with the work', [next, next], null],
     ['is none where the first request fails', [null], null],
     ['is none where the second request fails', [next, null], null],

@@ -38,9 +38,17 @@ export function summaryOf(answer: Pick<ModelProposal, 'text' | 'calls'> | undefi
   const text = spoken(answer.text);
   const held = answer.calls.flatMap((call) => textsIn(objectIn(call.arguments)));
   if (answer.calls.length === 0) return text.length < leastSummary ? null : text;
-  const [longest = ''] = [text, ...held].toSorted((a, b) => Number(isNotes(b)) - Number(isNotes(a)) || b.length - a.length);
-  return isNotes(longest) || (last && longest.length >= leastHeld) ? longest : null;
+  const notes = longestOf([text, ...held].filter(isNotes));
+  if (notes !== '' || !last) return notes === '' ? null : notes;
+  const told = answer.calls.filter(({ name }) => telling.has(name)).flatMap((call) => textsIn(objectIn(call.arguments)));
+  const any = longestOf([text, ...told]);
+  return any.length < leastHeld ? null : any;
 }
+
+/** Tools whose texts are a model's account; those of others are commands and files. */
+const telling: ReadonlySet<string> = new Set(['submit', 'update_plan', 'ask_human']);
+
+const longestOf = (texts: readonly string[]): string => texts.toSorted((a, b) => b.length - a.length)[0] ?? '';
 
 const isNotes = (text: string): boolean => (text.match(headings) ?? []).length > 1;
 
