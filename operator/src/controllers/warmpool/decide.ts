@@ -40,14 +40,19 @@ export const startingAtOnce = 5;
 /** Most sandboxes of one namespace above those that are asked for: so many are made ahead of those that they replace. */
 const mostAbove = startingAtOnce;
 
+/** Time that one which ended at its start stands for another one, ms: a node that refuses each would have them made without a pause. */
+const failedMs = 30_000;
+
 /** Times its age after which one goes although no other one could be made for it. */
 const staleFactor = 2;
 
 const isReady = (pod: Pod): boolean => sandboxState(pod, false).ready;
 
+const isEnded = (pod: Pod): boolean => lossOf(pod, pod.metadata.name) !== undefined;
+
 /** One on a node that does not report is of no use to a task, and would keep another one from being made. */
 function isLost(pod: Pod): boolean {
-  return lossOf(pod, pod.metadata.name) !== undefined || sandboxState(pod, false).reason === silentReason;
+  return isEnded(pod) || sandboxState(pod, false).reason === silentReason;
 }
 
 interface View {
@@ -61,6 +66,8 @@ interface Sorted {
   readonly actions: readonly WarmAction[];
   /** As asked for. */
   readonly fresh: readonly Pod[];
+  /** Ended as soon as they were made. */
+  readonly failed: number;
   /** Past their age, and still good for a task until others are ready; the oldest first. */
   readonly aged: readonly Pod[];
 }
@@ -68,15 +75,17 @@ interface Sorted {
 function sorted({ pods }: WarmPlace, { template, isOurs, bornAt }: View, entry: WarmSandboxes, now: number): Sorted {
   const actions: WarmAction[] = [];
   const [fresh, aged]: [Pod[], Pod[]] = [[], []];
+  let failed = 0;
   for (const pod of [...pods].sort((a, b) => bornAt(a) - bornAt(b))) {
     if (pod.metadata.deletionTimestamp !== undefined) continue;
     const age = now - bornAt(pod);
     const isOutdated = pod.metadata.annotations?.[templateAnnotation] !== template || age >= staleFactor * entry.maxAgeSeconds * 1000;
-    if (!isOurs(pod) || isLost(pod) || isOutdated) actions.push({ type: 'delete', pod });
+    if (isOurs(pod) && !isOutdated && isEnded(pod) && age >= 0 && age < failedMs) failed += 1;
+    else if (!isOurs(pod) || isLost(pod) || isOutdated) actions.push({ type: 'delete', pod });
     else if (age >= entry.maxAgeSeconds * 1000) aged.push(pod);
     else fresh.push(pod);
   }
-  return { actions, fresh, aged };
+  return { actions, fresh, aged, failed };
 }
 
 /** One that is not ready goes before one that is, an old one before a young one. */
@@ -91,10 +100,11 @@ function decidePlace(place: WarmPlace, view: View, now: number): readonly WarmAc
     const present = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     return present.map((pod) => ({ type: 'delete', pod }));
   }
-  const { actions, fresh, aged } = sorted(place, view, entry, now);
+  const { actions, fresh, aged, failed } = sorted(place, view, entry, now);
   const ready = fresh.filter(isReady).length;
-  const room = Math.min(startingAtOnce - (fresh.length - ready), entry.replicas + mostAbove - fresh.length - aged.length);
-  const count = prepared ? Math.max(0, Math.min(entry.replicas - fresh.length, room)) : 0;
+  const present = fresh.length + failed;
+  const room = Math.min(startingAtOnce - (present - ready), entry.replicas + mostAbove - present - aged.length);
+  const count = prepared ? Math.max(0, Math.min(entry.replicas - present, room)) : 0;
   const relieved = aged.slice(0, Math.max(0, aged.length - Math.max(0, entry.replicas - ready)));
   return [
     ...actions,
@@ -108,7 +118,10 @@ function decidePlace(place: WarmPlace, view: View, now: number): readonly WarmAc
 function nextAge({ entry, pods }: WarmPlace, { bornAt }: View, now: number): readonly number[] {
   if (entry === undefined) return [];
   return pods
-    .flatMap((pod) => [1, staleFactor].map((times) => bornAt(pod) + times * entry.maxAgeSeconds * 1000 - now))
+    .flatMap((pod) => [
+      ...[1, staleFactor].map((times) => bornAt(pod) + times * entry.maxAgeSeconds * 1000 - now),
+      ...(isEnded(pod) ? [bornAt(pod) + failedMs - now] : []),
+    ])
     .filter((ms) => ms > 0);
 }
 
