@@ -227,6 +227,7 @@ export function createOperator(options: StartOptions): Operator {
     caches,
     tokens,
     apiServer,
+    unprepared: new Map(),
   };
   const heartbeats = new Heartbeats(caches.leases, clock);
   registerMetrics(context, heartbeats);

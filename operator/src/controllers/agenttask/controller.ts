@@ -196,6 +196,7 @@ class Reconciler {
       leases,
       spending: (task, pool) => this.spending.view(task, pool),
       quota: (task, pool) => this.#workloads.view(task, pool),
+      unprepared: (namespace) => context.unprepared?.get(namespace),
       order,
     });
     this.#invalidTasks = new InvalidTasks(clock);

@@ -31,6 +31,8 @@ interface ObserverOptions {
   readonly spending: (task: AgentTask, pool: ExpertPool | undefined) => SpendingView | undefined;
   /** Returns the state of a task at Kueue; undefined: it has nothing to do with Kueue. */
   readonly quota: (task: AgentTask, pool: ExpertPool | undefined) => QuotaView | undefined;
+  /** Returns the reason for which the API server does not let a namespace be prepared. */
+  readonly unprepared: (namespace: string) => string | undefined;
   /** Of tasks of one namespace. */
   readonly order: Order<Turn>;
 }
@@ -82,6 +84,7 @@ export class Observer {
     const judges = pool === undefined ? undefined : this.#judges(pool);
     const spending = this.#options.spending(task, pool);
     const quota = this.#options.quota(task, pool);
+    const unprepared = this.#options.unprepared(task.metadata.namespace ?? '');
     return {
       task,
       tracked: isTracked(task, config.trackingLabels ?? usualTrackingLabels),
@@ -104,6 +107,7 @@ export class Observer {
       storage: live.storage,
       ...(spending === undefined ? {} : { spending }),
       ...(quota === undefined ? {} : { quota }),
+      ...(unprepared === undefined ? {} : { unprepared }),
       dependencies: live.dependencies,
       sinceWriteMs,
     };

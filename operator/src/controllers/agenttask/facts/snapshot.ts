@@ -59,6 +59,8 @@ export interface Snapshot {
   readonly capabilities: ClusterCapabilities;
   /** Whether the namespace has what sandboxes and workers need there. */
   readonly prepared: boolean;
+  /** Reason for which the API server does not let it be prepared; absent: unknown. */
+  readonly unprepared?: string;
   /** Sandbox pods with the label of this task, also those of an earlier task of its name. */
   readonly pods: readonly Pod[];
   /** Sandboxes that wait ready and that this task may take, the oldest first. */
