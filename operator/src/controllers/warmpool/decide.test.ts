@@ -109,6 +109,16 @@ describe('sandboxes that wait', () => {
     expect(decideWarm({ places, template: 't1', isOurs, madeAt: new Map() }, now).requeueAfterMs).toBe(20_000);
   });
 
+  test('that do not start are reported when a new node would be there', () => {
+    const status: Pod['status'] = { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes' }] };
+    const at = (age: number) =>
+      decideWarm({ places: [place(1, [pod('a', { age, status })])], template: 't1', isOurs, madeAt: new Map() }, now);
+    expect([at(90).troubles, at(90).requeueAfterMs]).toEqual([new Map(), 10_000]);
+    expect(at(119).requeueAfterMs).toBe(1000);
+    expect([...at(120).troubles]).toEqual([['team', expect.objectContaining({ reason: 'Unschedulable' })]]);
+    expect(at(120).troubles.get('team')?.message).toContain('0/3 nodes');
+  });
+
   test('are looked at again when the next one comes of age', () => {
     const at = place(2, [pod('a', { age: 30 }), pod('b', { age: 130 })]);
     expect(decideWarm({ places: [at], template: 't1', isOurs, madeAt: new Map() }, now).requeueAfterMs).toBe(70_000);
@@ -117,7 +127,7 @@ describe('sandboxes that wait', () => {
 
   test('are as old as this process knows, where it made them', () => {
     const at = place(1, [{ ...pod('a', { age: 500 }), metadata: { ...pod('a', { age: 500 }).metadata, uid: 'u-a' } }]);
-    expect(decideWarm({ places: [at], template: 't1', isOurs, madeAt: new Map([['u-a', now - 40_000]]) }, now)).toEqual({
+    expect(decideWarm({ places: [at], template: 't1', isOurs, madeAt: new Map([['u-a', now - 40_000]]) }, now)).toMatchObject({
       actions: [],
       requeueAfterMs: 60_000,
     });

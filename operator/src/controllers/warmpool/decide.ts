@@ -1,7 +1,7 @@
 import type { WarmSandboxes, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { templateAnnotation, isUnclaimed } from '../../pools/resolve.ts';
 import type { Pod } from '../../runtime/resources.ts';
-import { lossOf, sandboxState, silentReason } from '../agenttask/sandbox/state.ts';
+import { lossOf, sandboxState, silentReason, type SandboxState } from '../agenttask/sandbox/state.ts';
 
 /** Facts that are known about one namespace in which sandboxes wait, or are to wait. */
 export interface WarmPlace {
@@ -30,6 +30,8 @@ export type WarmAction =
 
 interface WarmDecision {
   readonly actions: readonly WarmAction[];
+  /** Reasons for which sandboxes do not start, one for each namespace. */
+  readonly troubles: ReadonlyMap<string, Pick<SandboxState, 'reason' | 'message'>>;
   /** Ms after which time alone may change the decision. */
   readonly requeueAfterMs: number | undefined;
 }
@@ -42,6 +44,9 @@ const mostAbove = startingAtOnce;
 
 /** Time that one which ended at its start stands for another one, ms: a node that refuses each would have them made without a pause. */
 const failedMs = 30_000;
+
+/** Time after which one that does not start is reported, ms: a cluster that grows takes as long for a node. */
+const troubledMs = 120_000;
 
 /** Times its age after which one goes although no other one could be made for it. */
 const staleFactor = 2;
@@ -121,8 +126,16 @@ function nextAge({ entry, pods }: WarmPlace, { bornAt }: View, now: number): rea
     .flatMap((pod) => [
       ...[1, staleFactor].map((times) => bornAt(pod) + times * entry.maxAgeSeconds * 1000 - now),
       ...(isEnded(pod) ? [bornAt(pod) + failedMs - now] : []),
+      ...(isReady(pod) ? [] : [bornAt(pod) + troubledMs - now]),
     ])
     .filter((ms) => ms > 0);
+}
+
+/** The trouble of the first sandbox of a namespace that does not come to work; undefined: none is late. */
+function troubleOf({ entry, pods }: WarmPlace, { bornAt }: View, now: number): SandboxState | undefined {
+  if (entry === undefined) return undefined;
+  const late = pods.filter((pod) => pod.metadata.deletionTimestamp === undefined && now - bornAt(pod) >= troubledMs);
+  return late.map((pod) => sandboxState(pod, false)).find(({ ready, reason }) => !ready && reason !== 'Starting');
 }
 
 /** Decides which sandboxes are made and deleted so that as many wait as the pool asks for. `now` is wall time in ms. Pure. */
@@ -130,8 +143,13 @@ export function decideWarm({ places, madeAt, isOurs, template }: WarmSnapshot, n
   const bornAt = ({ metadata }: Pod): number => madeAt.get(metadata.uid ?? '') ?? (Date.parse(metadata.creationTimestamp ?? '') || 0);
   const view: View = { template, isOurs, bornAt };
   const ages = places.flatMap((place) => nextAge(place, view, now));
+  const troubles = places.flatMap((place) => {
+    const trouble = troubleOf(place, view, now);
+    return trouble === undefined ? [] : [[place.namespace, trouble] as const];
+  });
   return {
     actions: places.flatMap((place) => decidePlace(place, view, now)),
+    troubles: new Map(troubles),
     requeueAfterMs: ages.length === 0 ? undefined : Math.max(1, Math.min(...ages)),
   };
 }
