@@ -111,7 +111,7 @@ function obstacle(facts: Facts, { attempts, why }: Books, notBefore: number): Tr
   if (fault !== undefined) return waits(fault.reason, fault.message, { untilMs: now + storageRetryMs, queued: true, newer: true });
   if (snapshot.refusal !== undefined) {
     const { reason, cure } = refusedBecause(snapshot.refusal);
-    const message = `the API server does not take the sandbox pod: ${snapshot.refusal}; ${cure}`;
+    const message = `the API server does not take the sandbox, or what belongs to it: ${snapshot.refusal}; ${cure}`;
     return waits(reason, message, { untilMs: now + refusedRetryMs, queued: true, newer: true });
   }
   if (!snapshot.prepared) return preparing(facts);
