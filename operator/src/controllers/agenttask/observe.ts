@@ -49,6 +49,8 @@ export interface Hindrances {
 export interface Live {
   readonly storage?: StorageView | undefined;
   readonly dependencies?: DependencyView | undefined;
+  /** Newest warning of the kubelet about the sandbox that it prepares. */
+  readonly note?: string | undefined;
 }
 
 /** The queue of a task that no pool takes. */
@@ -109,6 +111,7 @@ export class Observer {
       ...(quota === undefined ? {} : { quota }),
       ...(unprepared === undefined ? {} : { unprepared }),
       dependencies: live.dependencies,
+      ...(live.note === undefined ? {} : { note: live.note }),
       sinceWriteMs,
     };
   }
