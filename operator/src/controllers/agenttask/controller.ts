@@ -244,7 +244,7 @@ class Reconciler {
     return this.spending.holds(key) || this.#workloads.holds(key) ? 0 : this.endedTasks.restMs(key, live);
   }
 
-  async #follow(key: string, task: AgentTask, signal: AbortSignal): Promise<Outcome> {
+  async #follow(key: string, task: AgentTask, signal: AbortSignal): Promise<Outcome | 'Again'> {
     const taken = new Set<string>();
     const [storage, dependencies, note] = await Promise.all([
       task.spec.sandbox?.storage === undefined ? undefined : this.#volumes.view(task, signal),
@@ -266,7 +266,7 @@ class Reconciler {
       if (hindrance.kind === 'Taken') taken.add(hindrance.uid);
       else refusal = hindrance.message;
     }
-    return requeueAfter(conflictMs.first);
+    return 'Again';
   }
 
   /** Events are read while a sandbox does not answer, and takes its time. */
