@@ -110,7 +110,10 @@ function refused(named: number | null, error: unknown, where: Where, usage?: Wir
   const fail = (code: Parameters<typeof failure>[0], what: string, options: GatewayErrorOptions = {}): GatewayError =>
     failure(code, where, what, { retryAfterMs, usage, ...options });
   if (status >= 300 && status < 400)
-    return fail('ProviderRefused', `redirects to ${redirectOf(error)}, which no key follows: write the address it means into baseURL`);
+    return fail(
+      'ProviderRefused',
+      `redirects to ${redirectOf(error, where)}, which no key follows: write the address it means into baseURL`,
+    );
   // An error about the limits of a minute is quoted with the address to buy more, which states nothing about credit.
   if (status === 413 || (status < 500 && sizeWords.test(detail))) return fail('ContextExceeded', tooLong(quoted));
   if (status === 402 || isUnpaid(error)) return fail('ProviderRefused', `has no credit left for this key (${quoted}): see its billing`);
@@ -211,9 +214,10 @@ function headerOf(error: unknown, name: string): string | null {
   return (error as { readonly headers?: Headers }).headers?.get(name) ?? null;
 }
 
-function redirectOf(error: unknown): string {
-  const { host } = URL.parse(headerOf(error, 'location') ?? '') ?? { host: 'another place' };
-  return host;
+/** The place of a redirect, without what may be secret in it. */
+function redirectOf(error: unknown, { url }: Where): string {
+  const place = URL.parse(headerOf(error, 'location') ?? '', url);
+  return place === null ? 'another place' : `${place.protocol}//${place.host}${place.pathname}`;
 }
 
 const waitWords = /(?:retry|try again) (?:in|after) ((?:\d+(?:\.\d+)? ?(?:ms|[hms])[a-z]*)+)/i;
