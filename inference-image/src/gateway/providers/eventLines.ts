@@ -1,18 +1,30 @@
 import { TransformStream } from 'node:stream/web';
+import { OpenAI } from 'openai';
+import { Stream } from 'openai/streaming';
 
 const end = /^data:[ \t]*\[DONE\].*$/m;
 /** Lines of an event without data, by which servers and proxies keep a connection: the library would read it as JSON. */
 const idle = /^(?:data:[ \t]*|event:(?![ \t]*error[ \t]*$).*)$/gm;
 
-/** Reads the lines of a stream before the vendor's library, which ends at the mark of the end as at any other end. */
+/** Without a client the library writes what it cannot read to the console. */
+const quiet = (): OpenAI => {
+  const unused = { adminAPIKey: null, organization: null, project: null, webhookSecret: null };
+  return new OpenAI({ ...unused, apiKey: 'none', baseURL: 'http://none.invalid', logLevel: 'off' });
+};
+
+/** Reads the lines of a stream before the library, which ends at the mark of the end as at any other end. */
 export class EventLines {
   /** The server said that its stream is whole. */
   isWhole = false;
   /** The line that is not whole yet, in the pieces in which it came. */
   #held: string[] = [];
 
-  /** Returns a response with these lines, as the library reads them. */
-  of(response: Response): Response {
+  /** The values of the events, of any names. @throws APIError for an error in their place */
+  events(response: Response): AsyncIterable<unknown> {
+    return Stream.fromSSEResponse<unknown>(this.#of(response), new AbortController(), quiet());
+  }
+
+  #of(response: Response): Response {
     const lines = new TransformStream<Uint8Array, Uint8Array>({
       transform: (piece, controller) => {
         const text = this.#next(piece);

@@ -4,14 +4,13 @@ import { ChatCompletion, type WireToolCall, type WireMessage, type WireUsage } f
 import { chatAddress } from './address.ts';
 import { jsonOf } from '@agentfleet/protocol/text';
 import { malformed, reportedFailure, shown } from './failure.ts';
-import { chunkOf, chunkOfChoice, says, usageChunk } from './chunks.ts';
+import { chunkOf, chunkOfChoice, chunksOfAnswer, says } from './chunks.ts';
 import { EventLines } from './eventLines.ts';
 import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
 import { APIError, OpenAI } from 'openai';
 import type { ChatCompletionCreateParamsNonStreaming, ChatCompletionCreateParamsStreaming } from 'openai/resources/chat/completions';
-import { Stream } from 'openai/streaming';
 import { bodyOf, firstForm, nextForm, type Form } from './openaiRequest.ts';
-import { isJson, streamOf } from './response.ts';
+import { chunksOf } from './response.ts';
 import { keepState } from './state.ts';
 
 const ajv = new Ajv({ strict: false });
@@ -286,24 +285,11 @@ function answered(error: unknown, { body, model }: Ask): ChatCompletion {
 const answeredChunks = (error: unknown, ask: Ask): Chunk[] =>
   answered(error, ask).choices.map((choice) => chunkOfChoice(ask.model.name, choice, choice.index));
 
-/** A whole answer in chunks: not every server streams what it is asked to, and some give a stream the type of JSON. */
-async function* unstreamed(text: string, ask: Ask): AsyncIterable<Chunk> {
-  const isStream = /^\s*(?:data|event|id|retry)?:/.test(text);
-  yield* isStream ? chunksIn(new Response(text), ask) : wholeChunks(completionOf(JSON.parse(text), ask), ask);
-}
-
-function* wholeChunks(answer: ChatCompletion, { model }: Ask): Iterable<Chunk> {
-  const { choices, usage } = keepState(answer, model);
-  for (const choice of choices) yield chunkOfChoice(model.name, choice, choice.index);
-  if (usage !== null && usage !== undefined) yield usageChunk(model.name, usage);
-}
-
 async function* chunksIn(response: Response, ask: Ask): AsyncIterable<Chunk> {
   const lines = new EventLines();
   const known = new Map<number, StreamedChoice>();
   try {
-    for await (const chunk of Stream.fromSSEResponse<unknown>(lines.of(response), new AbortController()))
-      if (isObject(chunk)) yield tidyChunk(chunk, known, ask);
+    for await (const chunk of lines.events(response)) if (isObject(chunk)) yield tidyChunk(chunk, known, ask);
   } catch (error) {
     yield* answeredChunks(error, ask);
     return;
@@ -329,7 +315,11 @@ export class OpenAIProvider implements Provider {
       client.chat.completions.create(body as unknown as ChatCompletionCreateParamsStreaming, optionsOf(ask)).asResponse(),
     ).catch((error: unknown) => answeredChunks(error, ask));
     if (Array.isArray(response)) yield* response;
-    else yield* isJson(response) ? unstreamed(await response.text(), ask) : chunksIn(streamOf(response, ask), ask);
+    else
+      yield* chunksOf(response, ask, {
+        events: (each) => chunksIn(each, ask),
+        whole: (value) => chunksOfAnswer(keepState(completionOf(value, ask), ask.model), ask.model.name),
+      });
   }
 
   async #create<T>(ask: Ask, more: Loose, create: (client: OpenAI, body: Loose) => PromiseLike<T>): Promise<T> {
