@@ -78,12 +78,12 @@ class AnthropicStream {
     yield chunkOf(this.#model, { tool_calls: [call] });
   }
 
-  *#delta(index: number, delta: Delta | undefined): Iterable<Chunk> {
+  *#delta(index: number, delta: Delta | null | undefined): Iterable<Chunk> {
     const kind = beginnings.get(delta?.type);
     // Some servers write a text without a beginning.
     if (!this.#blocks.has(index) && kind !== undefined) yield* this.#start(index, kind);
     const open = this.#blocks.get(index);
-    if (open === undefined || delta === undefined) return;
+    if (open === undefined || delta === undefined || delta === null) return;
     const { block } = open;
     if (delta.type === 'text_delta' && block.type === 'text') yield* this.#text(block, block.text, delta.text);
     else if (delta.type === 'input_json_delta') {
