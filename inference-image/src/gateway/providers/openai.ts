@@ -288,13 +288,21 @@ const answeredChunks = (error: unknown, ask: Ask): Chunk[] =>
 async function* chunksIn(response: Response, ask: Ask): AsyncIterable<Chunk> {
   const lines = new EventLines();
   const known = new Map<number, StreamedChoice>();
+  let written: number | undefined;
   try {
-    for await (const chunk of lines.events(response)) if (isObject(chunk)) yield tidyChunk(chunk, known, ask);
+    for await (const event of lines.events(response)) {
+      if (!isObject(event)) continue;
+      const chunk = tidyChunk(event, known, ask);
+      written = chunk.usage?.completion_tokens ?? written;
+      yield chunk;
+    }
   } catch (error) {
     yield* answeredChunks(error, ask);
     return;
   }
-  if (lines.isWhole) for (const [index, { end }] of known) if (end !== null) yield chunkOf(ask.model.name, {}, end, index);
+  if (!lines.isWhole) return;
+  const isCut = known.size === 1 && written === ask.body.max_completion_tokens;
+  for (const [index, { end }] of known) if (end !== null) yield chunkOf(ask.model.name, {}, isCut ? 'length' : end, index);
 }
 
 /** Servers of the OpenAI chat API: hosted, or the pool's own engines. */
