@@ -39,7 +39,7 @@ describe('a stream is read', () => {
     ['with the end of the other API', raw(`${sent(all.slice(0, -1))}data: [DONE]\n\n`, sse)],
     ['that breaks off after its reason', breakOff(sent(all.slice(0, -1)), sse)],
     ['whose reason is none', raw(sent([start, ...text, { type: 'message_delta' }, stop]), sse)],
-    ['with events of no use', raw(sent(all.slice(0, 3)) + 'event: content_block_delta\ndata: null\n\nevent: ping\n\n' + sent([{ type: 'ping' }, { type: 'new' }, { ...piece({}), delta: null }, ...all.slice(3)]), sse)],
+    ['with events of no use', raw(sent(all.slice(0, 3)) + 'event: content_block_delta\ndata: null\n\nevent: ping\n\n' + sent([{ type: 'ping' }, { type: 'new' }, { ...piece({}), delta: null }, piece({ type: 'text_delta' }), ...all.slice(3)]), sse)],
     ['that is a whole answer', refuse(200, whole)],
     ['that has the type of JSON', raw(sent(all), 'application/json')],
   ])('%s', async (_what, script) => {

@@ -1,6 +1,6 @@
 import { Anthropic } from '@anthropic-ai/sdk';
 import type { ChatCompletion } from '@agentfleet/protocol/chat';
-import { fieldsOf, jsonOf } from '@agentfleet/protocol/text';
+import { fieldsOf, jsonOf, textOf } from '@agentfleet/protocol/text';
 import { anthropicAnswer, anthropicState, argumentsOf, finishOf, stopOf, usageOfMessage } from './anthropicAnswer.ts';
 import { firstMessagesForm, formed, nextMessagesForm, type MessagesForm } from './anthropicForm.ts';
 import { anthropicRequest, inputOf } from './anthropicRequest.ts';
@@ -70,8 +70,8 @@ class AnthropicStream {
     if (this.#blocks.size === 0) yield this.#head();
     const block = { ...given } as ContentBlock;
     this.#blocks.set(index, { block, json: '', call: this.#calls });
-    if (block.type === 'text') yield* this.#text(block, '', (block.text ??= ''));
-    if (block.type === 'thinking') block.thinking ??= '';
+    if (block.type === 'text') yield* this.#text(block, '', textOf(block.text));
+    if (block.type === 'thinking') block.thinking = textOf(block.thinking);
     if (block.type !== 'tool_use') return;
     const call = { index: this.#calls, id: block.id, type: 'function' as const, function: { name: block.name, arguments: '' } };
     this.#calls += 1;
@@ -85,14 +85,14 @@ class AnthropicStream {
     const open = this.#blocks.get(index);
     if (open === undefined || delta === undefined || delta === null) return;
     const { block } = open;
-    if (delta.type === 'text_delta' && block.type === 'text') yield* this.#text(block, block.text, delta.text);
+    if (delta.type === 'text_delta' && block.type === 'text') yield* this.#text(block, block.text, textOf(delta.text));
     else if (delta.type === 'input_json_delta') {
       const text = argumentsOf(delta.partial_json ?? '');
       open.json += text;
       yield chunkOf(this.#model, { tool_calls: [{ index: open.call, function: { arguments: text } }] });
     } else if (delta.type === 'thinking_delta' && block.type === 'thinking') {
-      block.thinking += delta.thinking;
-      yield chunkOf(this.#model, { thinking: { text: delta.thinking } });
+      block.thinking += textOf(delta.thinking);
+      yield chunkOf(this.#model, { thinking: { text: textOf(delta.thinking) } });
     } else if (delta.type === 'signature_delta' && block.type === 'thinking') block.signature = delta.signature;
   }
 
