@@ -296,6 +296,8 @@ describe('a fault', () => {
   it.each([
     ['a header', refuse(429, {}, { 'retry-after': '3600' }), '3600'],
     ['a date that has passed', refuse(503, {}, { 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' }), '0'],
+    ['a header without an end', refuse(429, {}, { 'retry-after-ms': '1e999' }), '86400'],
+    ['words without an end', api(429, `Please try again in ${'9'.repeat(400)}s.`), '86400'],
     ['words of OpenAI', api(429, 'Please try again in 7m12.5s.'), '433'],
     ['words of Azure', api(429, 'Please retry after 45 seconds.'), '45'],
     ['words of Gemini', refuse(429, gemini('Please retry in 31.2s.')), '32'],

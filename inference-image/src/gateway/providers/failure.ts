@@ -223,8 +223,15 @@ function redirectOf(error: unknown, { url }: Where): string {
 const waitWords = /(?:retry|try again) (?:in|after) ((?:\d+(?:\.\d+)? ?(?:ms|[hms])[a-z]*)+)/i;
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Returns the provider's retry delay, ms: `retry-after-ms`, or `retry-after` in seconds or as a date; else what its words name, as 7m12.5s. */
+const longestWaitMs = 86_400_000;
+
+/** Returns the provider's retry delay, ms, a day at most: `retry-after-ms`, or `retry-after` in seconds or as a date; else what its words name, as 7m12.5s. */
 function retryAfterOf(error: unknown): number | undefined {
+  const wait = namedWait(error);
+  return wait === undefined || Number.isNaN(wait) ? undefined : Math.min(longestWaitMs, Math.max(0, wait));
+}
+
+function namedWait(error: unknown): number | undefined {
   const millis = Number(headerOf(error, 'retry-after-ms') ?? Number.NaN);
   if (millis >= 0) return millis;
   const text = headerOf(error, 'retry-after');
@@ -233,6 +240,5 @@ function retryAfterOf(error: unknown): number | undefined {
     const parts = [...(named ?? '').matchAll(/([\d.]+) ?(ms|[hms])/gi)];
     return named === undefined ? undefined : parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (unitMs[unit] ?? 0), 0);
   }
-  const wait = /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) * 1000 : Date.parse(text) - Date.now();
-  return Number.isFinite(wait) ? Math.max(0, wait) : undefined;
+  return /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) * 1000 : Date.parse(text) - Date.now();
 }
