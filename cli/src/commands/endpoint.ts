@@ -42,17 +42,19 @@ export interface Finding {
   readonly text: string;
 }
 
+/** Names that only a cluster knows. */
+const inCluster = /^[^.:]+$|[.]svc(?:[.]|$)/;
 const patienceMs = 5000;
 const mostBytes = 4 * 1024 * 1024;
 const mostNames = 5;
 
 /**
  * Asks an endpoint for the list of its models, which costs nothing, and returns what that shows. Never rejects. Undefined: nothing is to
- * be said, as a deployment of Azure has no list.
+ * be said, as a deployment of Azure has no list, and a Service is not reached from here.
  */
 export async function findingOf(fetch: typeof globalThis.fetch, endpoint: Endpoint, stopped: AbortSignal): Promise<Finding | undefined> {
   const { url, type, key } = endpoint;
-  if (url.search !== '' || url.pathname.includes('/deployments/')) return undefined;
+  if (url.search !== '' || url.pathname.includes('/deployments/') || inCluster.test(url.hostname)) return undefined;
   const path = type === 'Anthropic' ? '/v1/models?limit=1000' : '/models';
   const headers = type === 'Anthropic' ? { 'x-api-key': key, 'anthropic-version': '2023-06-01' } : { authorization: `Bearer ${key}` };
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(patienceMs)]);
