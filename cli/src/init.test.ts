@@ -38,9 +38,19 @@ describe('fleet init', () => {
     expect((await fleet(api, ['init', ...flags, '--key-env', 'KEY'])).err).toContain('there is an ExpertPool default');
   });
 
+  test('needs no key for an endpoint that takes none', async () => {
+    const { code, out } = await fleet(api, ['init', ...flags, '--no-key'], { env: { KUBECONFIG: api.kubeconfig } });
+    expect([code, out.includes('Secret')]).toEqual([0, false]);
+    const [pool, ...others] = api.seen.filter(({ method }) => method === 'PATCH').map(({ body }) => body);
+    expect(others).toEqual([]);
+    expect(pool).toMatchObject({ kind: 'ExpertPool', spec: { experts: [{ engine: { api: { model: 'm' } } }] } });
+    expect(JSON.stringify(pool)).not.toContain('credential');
+  });
+
   test.each([
+    ['a key and none', [...flags, '--no-key', '--key-env', 'KEY'], /--no-key and a key do not go together/],
     ['no endpoint', ['--model', 'm'], /--endpoint is missing/],
-    ['no key', flags, /--key-file, or a variable/],
+    ['no key', flags, /--key-file, or a variable .*, or write --no-key/],
     ['a key file that is not there', [...flags, '--key-file', '/nowhere'], /correct --key-file/],
     ['no address', ['--endpoint', 'llm', '--model', 'm'], /write it like https/],
     ['a key of two lines', [...flags, '--key-file', import.meta.filename], /no single line of visible characters; give the bare key/],
