@@ -95,6 +95,7 @@ describe('fleet eval run', () => {
     ['an ablation that nothing obeys', ['run', 'repair', '--ablate', 'Memory'], /Memory cannot be ablated/],
     ['profiles of no cluster', ['run', 'repair', '--profiles', 'deep'], /--profiles are those of a pool of a cluster/],
     ['a pack that is none', ['run', './nowhere'], /is no pack/],
+    ['a pack by a wrong name', ['run', 'code-smal'], /is no pack: it has no pack\.json; beside it are .*code-small, .*long/],
     ['a half that is none', ['run', 'repair', '--split', 'sealed'], /Allowed choices are dev, held-out/],
     ['no number', ['run', 'repair', '--sample', 'some'], /write a whole number from 1/],
     ['a sealed pack', ['judge', 'repair'], /repair is no pack of judgements/],

@@ -50,6 +50,7 @@ void run(process.argv.slice(2), {
   random: Math.random,
   terminal: process.stdout.isTTY,
   signal: abort.signal,
+  fetch,
   ...(process.stdin.isTTY ? { ask } : {}),
   ...(process.stdout.isTTY ? { screen } : {}),
   out: (text) => void process.stdout.write(text),

@@ -40,6 +40,8 @@ export interface Surroundings {
   readonly signal: AbortSignal;
   /** Asks the person at the terminal; absent without a terminal. */
   readonly ask?: NonNullable<LocalContext['ask']>;
+  /** Asks an endpoint of a model; absent: none is asked. */
+  readonly fetch?: typeof globalThis.fetch;
   /** Draws over what it drew before; absent where standard output is no terminal. */
   readonly screen?: NonNullable<LocalContext['screen']>;
   readonly out: (text: string) => void;

@@ -57,7 +57,7 @@ test('deletes every object, and lets go what no operator lets go', async () => {
   await uninstall(context, { yes: true, timeout: 600 });
   expect([await count(agentTasks), await count(expertPools), await count(pods)]).toEqual([0, 0, 0]);
   expect(said.slice(0, 3)).toEqual(['1 AgentTask is deleted', '1 AgentTaskOrder is deleted', '1 ExpertPool is deleted']);
-  expect(said).toContain('no operator lets 1 sandboxes go: its finalizer is taken off them');
+  expect(said).toContain('no operator lets 1 sandbox pod go: the finalizer is taken off');
   expect(said.at(-1)).toContain('kubectl delete crd agenttasks.agentfleet.dev');
 });
 
@@ -65,5 +65,5 @@ test('reports what stays when a sandbox is not being deleted', async () => {
   const client = new ResourceClient(context.transport, pods);
   const metadata = { name: 'warm', namespace: 'team', labels: { 'agentfleet.dev/component': 'sandbox' }, finalizers: [sandboxFinalizer] };
   await client.create({ metadata });
-  await expect(uninstall(context, { yes: true, timeout: 120 })).rejects.toThrow('after 120 s 1 sandboxes are still there');
+  await expect(uninstall(context, { yes: true, timeout: 120 })).rejects.toThrow('after 120 s 1 sandbox pod is left');
 });

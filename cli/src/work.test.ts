@@ -3,9 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Ajv } from 'ajv';
-import { ajvOptions, apiVersion, policies, validators } from '@agentfleet/protocol/api';
-import { firstPool } from './commands/init.ts';
+import { policies } from '@agentfleet/protocol/api';
 import { ApiServer } from './testing/apiServer.ts';
 import { fleet } from './testing/fleet.ts';
 
@@ -335,46 +333,6 @@ describe('fleet doctor', () => {
   });
 });
 
-describe('fleet init', () => {
-  const flags = ['--endpoint', 'https://llm.example.com/v1/', '--model', 'm'];
-  test('writes a Secret and a pool, and shows no key', async () => {
-    api.others.set('/api/v1/namespaces/team/secrets/default-key', { metadata: { name: 'default-key' } });
-    const { code, out } = await fleet(api, ['init', ...flags, '--key-env', 'KEY'], { env: { KUBECONFIG: api.kubeconfig, KEY: 'k-1\n' } });
-    expect([code, out.includes('k-1')]).toEqual([0, false]);
-    const written = api.seen.filter(({ method }) => method === 'PATCH').map(({ body }) => body);
-    expect(written).toMatchObject([
-      { kind: 'Secret', metadata: { name: 'default-key' }, stringData: { token: 'k-1' } },
-      {
-        kind: 'ExpertPool',
-        spec: {
-          default: true,
-          experts: [{ engine: { type: 'OpenAI', api: { baseURL: 'https://llm.example.com/v1', model: 'm', credential: 'key' } } }],
-          credentials: [{ name: 'key', secretRef: { name: 'default-key', key: 'token' }, hosts: ['llm.example.com'] }],
-        },
-      },
-    ]);
-    expect((await fleet(api, ['init', ...flags, '--key-env', 'KEY'])).err).toContain('there is an ExpertPool default');
-  });
-
-  test.each([
-    ['no endpoint', ['--model', 'm'], /--endpoint is missing/],
-    ['no key', flags, /--key-file, or a variable/],
-    ['a key file that is not there', [...flags, '--key-file', '/nowhere'], /correct --key-file/],
-    ['no address', ['--endpoint', 'llm', '--model', 'm'], /write it like https/],
-    ['an address of Git with a password', [...flags, '--git', 'https://a:b@git.example.com/x'], /https address without credentials/],
-    [
-      'no token of Git',
-      [...flags, '--key-file', import.meta.filename, '--git', 'https://git.example.com/x'],
-      /there is no token of the Git server.*--git-key-env/,
-    ],
-  ])('writes nothing with %s', async (_, args, message) => {
-    const { code, err } = await fleet(api, ['init', ...args]);
-    expect(code).toBe(1);
-    expect(err).toMatch(message);
-    expect(api.seen.filter(({ method }) => method === 'PATCH')).toEqual([]);
-  });
-});
-
 test.each(['bash', 'zsh', 'fish'])('fleet completion %s is a script that the shell reads', async (shell) => {
   const { code, out } = await fleet(api, ['completion', shell]);
   expect(code).toBe(0);
@@ -382,18 +340,4 @@ test.each(['bash', 'zsh', 'fish'])('fleet completion %s is a script that the she
   if (shell !== 'bash') return;
   const ask = `${out}\nCOMP_WORDS=(fleet -n team audit ver); COMP_CWORD=4; _fleet; echo "\${COMPREPLY[@]}"`;
   expect(execFileSync('bash', ['-c', ask], { encoding: 'utf8' })).toBe('verify\n');
-});
-
-test('a first pool is one that the API takes', () => {
-  const flags = { type: 'Anthropic', name: 'default', allNamespaces: true, dryRun: false, gitPrivate: false } as const;
-  const { spec } = firstPool('https://api.anthropic.com', 'm', flags, 'team');
-  const check = validators<(value: unknown) => boolean>(new Ajv(ajvOptions));
-  expect(check.ExpertPool({ apiVersion, kind: 'ExpertPool', metadata: { name: 'default' }, spec })).toBe(true);
-  const git = { ...flags, git: 'https://10.0.0.7:3000/team/app.git', gitPrivate: true };
-  const delivering = firstPool('https://api.anthropic.com', 'm', git, 'team').spec;
-  expect(check.ExpertPool({ apiVersion, kind: 'ExpertPool', metadata: { name: 'default' }, spec: delivering })).toBe(true);
-  expect(delivering).toMatchObject({
-    policy: { allowedHosts: [{ host: '10.0.0.7', port: 3000 }] },
-    credentials: [{ name: 'key' }, { name: 'git', secretRef: { name: 'default-git', key: 'token' }, hosts: ['10.0.0.7'] }],
-  });
 });

@@ -201,10 +201,18 @@ function violation({ violations }: Changes): string | null {
   return violations[0] === undefined ? null : `after its commands ${violations[0].message}${othersOf(violations)}`;
 }
 
+/** Returns the code and words with which the result is refused, for changes that are not the agent's to make; null: all are. */
+export function refusalOf({
+  violations,
+}: Pick<Changes, 'violations'>): { readonly code: Violation['code']; readonly message: string } | null {
+  const [first] = violations;
+  return first === undefined ? null : { code: first.code, message: `${first.message}; ${first.cure}${othersOf(violations)}` };
+}
+
 const maxOthers = 5;
 
 /** Returns words that name the paths of all violations but the first, so that one try mends them all; empty where there is one. */
-export function othersOf([, ...others]: Changes['violations']): string {
+function othersOf([, ...others]: Changes['violations']): string {
   if (others.length === 0) return '';
   const more = others.length > maxOthers ? ` and ${others.length - maxOthers} more` : '';
   const paths = others.slice(0, maxOthers).map(({ path }) => path);

@@ -1,4 +1,4 @@
-import { changesBetween, mayBeFolder, othersOf } from './acts.ts';
+import { changesBetween, mayBeFolder, refusalOf } from './acts.ts';
 import { newExecId } from '@agentfleet/keeper/client';
 import type { DiffEntry, SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { isArtifactCheck } from '@agentfleet/protocol/api';
@@ -162,8 +162,8 @@ function differs(id: string): AttemptFailure {
 /** Judges what the attempt changed: which paths, and what checks made and has to go before they run. */
 async function judgeResult({ session }: Scope, { initial }: Prepared, { protectedSet }: Baseline, result: SnapshotRecord) {
   const { violations, discard, aside, entries } = await changesBetween(session, protectedSet, initial.id, result.id, true);
-  const [first] = violations;
-  if (first === undefined) {
+  const refused = refusalOf({ violations });
+  if (refused === null) {
     const own = entries.flatMap((entry) => {
       const path = session.relative(entry.path);
       return path === null || protectedSet.derived(path) ? [] : [{ ...entry, path }];
@@ -171,7 +171,7 @@ async function judgeResult({ session }: Scope, { initial }: Prepared, { protecte
     const paths = leavesOf(own.map(({ path }) => path));
     return { discard, aside, own, paths, empty: protectedSet.leftOut === undefined ? [] : await emptyFolders(session, own, paths) };
   }
-  throw new AttemptFailure('PolicyViolation', first.code, `${first.message}; ${first.cure}${othersOf(violations)}`);
+  throw new AttemptFailure('PolicyViolation', refused.code, refused.message);
 }
 
 /** New folders without a file that stays: no commit holds them. */

@@ -19,7 +19,7 @@ import { ArgumentError, namedChanges, type Observation, type Proposed, type Tool
 import { cutInCall, maxCalls, notInLastTurn, notRun } from './discipline.ts';
 import type { TranscriptMemory } from './memory.ts';
 import type { CallObserved, OpenCall, TreeMark } from './notes.ts';
-import { brief, type Transcript } from './transcript.ts';
+import { brief, handleOf, type Transcript } from './transcript.ts';
 
 /** Context of the acts of one conversation. */
 export interface ActScope {
@@ -87,18 +87,21 @@ async function actUntraced(at: ActScope, one: Call): Promise<Acted> {
   }
 }
 
+/** Call number of the checks that a submission runs in place. */
+export const handInIndex = maxCalls;
+
 /** Returns the checks' report in place, when they do not all hold: a fresh container is for a result that may pass. Null: it may. */
 export async function failingInPlace(
   at: ActScope,
   { step, holds }: Pick<Transcript, 'step' | 'holds'>,
   tree: TreeMark,
-): Promise<string | null> {
+): Promise<Acted | null> {
   const checks = at.tools.definitions.some(({ name }) => name === 'run_checks');
   // An answer becomes a file of the workspace only when it is judged.
   if (holds || !checks || asksForAnswer(at.scope.context.task.spec.checks)) return null;
   const call = { id: 'hand-in', name: 'run_checks', arguments: '{}' };
-  const seen = await act(at, { call, step, index: maxCalls, tree, resumed: false });
-  return seen.holds === false ? seen.text : null;
+  const seen = await act(at, { call, step, index: handInIndex, tree, resumed: false });
+  return seen.holds === false ? seen : null;
 }
 
 /**
@@ -320,7 +323,8 @@ function contextOf(
   const { scope, prepared, baseline, gate, memory } = at;
   const callKey = callKeyOf(at.conversation, call);
   const execId = (n: number): string => execIdOf(scope.context, callKey, n);
-  return { scope, prepared, baseline, gate, memory, approved, callKey, execId, ...(identity !== undefined && { identity }) };
+  const handle = memory.reads ? handleOf(call) : null;
+  return { scope, prepared, baseline, gate, memory, approved, callKey, execId, handle, ...(identity !== undefined && { identity }) };
 }
 
 const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';

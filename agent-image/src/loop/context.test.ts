@@ -157,10 +157,17 @@ describe('reminders', () => {
     expect((reminder(cut, large) ?? '').length).toBeLessThan(3000);
   });
 
-  it('has the beginning of the goal and no limits while all of the conversation is there', () => {
+  it.for<[string, string, RegExp]>([
+    ['a short goal whole', 'Mend add().\nKeep sub() as it is', /\n\nGoal: Mend add\(\)\. Keep sub\(\) as it is\n\n/],
+    ['whole sentences of a longer one', large.goal, /\n\nGoal, its beginning \(the first message has it whole, with the limits\): (?:Mend add\(\)\. ?){5,}\n\n/],
+    ['no sentence that does not end', 'mend '.repeat(60), /\n\nGoal: the first message has it whole, with the limits\.\n\n/],
+  ])('has %s while all of the conversation is there', ([, goal, quoted]) => {
+    expect(reminder(steps(8), { ...reminded, goal })).toMatch(quoted);
+  }); // prettier-ignore
+
+  it('has no limits while all of the conversation is there', () => {
     const text = reminder(steps(8), large) ?? '';
-    expect(text).toMatch(/^Reminder: nothing new is asked\. .*\n\nGoal \(whole in the first message, with the limits\): Mend add/);
-    expect(text).toContain('Mend add(). Mend');
+    expect(text).toMatch(/^Reminder: nothing new is asked\. /);
     for (const part of ['Budget left now: 9 tokens.', '- (now) edit', '- check']) expect(text).toContain(part);
     expect(text).not.toContain('Protected');
     expect(text.length).toBeLessThan(500);

@@ -27,7 +27,7 @@ const reminderSteps = 8;
 const reminderGap = 3;
 const reminderGoalTokens = 400;
 /** Characters of the goal where the first message is not far. */
-const reminderCharacters = 160;
+const reminderCharacters = 200;
 const reminderHead = 'Reminder';
 
 /** Tokens of a request's messages and tools, estimated by their length. */
@@ -145,7 +145,7 @@ interface Reminded {
 }
 
 /**
- * A notice at the end of the conversation with the open plan and the beginning of the goal; with goal and limits once a summary
+ * A notice at the end of the conversation with the open plan and the goal in short; with goal and limits once a summary
  * replaced a part of it. Null when none is due. It is due every 8 steps, and after a step whose output is long enough to push an
  * open plan out of sight. Append it once, as a Notice.
  */
@@ -164,11 +164,19 @@ function reminderText({ goal, constraints, left }: Reminded, open: string, isCut
     `${reminderHead}: nothing new is asked. Go on, or submit when the goal is reached.`,
     isCut
       ? `Goal\n${observed(goal.trim(), { tokens: reminderGoalTokens, rest: 'the first message has the whole goal' })}`
-      : `Goal (whole in the first message, with the limits): ${shortened(goal.trim().replaceAll(/\s+/g, ' '), reminderCharacters)}`,
+      : goalInShort(goal.trim().replaceAll(/\s+/g, ' ')),
   ];
   if (limits.length > 0) parts.push(`Limits\n${limits.map((line) => `- ${line}`).join('\n')}`);
   if (open !== '') parts.push(open);
   return parts.join('\n\n');
+}
+
+/** A short goal whole; of a longer one the sentences at its beginning that fit, and where it stands. */
+function goalInShort(goal: string): string {
+  if (goal.length <= reminderCharacters) return `Goal: ${goal}`;
+  const begins = new RegExp(`^.{1,${reminderCharacters}}[.!?](?= )`).exec(goal)?.[0];
+  const where = 'the first message has it whole, with the limits';
+  return begins === undefined ? `Goal: ${where}.` : `Goal, its beginning (${where}): ${begins}`;
 }
 
 const doneCharacters = 60;

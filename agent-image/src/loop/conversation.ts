@@ -31,15 +31,15 @@ import {
   type PromptFacts,
   type ShownFile,
 } from './prompts.ts';
-import { isBegun } from './act.ts';
+import { handInIndex, isBegun } from './act.ts';
 import { readTranscript } from './charges.ts';
 import { TranscriptMemory } from './memory.ts';
 import { initialCorrection, observationBound, roomOf } from './context.ts';
-import { bytesPerToken, keptText, readsHandles, textTokens } from './observation.ts';
+import { bytesPerToken, keptText, observed, readsHandles, textTokens, type Cut } from './observation.ts';
 import { forModel, linesAt } from '../tools/arguments.ts';
-import { ArgumentError, isOfGit, namedChanges, plain } from '../tools/tool.ts';
+import { ArgumentError, isOfGit, namedChanges, plain, type Observation } from '../tools/tool.ts';
 import type { WorkRecord } from './workRecord.ts';
-import type { Charge, LoopNotes, TreeMark } from './notes.ts';
+import type { CallObserved, Charge, LoopNotes, TreeMark } from './notes.ts';
 import { openCalls, type Transcript } from './transcript.ts';
 
 /** An expert that is a chat model. */
@@ -107,6 +107,19 @@ export class Conversation {
 
   keepTexts(step: number): void {
     for (const [handle, text] of this.memory.takeStored()) this.record('TextKept', { step, handle, text: keptText(text) });
+  }
+
+  /** Returns the result of a call, or of a submission, as the model sees it; the rest is recorded under the handle of its call. */
+  shown(
+    { text, whole }: Pick<Observation, 'text' | 'whole'>,
+    { step, index = handInIndex }: Pick<CallObserved, 'step'> & Partial<Pick<CallObserved, 'index'>>,
+    bound: Cut = {},
+  ): string {
+    const { handle } = this.memory.kept(`${step}.${index}`, whole ?? text);
+    if (whole !== undefined) handle?.();
+    const shown = observed(text, { ...bound, ...(handle !== undefined && { handle }) });
+    this.keepTexts(step);
+    return shown;
   }
 
   /** Sends a notice to the model. @param about names what it is about; a second notice about the same is left out */

@@ -9,6 +9,8 @@ import type { LoopStrategy } from '../attempt/scope.ts';
 import { runLoop } from './loop.ts';
 import { TranscriptReader } from './transcript.ts';
 
+export { waitingForModel } from './notes.ts';
+
 export const loopStrategy: LoopStrategy = {
   reader: () => {
     const reader = new TranscriptReader();

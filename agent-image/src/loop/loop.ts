@@ -33,7 +33,6 @@ import { controlSteps, howMany, isRisky, type MoreReason } from './compute.ts';
 import { filesBack, generalistOf, openConversation, recordOf, type ChatExpert, type Conversation } from './conversation.ts';
 import { assess } from './discipline.ts';
 import { whenReachable, type Asking, type Charge, type Observing, type Paid, type TreeMark } from './notes.ts';
-import { observed } from './observation.ts';
 import { brief, openCalls, type Transcript } from './transcript.ts';
 
 /** Submissions that the checks may refuse before the attempt ends. */
@@ -214,7 +213,7 @@ class Loop {
     await this.flush();
     this.#at.scope.progress.say('handed in; running the checks');
     const failing = await failingInPlace(this.#acts, transcript, this.#tree);
-    const concluded = failing === null ? await this.#at.conclude(answer) : { refused: failing };
+    const concluded = failing === null ? await this.#at.conclude(answer) : { refused: failing.text };
     if (!('refused' in concluded)) return concluded;
     const { refused } = concluded;
     if (unreachable === true)
@@ -222,7 +221,8 @@ class Loop {
     if (transcript.refusedSubmissions + 1 >= maxRefusedSubmissions)
       throw new AttemptFailure('CheckFailed', 'StillFails', `${maxRefusedSubmissions} submissions were refused; the last one: ${refused}`);
     const left = maxRefusedSubmissions - transcript.refusedSubmissions - 1;
-    const text = `The submission was refused: ${observed(refused)}\nThe work goes on from the tree as it is; it ends at ${maxRefusedSubmissions} refused submissions, and ${left} may follow this one. If the goal cannot be reached, submit with unreachable and say why.`;
+    const said = this.#conversation.shown(failing ?? { text: refused }, transcript);
+    const text = `The submission was refused: ${said}\nThe work goes on from the tree as it is; it ends at ${maxRefusedSubmissions} refused submissions, and ${left} may follow this one. If the goal cannot be reached, submit with unreachable and say why.`;
     this.#conversation.record('SubmissionRefused', { step: transcript.step, text });
     return null;
   }
@@ -373,8 +373,7 @@ class Loop {
     const { memory, transcript } = this.#conversation;
     const { ok, refused, tree, restored, energy, submission } = acted;
     const tokens = observationBound(roomOf(this.#rendered()), calls - index, observedTokens(transcript.history) * this.#correction);
-    const text = observed(acted.text, { tokens, correction: this.#correction, ...memory.kept(`${step}.${index}`, acted.text) });
-    this.#conversation.keepTexts(step);
+    const text = this.#conversation.shown(acted, { step, index }, { tokens, correction: this.#correction });
     const plan = memory.takePlan();
     this.#conversation.record('CallObserved', {
       step,

@@ -1,5 +1,5 @@
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
-import type { BackgroundProcess, LoopMemory, PlanItem, UndoPoint } from '../tools/tool.ts';
+import { steady, type BackgroundProcess, type LoopMemory, type PlanItem, type UndoPoint } from '../tools/tool.ts';
 import type { Transcript } from './transcript.ts';
 import type { WorkRecord } from './workRecord.ts';
 
@@ -34,12 +34,21 @@ export class TranscriptMemory implements LoopMemory {
 
   /** Returns the handle by which a cut text is kept whole; none where no tool reads it, and then it is not kept. */
   kept(callKey: string, text: string): { readonly handle?: () => string } {
+    const name = `out-${callKey}${this.#stored.size === 0 ? '' : `-${this.#stored.size}`}`;
     const handle = (): string => {
-      const name = `out-${callKey}${this.#stored.size === 0 ? '' : `-${this.#stored.size}`}`;
       this.#stored.set(name, text);
       return name;
     };
     return this.#reads ? { handle } : {};
+  }
+
+  /** Whether the task has the tool that reads handles. */
+  get reads(): boolean {
+    return this.#reads;
+  }
+
+  shows(text: string): boolean {
+    return this.#transcript.history.some((message) => message.role === 'Tool' && steady(message.text).includes(steady(text)));
   }
 
   handleOf(message: ConversationMessage): string | undefined {

@@ -121,6 +121,9 @@ export interface CallObserved {
 /** Longest wait for a model that does not answer, and pause between two tries; ms. */
 const away = { mostMs: 600_000, betweenMs: 15_000 };
 
+/** Begins what is reported while a model does not answer. */
+export const waitingForModel = 'waiting for the model: ';
+
 /** Waits for a model that is away; its time is not of the budget, but of the deadline. @throws AttemptFailure Infrastructure */
 export async function whenReachable<T>({ context, meter, progress }: Scope, ask: () => Promise<T>): Promise<T> {
   const until = context.clock.monotonic() + away.mostMs;
@@ -130,7 +133,7 @@ export async function whenReachable<T>({ context, meter, progress }: Scope, ask:
     } catch (error) {
       const passes = error instanceof AttemptFailure && error.failureClass === 'Infrastructure' && !(error instanceof UselessAnswer);
       if (!passes || context.clock.monotonic() > until) throw error;
-      progress.say(`waiting for the model: ${error.message}`);
+      progress.say(`${waitingForModel}${error.message}`);
     }
     const resume = meter.pause();
     await sleep(context.clock, away.betweenMs, context.signal).finally(resume);

@@ -57,6 +57,7 @@ describe.skipIf(binary === '')('edit_file', () => {
     edit('sees doubled escapes', { path, old_text: String.raw`b):\n    return a - b`, new_text: 'x' }, /as two characters where the file has one; escape it once only$/, refused),
     edit('has a hint for a wrong path', { path: 'a.py', old_text: 'x', new_text: 'y' }, 'path: there is no file a.py (there is src/a.py); correct it, or leave old_text out to create it', refused),
     edit('stays in the workspace', { path: '../../etc/passwd', old_text: 'x', new_text: 'y' }, /^path: \.\.\/\.\.\/etc\/passwd is outside of the workspace \/.*; give a path below it, such as src\/a\.py; what lies elsewhere is for bash$/, refused),
+    edit('knows the way to write for a trial', { path: '/tmp/try.py', new_text: 'y' }, /^path: \/tmp\/try\.py is outside of the workspace \/.*; bash writes there: command "cat > \/tmp\/try\.py" with the text as stdin$/, refused),
     edit('reports new syntax errors', { path, old_text: 'return a - b', new_text: 'return (a' }, /\n\[syntax\] .*src\/a\.py has .*syntax error.* as python: line 2/s, { before: parserReady, leaves: { [path]: py.replace('a - b', '(a') } }),
     edit('keeps the line ends of the file', { path: 'w.txt', old_text: 'a\nb', new_text: 'a\nc' }, /^changed w\.txt, with the CRLF line ends of the file\n/, { files: { 'w.txt': 'a\r\nb\r\n' }, leaves: { 'w.txt': 'a\r\nc\r\n' } }),
     edit('keeps the line ends of the file that its anchor does not show', { path: 'w.txt', old_text: 'a', new_text: 'a\nc' }, /^changed w\.txt, with the CRLF line ends of the file\n/, { files: { 'w.txt': 'a\r\nb\r\n' }, leaves: { 'w.txt': 'a\r\nc\r\nb\r\n' } }),
@@ -64,7 +65,7 @@ describe.skipIf(binary === '')('edit_file', () => {
     edit('refuses a name that no file can have', { path: `src/${'x'.repeat(300)}`, new_text: 'x' }, /^path: .* has a name that no file can have: it is too long; correct the argument$/, refused),
     edit('leaves binary files', { path: 'x.bin', old_text: 'a', new_text: 'b' }, 'path: x.bin is not UTF-8 text; change it with a command', { ok: false, before: (bed) => bed.write('x.bin', Buffer.from([0, 97])) }),
     edit('refuses a folder', { path: 'src', new_text: 'x' }, /^path: .*; name a file$/, refused),
-    edit('names what is missing', { file: path }, 'path: missing; a string that is not empty, at most 4096 characters is expected; file: unknown; edit_file takes: path, old_text, new_text, all, edits', refused),
+    edit('names what is missing', { where: path }, 'path: missing; a string that is not empty, at most 4096 characters is expected; where: unknown; edit_file takes: path, old_text, new_text, all, edits', refused),
     edit('says where JSON ends', '{"path":"src/a.py","new_text":"abc', /^the arguments of edit_file are not JSON: they end in the middle, after 34 characters; send less in one call/, refused),
   ])('$name', (one) => play(one)); // prettier-ignore
 

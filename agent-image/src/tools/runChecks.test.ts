@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { BedOptions } from './testing/bed.ts';
 import { openStage, timeless } from './testing/play.ts';
 
 const { binary, begin, play } = await openStage();
@@ -11,7 +12,7 @@ describe.skipIf(binary === '')('run_checks', () => {
   it.each([
     ['repaired', suite('ok', 'ok'), /^unit: holds \(exit status 0, N s; of 2 tests 2 passed\)\npass now, failed at the start \(1\): adds\n\nall checks hold$/],
     ['not yet', suite('not ok', 'ok'), /^unit: does not hold .*; of 2 tests 1 passed, 1 failed\)\nstill fail \(1\): adds\n.*end of its output:\nTAP version 13\n.*\n\n0 of 1 check hold$/s],
-    ['broken', suite('ok', 'not ok'), /pass now, failed at the start \(1\): adds\nbroke, passed at the start \(1\): subtracts\n.*repair what the change broke\nend of its output/s],
+    ['broken', suite('ok', 'not ok'), /broke, passed at the start \(1\): subtracts\npass now, failed at the start \(1\): adds\n.*repair what the change broke\nend of its output/s],
   ])('%s', async (_, script, text) => {
     const bed = await begin({ files: { 'check.sh': suite('not ok', 'ok') }, spec: checks });
     await bed.write('check.sh', script);
@@ -76,6 +77,76 @@ describe.skipIf(binary === '')('run_checks', () => {
     await bed.write('check.sh', script('y'));
     const { text } = await bed.call('run_checks', {});
     expect(text).toContain('end of its output:\nFAIL test/a.js\n  Error: no y\n[the same in 3 more: test/b.js, test/c.js, test/d.js]\n');
+  });
+
+  /** A suite of unittest's form, whose failing tests have a traceback of so many lines. */
+  const unittest = (failing: readonly string[], lines: number, all = ['a', 'b', 'c', 'd']): string => {
+    const bar = (sign: string): string => sign.repeat(70);
+    const said = all.map((name) => `test_${name} (t.T.test_${name}) ... ${failing.includes(name) ? 'FAIL' : 'ok'}`);
+    const traces = failing.flatMap((name) => [
+      bar('='),
+      `FAIL: test_${name} (t.T.test_${name})`,
+      bar('-'),
+      ...Array.from({ length: lines }, (_, n) => `  in ${name} of line ${n}${'.'.repeat(60)}`),
+      `AssertionError: ${name} is wrong`,
+      '',
+    ]);
+    const sum = [
+      bar('-'),
+      `Ran ${all.length} tests in 0.00${failing.length}s`,
+      '',
+      failing.length === 0 ? 'OK' : `FAILED (failures=${failing.length})`,
+    ];
+    return `cat <<'E'\n${[...said, '', ...traces, ...sum].join('\n')}\nE\nexit ${failing.length === 0 ? 0 : 1}\n`;
+  };
+  const suiteOf = (expected: string): BedOptions => ({
+    spec: { checks: [{ name: 'unit', command: ['sh', 'check.sh'], expect: expected }], protect: { mode: 'None' } } as never,
+  });
+
+  it('shows what broke first and whole, and names what may fail', async () => {
+    const bed = await begin({ files: { 'check.sh': unittest(['b', 'c'], 30) }, ...suiteOf('NoRegression') });
+    await bed.write('check.sh', unittest(['a', 'b', 'c'], 30));
+    const { text } = await bed.call('run_checks', {});
+    expect(text).toMatch(/its output about tests that did not fail at the start:\nFAIL: test_a \(t\.T\.test_a\)\n-+\n {2}in a of line 0/);
+    expect(text).toContain('in a of line 29');
+    expect(text).not.toContain('in b of line');
+    expect(text).toContain(
+      '[without its output about 2 tests, as they failed at the start and may: test_b (t.T.test_b), test_c (t.T.test_c)]',
+    );
+    const [, handle, from] = /read_file \{handle: "([^"]+)", from_line: (\d+)\} reads all about unit\]/.exec(text) ?? [];
+    const { text: rest } = await bed.call('read_file', { handle, from_line: Number(from) });
+    expect(rest).toMatch(/^ *\d+ \| unit: does not hold/);
+    expect(rest).toContain('in b of line 29');
+  });
+
+  it('shows each of many failures once', async () => {
+    const bed = await begin({ files: { 'check.sh': unittest(['a', 'b'], 80) }, ...suiteOf('Auto') });
+    const seen = async (): Promise<string> => (await bed.call('run_checks', {})).text;
+    const [first, second] = [await seen(), await seen()];
+    const third = await seen();
+    expect([first, second, third].map((text) => ['a', 'b'].filter((name) => text.includes(`in ${name} of line 79`)))).toEqual([
+      ['a'],
+      ['b'],
+      [],
+    ]);
+    expect(first).toContain('[without its output about 1 test, for want of room: test_b (t.T.test_b)]');
+    expect(second).toContain('[without its output about 1 test, as it was shown before: test_a (t.T.test_a)]');
+    for (const text of [first, second, third]) expect(text).toMatch(/Ran 4 tests.*\n\nFAILED \(failures=2\)\n\[without/s);
+  });
+
+  it('refuses what submit would refuse', async () => {
+    const lib = (sum: string, asserted: string): string =>
+      `pub fn add(a: u8, b: u8) -> u8 { a ${sum} b }\n\n#[test]\nfn adds() {\n    assert_eq!(${asserted}, 3);\n}\n`;
+    const check = { name: 'unit', command: ['grep', '-q', 'a + b', 'src/lib.rs'] };
+    const bed = await begin({ files: { 'src/lib.rs': lib('-', 'add(1, 2)') }, spec: { checks: [check] } as never });
+    await bed.write('src/lib.rs', lib('+', '3'));
+    const { text, holds } = await bed.call('run_checks', {});
+    expect(timeless(text)).toBe(
+      'unit: holds (exit status 0, N s; it failed at the start)\n\nthe result is refused: src/lib.rs was changed: its test adds is protected as it was; undo it; if the task needs it, its author lists it in spec.protect.except\n\nall checks hold, but the result is refused',
+    );
+    expect(holds).toBe(false);
+    await bed.write('src/lib.rs', lib('+', 'add(1, 2)'));
+    expect(await bed.call('run_checks', {})).toMatchObject({ holds: true });
   });
 
   it('names the checks that there are', () =>

@@ -2,8 +2,10 @@ import { toolDefinition } from '@agentfleet/protocol/chat';
 import { tail, broken, holds, proveAgain, type Proof } from '../attempt/checkRun.ts';
 import { countTests, failing, wholeRun } from '../checks/index.ts';
 import { shortened } from '../base/text.ts';
+import { changesBetween, refusalOf } from '../attempt/acts.ts';
+import { failuresIn, isNamed, type Failure } from './failures.ts';
 import { folded } from './folded.ts';
-import { count, plain, putBack, treeNow, ArgumentError, type Tool, type ToolContext } from './tool.ts';
+import { count, plain, putBack, treeNow, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
 
 /** Tests that one list names, and characters of the output of a check that does not hold. */
 const maxNamed = 20;
@@ -24,14 +26,29 @@ export const runChecks: Tool = {
       proofs.push(await proveAgain(judged, context.baseline));
       await putBack(context, tree);
     }
+    const { scope, prepared, baseline } = context;
+    const refused = refusalOf(await changesBetween(scope.session, baseline.protectedSet, prepared.initial.id, tree, true));
     const held = proofs.filter(holds).length;
-    const all = chosen.length === context.baseline.checks.length;
-    const review = context.baseline.reviews.length > 0 ? '; a person reviews the result after submit' : '';
+    const all = chosen.length === baseline.checks.length;
+    const review = baseline.reviews.length > 0 ? '; a person reviews the result after submit' : '';
     const sum =
       held === proofs.length ? `all ${all ? '' : 'of these '}checks hold${review}` : `${held} of ${count(proofs.length, 'check')} hold`;
-    return { text: [...proofs.map(describe), sum].join('\n\n'), ok: true, holds: all && held === proofs.length };
+    const last = refused === null ? [sum] : [`the result is refused: ${refused.message}`, `${sum}, but the result is refused`];
+    return { ...reported(proofs, last, context), ok: true, holds: all && held === proofs.length && refused === null };
   },
 };
+
+/** The report, and where it leaves something out the handle of one that has all. */
+function reported(proofs: readonly Proof[], last: readonly string[], context: ToolContext): Pick<Observation, 'text' | 'whole'> {
+  const shown = proofs.map((proof) => describe(proof, context));
+  const whole = proofs.map((proof) => describe(proof, null));
+  const left = proofs.filter((_, at) => shown[at] !== whole[at]).map(({ judged }) => judged.check.name);
+  if (left.length === 0 || context.handle === null) return { text: [...shown, ...last].join('\n\n') };
+  const from = [...shown, ...last].join('\n\n').split('\n').length + 4;
+  const rest = `[cut: read_file {handle: "${context.handle}", from_line: ${from}} reads all about ${left.join(', ')}]`;
+  const text = [...shown, rest, ...last].join('\n\n');
+  return { text, whole: `${text}\n\n${whole.filter((_, at) => shown[at] !== whole[at]).join('\n\n')}` };
+}
 
 function choose(names: readonly string[] | undefined, { baseline }: ToolContext): ToolContext['baseline']['checks'] {
   const known = baseline.checks.map(({ check }) => check.name);
@@ -42,32 +59,89 @@ function choose(names: readonly string[] | undefined, { baseline }: ToolContext)
   return names === undefined || names.length === 0 ? baseline.checks : baseline.checks.filter(({ check }) => names.includes(check.name));
 }
 
-function describe(proof: Proof): string {
-  const { judged, verdict, run } = proof;
+/** @param context null: nothing is left out */
+function describe(proof: Proof, context: ToolContext | null): string {
+  const { judged, verdict } = proof;
   const flaky = new Set(verdict.flaky);
   const still = verdict.stillFailing.filter((id) => !flaky.has(id));
   const groups = groupsOf(proof);
   const lists: readonly (readonly [string, readonly string[]])[] = [
-    ['pass now, failed at the start', verdict.newlyPassing],
-    [`still fail${judged.judgement.expect === 'NoRegression' ? ', as they may' : ''}`, still],
     ['broke, passed at the start', verdict.regressed],
     ['did not run, ran at the start', verdict.missing],
     ['are skipped, ran at the start', verdict.newlySkipped],
+    ['pass now, failed at the start', verdict.newlyPassing],
+    [`still fail${judged.judgement.expect === 'NoRegression' ? ', as they may' : ''}`, still],
     [addedWords, verdict.added],
     ['are flaky and count for nothing', verdict.flaky],
   ];
   const changes = lists
     .map(([what, ids]) => [what, ids.filter((id) => !groups.has(id))] as const)
     .filter(([, ids]) => ids.length > 0)
-    .map(([what, ids]) => `${what} (${ids.length}): ${named(ids, what === addedWords ? maxNew : maxNamed)}`);
+    .map(
+      ([what, ids]) => `${what} (${ids.length}): ${named(ids, what === addedWords ? maxNew : context === null ? ids.length : maxNamed)}`,
+    );
   const good = holds(proof);
-  const output = plain(run.output).trim();
   const why = broken(proof);
   const failed = verdict.newlyPassing.includes(wholeRun) ? ['it failed at the start'] : [];
   const head = `${judged.check.name}: ${good ? 'holds' : 'does not hold'} (${[endOf(proof), ...countsOf(proof), ...failed].join('; ')})`;
   const reason = good || why === null ? [] : [`${plain(why.message)}; ${plain(why.cure)}`];
-  const shown = good ? warned(newWarnings(proof)) : ['end of its output:', tail(folded(output), maxOutput) || '[no output]'];
+  const shown = good ? warned(newWarnings(proof)) : outputOf(proof, context);
   return [head, ...changes, ...reason, ...shown].join('\n');
+}
+
+/**
+ * The output of a check that does not hold. Where it is long, what it says of tests that did not fail at the start comes first, and of
+ * the others those that the model has not seen, as many as fit; what may fail is named.
+ */
+function outputOf(proof: Proof, context: ToolContext | null): readonly string[] {
+  const output = plain(proof.run.output).trim();
+  const whole = folded(output);
+  const mayFail = proof.judged.judgement.expect === 'NoRegression';
+  const end = ['end of its output:', (context === null ? whole : tail(whole, maxOutput)) || '[no output]'];
+  if (context === null || (whole.length <= maxOutput && !mayFail)) return end;
+  const { failures, rest } = failuresIn(output);
+  const { fresh, known, others } = sorted(proof, failures);
+  if (failures.length === 0) return end;
+  const seen = others.filter((one) => (mayFail && known.includes(one)) || context.memory.shows(tail(one.text, maxOutput)));
+  const open = others.filter((one) => !seen.includes(one));
+  const shown = open.slice(0, Math.max(1, fitting(open)));
+  return [
+    ...(fresh.length === 0 ? [] : ['its output about tests that did not fail at the start:', ...fresh.map(({ text }) => text)]),
+    ...(shown.length === 0 ? [] : ['its output about other tests:', ...shown.map(({ text }) => tail(text, maxOutput))]),
+    'end of the rest of its output:',
+    tail(folded(rest.trim()), maxOutput / 2),
+    ...leftOut(open.slice(shown.length), 'for want of room'),
+    ...leftOut(seen, mayFail ? 'as they failed at the start and may' : 'as it was shown before'),
+  ];
+}
+
+/** Failures of tests that did not fail at the start, all others, and those of the others that surely failed at the start. */
+function sorted({ verdict }: Proof, failures: readonly Failure[]): Readonly<Record<'fresh' | 'others' | 'known', readonly Failure[]>> {
+  const added = new Set(verdict.added);
+  const old = verdict.stillFailing.filter((id) => !added.has(id));
+  const broke = [...verdict.regressed, ...verdict.stillFailing.filter((id) => added.has(id))];
+  const isOf = (ids: readonly string[], { name }: Failure): boolean => isNamed(name, ids);
+  const found = failures.filter((one) => isOf(broke, one));
+  const known = failures.filter((one) => !found.includes(one) && isOf(old, one));
+  // Where no name is one that the results have, what is unknown may be new.
+  const fresh = found.length > 0 || broke.length === 0 ? found : failures.filter((one) => !known.includes(one));
+  return { fresh, known, others: failures.filter((one) => !fresh.includes(one)) };
+}
+
+/** Number of failures that fit whole. */
+function fitting(failures: readonly Failure[]): number {
+  let left = maxOutput;
+  const over = failures.findIndex(({ text }) => (left -= text.length) < 0);
+  return over === -1 ? failures.length : over;
+}
+
+function leftOut(failures: readonly Failure[], why: string): readonly string[] {
+  if (failures.length === 0) return [];
+  const names = named(
+    failures.map(({ name }) => name),
+    maxNamed,
+  );
+  return [`[without its output about ${count(failures.length, 'test')}, ${why}: ${names}]`];
 }
 
 /** Warnings of a check that holds, without those of the start; numbers in them are places, which an edit moves. None where the start is cut. */

@@ -19,6 +19,8 @@ export interface ToolContext {
   readonly callKey: string;
   /** ULID for the n-th command of this call (0, 1, …): a keeper that knows it replays the command and never runs it again. */
   execId(n: number): string;
+  /** Reads `Observation.whole` of this call; null: the task has no tool that reads handles. */
+  readonly handle: string | null;
   /** State that other tools keep in the conversation: plan, cut outputs, snapshots. */
   readonly memory: LoopMemory;
   /** Names a command's effects outside of the sandbox, for the journal of effects. It has already judged the call. */
@@ -64,6 +66,8 @@ export interface LoopMemory {
   readonly processes: readonly BackgroundProcess[];
   /** The text of a handle; null when there is none. */
   stored(handle: string): string | null;
+  /** Reports whether a result that the model still sees has this text, as `steady` makes it. */
+  shows(text: string): boolean;
 }
 
 /** Planned changes of a call in the sandbox, for the gates: files first, then commands. Empty for reading calls. */
@@ -78,6 +82,8 @@ export interface Proposed {
 export interface Observation {
   /** Plain text, not yet cut: the loop cuts it to head and tail and keeps the rest under a handle. */
   readonly text: string;
+  /** Text that the handle of the call reads, where `text` names it: all of `text`, and behind it what that leaves out. */
+  readonly whole?: string;
   /** False: the call failed. */
   readonly ok: boolean;
   /** The tree may have changed. */
@@ -198,6 +204,9 @@ export const maxLine = 1000;
 export function keptLines(text: string): readonly string[] {
   return linesOf(text).flatMap((line) => line.match(new RegExp(`[^]{1,${maxLine}}`, 'gu')) ?? ['']);
 }
+
+/** Text without the durations and addresses that differ in each run. */
+export const steady = (text: string): string => text.replaceAll(/\b\d+(?:\.\d+)?\s?m?s\b|\b0x[0-9a-f]+/g, '#');
 
 /** A snapshot of the tree as it is: the newest of the conversation where it still is that. */
 export async function treeNow({ scope, memory }: ToolContext): Promise<string> {

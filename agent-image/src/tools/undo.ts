@@ -1,6 +1,5 @@
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
-import type { DiffEntry } from '@agentfleet/protocol/keeper';
 import type { SandboxSession } from '../attempt/sandboxSession.ts';
 import { count, namedChanges, plain, ArgumentError, type Observation, type Tool, type ToolContext, type UndoPoint } from './tool.ts';
 
@@ -21,19 +20,32 @@ async function list({ scope: { session }, memory }: ToolContext): Promise<Observ
   const points = memory.undoPoints;
   const shown = points.length <= maxPoints + 1 ? points : [...points.slice(0, 1), ...points.slice(-maxPoints)];
   const lines = [];
-  for (const point of shown.toReversed()) lines.push(`${nameOf(point)}: ${await lost(session, point)}`);
+  let above: readonly string[] = [];
+  for (const point of shown.toReversed()) {
+    const files = await lost(session, point);
+    lines.push(`${nameOf(point)}: ${typeof files === 'string' ? files : lostWords(files, above)}`);
+    if (typeof files !== 'string') above = files;
+  }
   lines.push('[call undo with the number of a step of this list to put all files back; what commands did outside of the files stays]');
   return { ok: true, text: lines.join('\n') };
 }
 
-async function lost(session: SandboxSession, { id }: UndoPoint): Promise<string> {
+/** Changes since a point, or why there are none to name. */
+async function lost(session: SandboxSession, { id }: UndoPoint): Promise<readonly string[] | string> {
   try {
     const { entries } = await session.diff(id);
-    return entries.length === 0 ? 'the files as they are now' : `would discard ${changesOf(session, entries)}`;
+    return entries.length === 0 ? 'the files as they are now' : namedChanges(session, entries);
   } catch (error) {
     if (isGone(error)) return 'not kept any more';
     throw error;
   }
+}
+
+/** @param above changes since the later point of the line above, which are not named again where all are among these */
+function lostWords(files: readonly string[], above: readonly string[]): string {
+  if (above.length === 0 || !above.every((one) => files.includes(one))) return `would discard ${changesOf(files)}`;
+  const more = files.filter((one) => !above.includes(one));
+  return more.length === 0 ? 'would discard the same' : `would discard the same and ${changesOf(more)}`;
 }
 
 async function back(step: number, { scope: { session }, memory }: ToolContext): Promise<Observation> {
@@ -53,7 +65,7 @@ export async function putBack(session: SandboxSession, point: UndoPoint): Promis
   try {
     const { entries } = await session.diff(point.id);
     await session.restore(point.id);
-    const what = entries.length === 0 ? 'nothing differed' : `discarded ${changesOf(session, entries)}`;
+    const what = entries.length === 0 ? 'nothing differed' : `discarded ${changesOf(namedChanges(session, entries))}`;
     return { text: `the files are as in ${nameOf(point)}, again; ${what}`, changed: entries.length > 0 };
   } catch (error) {
     if (isGone(error)) return null;
@@ -69,9 +81,8 @@ function isGone(error: unknown): boolean {
   return error instanceof KeeperRefusal && error.code === 'AF_SNAPSHOT_UNKNOWN';
 }
 
-/** From the older tree to the current one. */
-function changesOf(session: SandboxSession, entries: readonly DiffEntry[]): string {
-  const files = namedChanges(session, entries);
+/** @param files from the older tree to the current one */
+function changesOf(files: readonly string[]): string {
   if (files.length === 0) return 'nothing of the project';
   return `${count(files.length, 'change')}: ${files.slice(0, maxNamed).join(', ')}${files.length > maxNamed ? ', …' : ''}`;
 }

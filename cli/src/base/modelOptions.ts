@@ -1,4 +1,4 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { ModelOptions } from '@agentfleet/eval';
 import { CliError } from './failure.ts';
 
@@ -15,6 +15,7 @@ export const wholeNumber =
 /** Options that name a chat model, as commander gives them. */
 export interface ModelFlags {
   readonly endpoint?: string;
+  readonly api?: 'OpenAI' | 'Anthropic';
   readonly recordings?: string;
   readonly again?: boolean;
   readonly model: string;
@@ -30,6 +31,7 @@ export interface ModelFlags {
 export function addModelOptions(command: Command): Command {
   return command
     .option('--endpoint <url>', 'base URL of a server of the OpenAI chat API: its model does the tasks, in place of the search for edits')
+    .addOption(new Option('--api <name>', 'API of the endpoint; default: OpenAI').choices(['OpenAI', 'Anthropic']))
     .option(
       '--recordings <folder>',
       'play recorded conversations in place of an endpoint; a differing prompt or observation fails the task',
@@ -52,6 +54,7 @@ export function addModelOptions(command: Command): Command {
 export function modelOf(flags: ModelFlags): ModelOptions | undefined {
   const {
     endpoint,
+    api,
     recordings,
     again = false,
     model,
@@ -71,6 +74,7 @@ export function modelOf(flags: ModelFlags): ModelOptions | undefined {
   return {
     ...(endpoint !== undefined && { endpoint: endpoint.replace(/\/+$/, '') }),
     ...(recordings !== undefined && { recordings, again }),
+    ...(api !== undefined && { api }),
     model,
     ...(keyEnv !== undefined && { keyEnv }),
     contextTokens,

@@ -22,6 +22,8 @@ export interface LocalContext {
   readonly terminal: boolean;
   /** Asks the person at the terminal, hiding the answer when asked to; absent without a terminal. */
   readonly ask?: (question: string, hidden: boolean) => Promise<string>;
+  /** Asks an endpoint of a model; absent: none is asked. */
+  readonly fetch?: typeof globalThis.fetch;
   /** Draws over what it drew before; absent where standard output is no terminal. */
   readonly screen?: () => Promise<Screen>;
   /** Writes one line to standard output. */

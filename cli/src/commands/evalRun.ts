@@ -91,6 +91,16 @@ function progress(print: World['print']): (record: EvalRecord, done: number, all
   };
 }
 
+/** Says once for each reason that a model does not answer: an attempt waits minutes for one before it fails. */
+function waiting(warn: World['warn']): (task: string, why: string) => void {
+  const said = new Set<string>();
+  return (task, why) => {
+    if (said.has(why)) return;
+    said.add(why);
+    warn(`${task} is ${why}; tried again for ten minutes, Ctrl-C ends the run, and --resume goes on`);
+  };
+}
+
 /** @throws CliError when more attempts end otherwise with the same seed than is put up with */
 export function refuseFlakes(flakes: Flakes): void {
   if (flakes.share.value > flakeBudget) throw new CliError(`the results cannot be relied on. ${flakeText(flakes)}`);
@@ -101,7 +111,7 @@ async function follow(world: World, plan: Plan, pool: EvalPool, flags: EvalRunFl
   await using results = await ResultsFile.open(flags.out, head, flags.resume === true);
   const began = performance.now();
   const before = results.records.length;
-  await runPlan(plan, { pool, results, head, signal: world.signal, onRecord: progress(world.print) });
+  await runPlan(plan, { pool, results, head, signal: world.signal, onRecord: progress(world.print), onWait: waiting(world.warn) });
   const minutes = (performance.now() - began) / 60_000;
   const { groups, comparisons, flakes } = await writeReports(flags.out, head, results.records);
   for (const line of ['', ...terminalReport(groups, comparisons, flakes).split('\n'), '']) world.print(line);

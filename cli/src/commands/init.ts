@@ -4,13 +4,16 @@ import { expertPools, secrets } from '../base/connection.ts';
 import { CliError, readNamed } from '../base/failure.ts';
 import { objectLines } from '../text/format.ts';
 import type { CommandContext } from './command.ts';
+import { baseUrl, endpointOf, findingOf, type EndpointType } from './endpoint.ts';
 
 interface InitFlags {
   readonly endpoint?: string;
   readonly model?: string;
-  readonly type: 'OpenAI' | 'Anthropic';
+  readonly type: EndpointType;
   readonly keyFile?: string;
   readonly keyEnv?: string;
+  /** False: the endpoint takes none. */
+  readonly key?: boolean;
   /** Address of a repository, or of the server of several. */
   readonly git?: string;
   readonly gitKeyFile?: string;
@@ -39,7 +42,12 @@ async function secretOf({ env, ask }: CommandContext, { what, flag, file, variab
         : await ask?.(`${what} (not shown): `, true);
   if (found === undefined || found.trim() === '')
     throw new CliError(
-      `there is no ${what.charAt(0).toLowerCase()}${what.slice(1)}; name a file with ${flag}-file, or a variable of the environment with ${flag}-env`,
+      `there is no ${what.charAt(0).toLowerCase()}${what.slice(1)}; name a file with ${flag}-file, or a variable of the environment with ${flag}-env${flag === '--key' ? ', or write --no-key where it takes none' : ''}`,
+    );
+  // A header takes no other characters.
+  if (!/^[\x21-\x7e]+$/.test(found.trim()))
+    throw new CliError(
+      `the ${what.charAt(0).toLowerCase()}${what.slice(1)} is no single line of visible characters; give the bare ${flag.slice(2)}`,
     );
   return found.trim();
 }
@@ -65,12 +73,12 @@ function gitOf(name: string, { git, gitPrivate }: Pick<InitFlags, 'git' | 'gitPr
 
 /** A pool with one expert: a model behind an API. Pure. @throws CliError when the endpoint is no address */
 export function firstPool(endpoint: string, model: string, flags: InitFlags, namespace: string) {
-  const { name, type, allNamespaces } = flags;
-  const host = URL.parse(endpoint)?.hostname;
-  if (host === undefined || host === '' || !/^https?:/.test(endpoint))
-    throw new CliError(`--endpoint ${endpoint} is no base URL; write it like https://llm.example.com/v1`);
+  const { name, type, allNamespaces, key = true } = flags;
+  const url = endpointOf(endpoint, type);
   const git = gitOf(name, flags);
-  const api = { baseURL: endpoint.replace(/\/+$/, ''), model, credential: 'key' };
+  const api = { baseURL: baseUrl(url), model, ...(key && { credential: 'key' }) };
+  const own = { name: 'key', secretRef: { name: `${name}-key`, key: 'token' }, hosts: [url.hostname] };
+  const credentials = [...(key ? [own] : []), ...git.credentials];
   return {
     apiVersion,
     kind: 'ExpertPool' as const,
@@ -79,7 +87,7 @@ export function firstPool(endpoint: string, model: string, flags: InitFlags, nam
       default: true,
       ...(allNamespaces === true ? { allowedNamespaces: { from: 'All' } } : {}),
       experts: [{ name: 'gen', role: 'Generalist', engine: { type, api } }],
-      credentials: [{ name: 'key', secretRef: { name: `${name}-key`, key: 'token' }, hosts: [host] }, ...git.credentials],
+      ...(credentials.length > 0 && { credentials }),
       ...git.policy,
       workers: { replicas: 1 },
     },
@@ -88,14 +96,28 @@ export function firstPool(endpoint: string, model: string, flags: InitFlags, nam
 
 /** Returns the contents of the Secrets, by their names. */
 async function tokensOf(context: CommandContext, flags: InitFlags): Promise<ReadonlyMap<string, string>> {
-  const { name, git, keyFile, keyEnv, gitKeyFile, gitKeyEnv } = flags;
-  const key = await secretOf(context, { what: 'Key of the endpoint', flag: '--key', file: keyFile, variable: keyEnv });
-  if (git === undefined) return new Map([[`${name}-key`, key]]);
-  const token = await secretOf(context, { what: 'Token of the Git server', flag: '--git-key', file: gitKeyFile, variable: gitKeyEnv });
-  return new Map([
-    [`${name}-key`, key],
-    [`${name}-git`, token],
-  ]);
+  const { name, git, key = true, keyFile, keyEnv, gitKeyFile, gitKeyEnv } = flags;
+  if (!key && (keyFile ?? keyEnv) !== undefined) throw new CliError('--no-key and a key do not go together; leave one out');
+  const tokens = new Map<string, string>();
+  if (key)
+    tokens.set(`${name}-key`, await secretOf(context, { what: 'Key of the endpoint', flag: '--key', file: keyFile, variable: keyEnv }));
+  const token = { what: 'Token of the Git server', flag: '--git-key', file: gitKeyFile, variable: gitKeyEnv } as const;
+  if (git !== undefined) tokens.set(`${name}-git`, await secretOf(context, token));
+  return tokens;
+}
+
+interface Tried {
+  readonly endpoint: string;
+  readonly model: string;
+  readonly key: string;
+  readonly type: EndpointType;
+}
+
+/** Prints what the endpoint itself says of address, key and name; a fault ends nothing, as the cluster may see another one. */
+async function tried({ fetch, signal, print, warn }: CommandContext, { endpoint, type, ...rest }: Tried): Promise<void> {
+  if (fetch === undefined) return;
+  const finding = await findingOf(fetch, { url: endpointOf(endpoint, type), type, ...rest }, signal);
+  if (finding !== undefined) (finding.isFault ? warn : print)(finding.text);
 }
 
 /** Makes a Secret with the key of an endpoint, and a pool that uses it. */
@@ -127,6 +149,7 @@ export async function init(context: CommandContext, flags: InitFlags): Promise<v
   }
   for (const name of tokens.keys()) print(`Secret ${namespace}/${name} is written`);
   print(`ExpertPool ${namespace}/${flags.name} is written`);
+  await tried(context, { endpoint, model, key: tokens.get(`${flags.name}-key`) ?? '', type: flags.type });
   print(`wait until it is ready: kubectl -n ${namespace} wait --for=condition=Ready expertpool/${flags.name} --timeout=5m`);
   const back = flags.git === undefined ? '' : '--pull-request --credential git ';
   print(`then: fleet run -n ${namespace} --from . --check 'npm test' ${back}'Make the failing tests pass.'`);

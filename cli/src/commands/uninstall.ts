@@ -96,10 +96,10 @@ async function emptied(context: CommandContext, sandboxes: Client, begun: number
     if (held.length === 0) return;
     const going = held.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
     if (clock.monotonic() - since > operatorMs) {
-      context.print(`no operator lets ${going.length} sandboxes go: its finalizer is taken off them`);
+      context.print(`no operator lets ${plural(going.length, 'sandbox pod')} go: the finalizer is taken off`);
       await each(going, (pod) => gone(removeFinalizer(sandboxes, pod, sandboxFinalizer, signal)));
     }
-    await passed(context, begun, timeoutSeconds, `${held.length} sandboxes are still there`);
+    await passed(context, begun, timeoutSeconds, `${plural(held.length, 'sandbox pod')} ${held.length === 1 ? 'is' : 'are'} left`);
   }
 }
 

@@ -23,6 +23,7 @@ export interface Unusual {
   readonly terminal?: boolean;
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
+  readonly fetch?: typeof globalThis.fetch;
   readonly screen?: () => Promise<Screen>;
   readonly out?: (text: string) => void;
 }

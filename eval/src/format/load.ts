@@ -1,6 +1,6 @@
 /** Reads packs from disk and refuses faulty ones. */
 import { readdir, readFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { applyPatch, parsePatch } from 'diff';
 import {
   PackError,
@@ -18,7 +18,7 @@ import {
   type Pack,
   TaskFile,
 } from './types.ts';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { load, YAMLException } from 'js-yaml';
 import { buildTasks } from './build.ts';
@@ -166,6 +166,10 @@ async function withPackages(file: string, data: TaskFile, source: PackageSource)
   return { ...data, files: { ...kept, ...data.files } };
 }
 
+/** Names of the packs in a folder. */
+const packsIn = (folder: string): readonly string[] =>
+  existsSync(folder) ? readdirSync(folder).filter((name) => existsSync(join(folder, name, 'pack.json'))) : [];
+
 /**
  * Reads the pack in a folder; only one whose families have packages needs a registry, and only once. Faults that only a
  * run shows are left to the verifier.
@@ -176,7 +180,10 @@ export async function loadPack(folder: string, source: PackageSource = systemPac
   const ajv = new Ajv({ allErrors: true, strictTypes: false, allowUnionTypes: true });
   const about = join(folder, 'pack.json');
   const text = await readFile(about, 'utf8').catch(() => {
-    throw new PackError(`${folder} is no pack: it has no pack.json; name a folder of test/packs`);
+    const others = packsIn(dirname(folder)).join(', ');
+    throw new PackError(
+      `${folder} is no pack: it has no pack.json; ${others === '' ? 'name a folder of test/packs' : `beside it are ${others}`}`,
+    );
   });
   const manifest = parse(about, text, (json) => JSON.parse(json) as unknown, ajv.compile<PackManifest>(PackManifest));
   const instances = join(folder, 'instances.jsonl');

@@ -2,6 +2,7 @@
 import { AttemptFailure, type AttemptContext, type AttemptEngine, type Outcome, type Report } from '@agentfleet/agent/attempt';
 import { ExpertsClient } from '@agentfleet/agent/experts';
 import { PoolDecisionModels } from '@agentfleet/agent/decision';
+import { waitingForModel } from '@agentfleet/agent/loop';
 import type { ArtifactStore } from '@agentfleet/agent/store';
 import type { ChatModels } from '@agentfleet/agent/models';
 import { newExecId, type KeeperClient } from '@agentfleet/keeper/client';
@@ -36,13 +37,20 @@ export interface TestEnvironment {
   readonly models?: ChatModels;
   /** The worker is lost during the model's act in this step; another one continues. */
   readonly loseWorkerAt?: number | undefined;
+  /** Called once for each reason for which the attempt waits for its model. */
+  readonly onWait?: ((why: string) => void) | undefined;
 }
 
 /** Runs the engine; reports are kept instead of written to an API server. */
 export async function attempt(agentTask: AgentTask, environment: TestEnvironment): Promise<Omit<Attempted, 'hidden' | 'wallSeconds'>> {
   const reports: { last: Report } = { last: {} };
+  const waits = new Set<string>();
   const report = (change: Report): void => {
     reports.last = { ...reports.last, ...change };
+    const said = change.progress?.message ?? '';
+    if (!said.startsWith(waitingForModel) || waits.has(said)) return;
+    waits.add(said);
+    environment.onWait?.(said);
   };
   const { engine, loseWorkerAt } = environment;
   const ended = loseWorkerAt === undefined ? null : await lost(engine, contextOf(agentTask, environment, report), loseWorkerAt);

@@ -2,7 +2,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ChatModelsClient } from '@agentfleet/agent/models';
-import { silentLog, systemClock } from '@agentfleet/kube';
+import { asError, silentLog, systemClock } from '@agentfleet/kube';
 import { conversationOf, type RecordedExchange } from '@agentfleet/protocol/chat';
 import { gatewayModelsVariable, gatewayWord, type GatewayModel, type GatewayModels } from '@agentfleet/protocol/gateway';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
@@ -52,6 +52,7 @@ export class LocalModel implements AsyncDisposable {
     const recorded = join(folder, 'recorded');
     await mkdir(recorded, { recursive: true });
     const { recordings, again = false } = options;
+    if (options.endpoint !== undefined) await refuseSilence(options.endpoint, options);
     const answers = again && recordings !== undefined ? await answersAgain(recordings) : undefined;
     const model = await modelOf(folder, options, answers?.baseURL ?? options.endpoint);
     const models: GatewayModels = { format: 'agentfleet.dev/gateway/v1', models: [model] };
@@ -87,19 +88,41 @@ export class LocalModel implements AsyncDisposable {
   }
 }
 
+/** @throws EvalError where the variable that is named holds no key */
+function keyOf({ keyEnv }: ModelOptions): string | undefined {
+  if (keyEnv === undefined) return undefined;
+  const key = process.env[keyEnv] ?? '';
+  if (key !== '') return key;
+  throw new EvalError(`the variable ${keyEnv} holds no key; set it, or leave --key-env out for an endpoint without one`);
+}
+
+/** @throws EvalError where nothing answers at the endpoint, or its key is refused: each attempt would wait ten minutes for it */
+async function refuseSilence(endpoint: string, options: ModelOptions): Promise<void> {
+  const key = keyOf(options);
+  const headers = key === undefined ? {} : { 'x-api-key': key, authorization: `Bearer ${key}` };
+  const request = { headers, redirect: 'manual', signal: AbortSignal.timeout(30_000) } as const;
+  const answer = await fetch(`${endpoint}/models`, request).catch((error: unknown) => {
+    const reason = asError(asError(error).cause ?? error).message;
+    throw new EvalError(`nothing answers at ${endpoint}: ${reason}; start its server, or mend --endpoint`);
+  });
+  await answer.body?.cancel();
+  if (answer.status !== 401) return;
+  const cure =
+    key === undefined ? 'a key (401); name the variable that holds one by --key-env' : `another key (401); mend ${options.keyEnv}`;
+  throw new EvalError(`${endpoint} wants ${cure}`);
+}
+
 async function modelOf(folder: string, options: ModelOptions, endpoint: string | undefined): Promise<GatewayModel> {
-  const { recordings, model, keyEnv, maxOutputTokens, timeoutSeconds } = options;
+  const { recordings, model, maxOutputTokens, timeoutSeconds, api = 'OpenAI' } = options;
   const common = { name, maxOutputTokens, concurrency: 64, timeoutSeconds };
   if (endpoint === undefined) {
     if (recordings === undefined) throw new EvalError('a model is an endpoint or recordings');
     return { ...common, engine: 'Replay', recording: recordings };
   }
-  const key = keyEnv === undefined ? undefined : process.env[keyEnv];
-  if (keyEnv !== undefined && (key === undefined || key === ''))
-    throw new EvalError(`the variable ${keyEnv} holds no key; set it, or leave --key-env out for an endpoint without one`);
+  const key = keyOf(options);
   const credentialFile = join(folder, 'key');
   if (key !== undefined) await writeFile(credentialFile, key, { mode: 0o600 });
-  return { ...common, engine: 'OpenAI', baseURLs: [endpoint], model, ...(key !== undefined && { credentialFile }) };
+  return { ...common, engine: api, baseURLs: [endpoint], model, ...(key !== undefined && { credentialFile }) };
 }
 
 type People = Pick<AttemptContext, 'approvals' | 'taskChanged'>;

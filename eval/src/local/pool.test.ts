@@ -7,7 +7,7 @@ import { newExecId } from '@agentfleet/keeper/client';
 import { createTwoFilesPatch } from 'diff';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { buildTasks, type PackTask, type TaskFile } from '../format/index.ts';
-import { variantsOf, type Variant } from '../run/index.ts';
+import { variantsOf, type ModelOptions, type Variant } from '../run/index.ts';
 import { faultsOf, type Scenario } from '../scenarios/scenario.ts';
 import { LocalPool } from './index.ts';
 import { LocalModel } from './model.ts';
@@ -188,8 +188,13 @@ const calls = [
 ];
 
 /** An endpoint whose model gives the n-th call at the n-th step. */
-async function scripted(): Promise<AsyncDisposable & { readonly baseURL: string }> {
+async function scripted(key?: string): Promise<AsyncDisposable & { readonly baseURL: string }> {
   const server = createServer((request, response) => {
+    const refused = key !== undefined && request.headers.authorization !== `Bearer ${key}`;
+    if (refused || request.method === 'GET') {
+      response.writeHead(refused ? 401 : 404).end();
+      return;
+    }
     const parts: Buffer[] = [];
     request.on('data', (part: Buffer) => parts.push(part));
     request.on('end', () => {
@@ -242,13 +247,20 @@ describe.skipIf(built instanceof Error)('a chat model in a local pool', () => {
   });
 
   test('gives a slow model its time', async () => {
-    const slow = { ...common, endpoint: 'http://127.0.0.1:9/v1', timeoutSeconds: 3600 };
+    await using endpoint = await scripted();
+    const slow = { ...common, endpoint: endpoint.baseURL, timeoutSeconds: 3600 };
     await using model = await LocalModel.open(checkout, await mkdtemp(join(folder, 'slow-')), slow);
     expect(model.expert.chat).toMatchObject({ timeoutSeconds: 3600 });
   });
 
-  test('is refused without the key that it names', async () => {
-    const model = { ...common, endpoint: 'http://127.0.0.1:9/v1', keyEnv: 'NO_SUCH_KEY' };
-    await expect(LocalPool.open({ checkout, budget, model })).rejects.toThrow(/variable NO_SUCH_KEY holds no key/);
+  test.each<[string, Partial<ModelOptions>, RegExp]>([
+    ['the key that it names', { keyEnv: 'NO_SUCH_KEY' }, /variable NO_SUCH_KEY holds no key/],
+    ['a key that is wanted', {}, /\/v1 wants a key \(401\); name the variable/],
+    ['the right key', { keyEnv: 'PATH' }, /\/v1 wants another key \(401\); mend PATH/],
+    ['a server', { endpoint: 'http://nowhere.invalid/v1' }, /nothing answers at http:\/\/nowhere\.invalid\/v1: .*ENOTFOUND/],
+  ])('is refused without %s', async (_, change, error) => {
+    await using endpoint = await scripted('right');
+    const model = { ...common, endpoint: endpoint.baseURL, ...change };
+    await expect(LocalModel.open(checkout, folder, model)).rejects.toThrow(error);
   });
 });

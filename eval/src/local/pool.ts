@@ -119,7 +119,7 @@ export class LocalPool implements EvalPool {
     return createArtifactStore(this.#storage, { clock: systemClock, random: Math.random, spool: this.#parts.folder });
   }
 
-  async attempt(task: PackTask, variant: Variant, { seed, signal }: AttemptOptions): Promise<Attempted> {
+  async attempt(task: PackTask, variant: Variant, { seed, signal, onWait }: AttemptOptions): Promise<Attempted> {
     const began = performance.now();
     const seconds = (): number => (performance.now() - began) / 1000;
     try {
@@ -128,7 +128,17 @@ export class LocalPool implements EvalPool {
       const { keeper } = sandbox;
       const models = this.#parts.model && { models: this.#parts.model.models };
       const loseWorkerAt = this.#options.model?.loseWorkerAt;
-      const environment = { engine: this.#parts.engine, brief, store: this.#store(), keeper, seed, signal, ...models, loseWorkerAt };
+      const environment = {
+        engine: this.#parts.engine,
+        brief,
+        store: this.#store(),
+        keeper,
+        seed,
+        signal,
+        ...models,
+        loseWorkerAt,
+        onWait,
+      };
       const done = await attempt(agentTaskOf(task, variant, this.#budget), environment);
       if (done.result !== 'Succeeded' && done.class !== 'Unproved') return { ...done, hidden: 'NotJudged', wallSeconds: seconds() };
       const passed = await judgeHidden(task, keeper, signal);

@@ -40,6 +40,20 @@ describe('runPlan', () => {
     expect((await readResults(folder)).records).toEqual(records);
   });
 
+  test('counts what has ended, and passes on why an attempt waits', async () => {
+    const plan = planOf({ variants: variantsOf([]), parallel: 3 });
+    const head = await headOf(plan, pool);
+    await using results = await ResultsFile.open(folder, head, false);
+    const [counted, waited] = [[] as string[], [] as string[]];
+    pool.waits = 'no answer';
+    const onRecord = (_: EvalRecord, done: number, all: number): void => void counted.push(`${done}/${all}`);
+    const onWait = (task: string, why: string): void => void waited.push(`${task}: ${why}`);
+    await runPlan(plan, { pool, results, head, signal: new AbortController().signal, onRecord, onWait });
+    expect(counted).toEqual(['1/6', '2/6', '3/6', '4/6', '5/6', '6/6']);
+    expect(waited).toHaveLength(6);
+    expect(waited[0]).toMatch(/^mini\/.*: no answer$/);
+  });
+
   test('continues where it was cut off and makes nothing twice', async () => {
     const stop = new AbortController();
     pool.answer = () => {

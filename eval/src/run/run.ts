@@ -85,8 +85,10 @@ export interface AttemptBudget {
 
 /** A chat model that does the tasks, in place of the search for edits. */
 export interface ModelOptions {
-  /** Base URL of a server of the OpenAI chat API, as http://localhost:11434/v1. */
+  /** Base URL of a server of the OpenAI chat API, as http://localhost:11434/v1, or of another API that `api` names. */
   readonly endpoint?: string;
+  /** Default: OpenAI. */
+  readonly api?: 'OpenAI' | 'Anthropic';
   /** Folder of recorded conversations that are played, in place of an endpoint. */
   readonly recordings?: string;
   /** The recorded answers are played although prompts may differ, and the resulting conversations are kept. */
@@ -114,6 +116,8 @@ export interface AttemptOptions {
   /** Run that the results are for: it separates what two simultaneous runs make in one place. */
   readonly run?: string | undefined;
   readonly signal: AbortSignal;
+  /** Called with the reason when the attempt waits for its model, once for each reason. */
+  readonly onWait?: ((why: string) => void) | undefined;
 }
 
 /** Executor of attempts: processes of this machine, or a pool of a cluster. */
@@ -176,6 +180,7 @@ export interface RunOptions {
   readonly head: ResultsHead;
   readonly signal: AbortSignal;
   readonly onRecord?: (record: EvalRecord, done: number, all: number) => void;
+  readonly onWait?: (task: string, why: string) => void;
 }
 
 interface Job {
@@ -199,7 +204,7 @@ export const seedFor = (task: Pick<PackTask, 'seed'>, seed: number): number => (
  * Makes every attempt of a plan that has no result yet. Resolves when all have one, rejects when the signal is aborted;
  * finished ones are in the file.
  */
-export async function runPlan(plan: Plan, { pool, results, head, signal, onRecord }: RunOptions): Promise<void> {
+export async function runPlan(plan: Plan, { pool, results, head, signal, onRecord, onWait }: RunOptions): Promise<void> {
   const jobs = jobsOf(plan);
   if (jobs.length === 0) throw new EvalError('no task is chosen; look at --split, --only and --sample');
   let done = 0;
@@ -208,11 +213,15 @@ export async function runPlan(plan: Plan, { pool, results, head, signal, onRecor
     for (const { task, variant, round } of queue) {
       signal.throwIfAborted();
       const key = { task: task.id, variant: variant.name, seed: seedFor(task, plan.selection.seed), round };
-      done += 1;
-      if (results.has(key)) continue;
-      const attempted = await pool.attempt(task, variant, { seed: key.seed, round, run: results.run, signal });
+      if (results.has(key)) {
+        done += 1;
+        continue;
+      }
+      const waits = onWait && { onWait: (why: string) => onWait(task.id, why) };
+      const attempted = await pool.attempt(task, variant, { seed: key.seed, round, run: results.run, signal, ...waits });
       const record = { format: recordFormat, ...key, ...described(task, variant, head), ...attempted } as const;
       await results.add(record);
+      done += 1;
       onRecord?.(record, done, jobs.length);
     }
   };

@@ -66,14 +66,21 @@ export class ScriptedPool implements EvalPool {
   readonly asked: string[] = [];
   readonly runs = new Set<string | undefined>();
   build = 'one';
+  /** What each attempt says to wait for. */
+  waits = '';
   answer: (task: PackTask, variant: Variant, round: number) => Attempted | Promise<Attempted> = () => success;
 
   digest(variant: Variant): Promise<string> {
     return Promise.resolve(`sha256:${this.build}-${variant.name}`);
   }
 
-  async attempt(task: PackTask, variant: Variant, { seed, round, run, signal }: Parameters<EvalPool['attempt']>[2]): Promise<Attempted> {
+  async attempt(
+    task: PackTask,
+    variant: Variant,
+    { seed, round, run, signal, onWait }: Parameters<EvalPool['attempt']>[2],
+  ): Promise<Attempted> {
     signal.throwIfAborted();
+    if (this.waits !== '') onWait?.(this.waits);
     this.runs.add(run);
     this.asked.push(keyOf({ task: task.id, variant: variant.name, seed, round }));
     return this.answer(task, variant, round);

@@ -107,7 +107,6 @@ describe('a request', () => {
 
   it.each<readonly [who: string, path: string, more: object, words: string, left: object, asked: number]>([
     ['Opus', 'messages', { temperature: 0 }, '`temperature` is deprecated for this model.', {}, 3],
-    ['Opus', 'messages', { thinking: { type: 'enabled', budget_tokens: 500 } }, '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive".', {}, 4],
     ['Haiku', 'messages', { thinking: { type: 'adaptive' } }, 'adaptive thinking is not supported on this model', {}, 4],
     ['Haiku', 'chat/completions', { reasoning_effort: 'low', response_format: { type: 'json_schema', json_schema: { schema: {} } } }, 'This model does not support the effort parameter.', { output_config: { format: { type: 'json_schema', schema: {} } } }, 3],
   ])('is without what its model does not take, from then on at once where no other value is taken: %s, %s, %j', async (_who, path, more, words, left, last) => {
@@ -122,6 +121,23 @@ describe('a request', () => {
     expect(provider.calls.at(-1)!.body).toEqual({ model: 'claude', max_tokens: 1000, messages: [{ role: 'user', content: [{ type: 'text', text: 'G', cache_control: ephemeral }] }], ...left });
   }); // prettier-ignore
 
+  it.each<readonly [who: string, more: object, isTaken: RegExp, words: string, taken: object, asked: number]>([
+    ['thinking of a budget', { thinking: { type: 'enabled', budget_tokens: 500 } }, /"adaptive"/, '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive".', { thinking: { type: 'adaptive' } }, 2],
+    ['a level above all', { output_config: { effort: 'max' } }, /"high"/, "output_config.effort: 'max' is not supported by this model", { output_config: { effort: 'high' } }, 2],
+    ['a level that others are named for', { output_config: { effort: 'xhigh' } }, /"medium"/, "This model does not support effort 'xhigh': use 'low' or 'medium'", { output_config: { effort: 'medium' } }, 2],
+    ['a level, and then any', { output_config: { effort: 'max' } }, /^(?!.*effort)/, 'effort level max is not supported', {}, 3],
+  ])('has in its place what a model takes, from then on at once: %s', async (_what, more, isTaken, words, taken, asked) => {
+    const refusal = refuse(400, { type: 'error', error: { type: 'invalid_request_error', message: words } });
+    provider.play((call, response) => (isTaken.test(JSON.stringify(call.body)) ? refuse(200, message([])) : refusal)(call, response));
+    const body = JSON.stringify({ model: 'expert', max_tokens: 2000, messages: [{ role: 'user', content: 'G' }], ...more });
+    for (const calls of [asked, asked + 1]) {
+      const answer = await fetch(`${stage.origin}/v1/messages`, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+      expect([answer.status, provider.calls.length]).toEqual([200, calls]);
+    }
+    const { model: _model, max_tokens: _most, messages: _messages, ...rest } = provider.calls.at(-1)!.body;
+    expect(rest).toEqual(taken);
+  }); // prettier-ignore
+
   it('is made of its own members: a client has no way to the request of the provider', async () => {
     provider.play(refuse(200, message([{ type: 'text', text: 'Done.' }])));
     await stage.ask({ messages: goal });
@@ -131,6 +147,17 @@ describe('a request', () => {
       messages_options: { model: 'dearest', max_tokens: 64_000, messages: [], system: 'x', tools, top_k: 1 },
     });
     expect(provider.calls[1]?.body).toEqual(provider.calls[0]?.body);
+  });
+
+  it.each([
+    [{ reasoning_effort: 'minimal' }, { effort: 'low' }],
+    [{ reasoning: { effort: 'max' } }, { effort: 'max' }],
+    [{ reasoning: { effort: 'low' }, reasoning_effort: 'high' }, { effort: 'high' }],
+    [{ reasoning_effort: 'none', reasoning: null }, undefined],
+  ])('asks for the level of thinking that %j means', async (more, config) => {
+    provider.play(refuse(200, message([])));
+    await stage.ask({ messages: goal, ...more });
+    expect(provider.calls[0]?.body['output_config']).toEqual(config);
   });
 
   it('asks for a schema where one is wanted', async () => {
@@ -315,7 +342,7 @@ describe('a stream', () => {
 
   it('whose event is an error ends with its code', async () => {
     const error = { type: 'error', error: { type: 'rate_limit_error', message: 'slow down' } };
-    provider.play(raw(events.slice(0, 2).join('') + event(error), 'text/event-stream'));
+    provider.play(raw(events.slice(0, 3).join('') + event(error), 'text/event-stream'));
     expect(await stage.stream({ messages: goal })).toMatchObject({ done: false, error: { code: 'RateLimited' } });
   });
 

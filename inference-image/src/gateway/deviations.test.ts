@@ -185,6 +185,28 @@ describe('a member that a server does not know', () => {
     expect(JSON.stringify(provider.calls[2]!.body)).not.toContain('logprobs');
   });
 
+  const effort = (level: string): object => ({ reasoning_effort: level });
+  it.each<readonly [who: string, asked: object, taken: object | undefined, calls: number, script: Script]>([
+    ['OpenAI', effort('minimal'), effort('low'), 2, api(400, "Unsupported value: 'reasoning_effort' does not support 'minimal' with this model. Supported values are: 'low', 'medium', and 'high'.")],
+    ['OpenAI, by param', effort('minimal'), effort('none'), 2, refuse(400, { error: { message: "Unsupported value: 'minimal' is not supported with this model. Supported values are: 'none' and 'high'.", param: 'reasoning_effort' } })],
+    ['OpenAI, another one', effort('max'), effort('xhigh'), 2, api(400, "Invalid value for reasoning_effort: 'max'. Supported values are: 'none', 'low', 'medium', 'high', and 'xhigh'.")],
+    ['Groq', effort('xhigh'), effort('high'), 2, api(400, '`reasoning_effort` must be one of `low`, `medium`, or `high`')],
+    ['vLLM', effort('none'), effort('low'), 2, api(400, "[{'type': 'literal_error', 'loc': ('body', 'reasoning_effort'), 'msg': \"Input should be 'low', 'medium' or 'high'\"}]")],
+    ['OpenRouter', { reasoning: { effort: 'max', exclude: true } }, { reasoning: { effort: 'high', exclude: true } }, 2, api(400, 'reasoning.effort: Invalid option: expected one of "high"|"medium"|"low"')],
+    ['one that names no other', effort('xhigh'), effort('high'), 2, api(400, "reasoning_effort 'xhigh' is not supported")],
+    ['a server that does not know the member of OpenRouter', { reasoning: { effort: 'low' } }, effort('low'), 2, api(400, 'Unrecognized request argument supplied: reasoning')],
+    ['one that knows none', effort('max'), {}, 2, api(400, 'reasoning_effort is not supported with this model')],
+    ['one with a level of its own', effort('a(b'), {}, 2, api(400, "reasoning_effort does not support 'a(b'")],
+  ])('has a level of thinking that is taken in the place of one that is not: %s', async (_who, asked, taken, calls, script) => {
+    provider.play(refusing((body) => Object.keys(asked).some((name) => body.includes(JSON.stringify((asked as Readonly<Record<string, unknown>>)[name]))), script));
+    for (const all of [calls, calls + 1]) {
+      expect((await stage.ask(asked as Readonly<Record<string, unknown>>)).status).toBe(200);
+      expect(provider.calls).toHaveLength(all);
+    }
+    const { reasoning_effort: level, reasoning } = provider.calls.at(-1)!.body;
+    expect({ ...(level !== undefined && { reasoning_effort: level }), ...(reasoning !== undefined && { reasoning }) }).toEqual(taken);
+  });
+
   it('is left out of one request where its value is refused', async () => {
     const words = "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.";
     provider.play(refusing((body) => body.includes('"temperature":0'), api(400, words)));

@@ -1,6 +1,6 @@
 // The contract of the gateway, over HTTP against a provider that a test plays.
 import { describe, expect, it } from 'vitest';
-import { refuse, silence, tell, usage } from './testing/provider.ts';
+import { raw, refuse, silence, tell, usage } from './testing/provider.ts';
 import { staging } from './testing/staging.ts';
 
 const { provider, stage } = staging((stage) => ({ credentialFile: stage.path('key') }));
@@ -144,6 +144,11 @@ describe('an answer', () => {
     expect(provider.calls).toHaveLength(1);
   });
 
+  it('is taken as JSON whatever its type', async () => {
+    provider.play(raw('{"choices": [{"message": {"content": "Hello."}, "finish_reason": "function_call"}]}', 'text/plain'));
+    expect((await stage.ask()).body.choices).toMatchObject([{ message: { content: 'Hello.' }, finish_reason: 'tool_calls' }]);
+  });
+
   it('has the choices that did not fail, and others in the place of those that did', async () => {
     const failed = { index: 0, finish_reason: 'error', message: { role: 'assistant', content: '' } };
     const whole = { index: 1, finish_reason: 'stop', message: { role: 'assistant', content: 'Hello.' } };
@@ -241,6 +246,14 @@ describe('waiting requests', () => {
     const { status, body } = await stage.ask();
     expect([status, body.error.code, body.error.retryable]).toEqual([429, 'RateLimited', true]);
     expect(provider.calls).toHaveLength(1);
+    expect(await stage.metrics()).not.toContain('agentfleet_gateway_retries_total{');
+  });
+
+  it('in another form, which a server asks for, count as requests of the minute', async () => {
+    await stage.models({ baseURLs: [provider.url], concurrency: 1, timeoutSeconds: 1, requestsPerMinute: 1 });
+    provider.play(refuse(400, { error: { message: "Unsupported parameter: 'temperature' is not supported with this model." } }), hello);
+    const { status, body } = await stage.ask({ temperature: 0 });
+    expect([status, body.error.code, provider.calls.length]).toEqual([429, 'RateLimited', 1]);
     expect(await stage.metrics()).not.toContain('agentfleet_gateway_retries_total{');
   });
 

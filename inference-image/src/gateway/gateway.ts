@@ -6,86 +6,10 @@ import { beginSpan, inSpan, type Span, ask, type Attributes } from '@agentfleet/
 import { GatewayError } from './providers/gatewayError.ts';
 import { GatewayMetrics, partsOf } from './metrics.ts';
 import type { ModelsFile } from './models.ts';
-import {
-  chunkOf,
-  chunkOfChoice,
-  usageChunk,
-  Streamed,
-  sumOf,
-  usageOf,
-  withLost,
-  type Chunk,
-  type Provider,
-  type Ask,
-  malformed,
-} from './providers/index.ts';
+import { chunkOfChoice, usageChunk, Streamed, sumOf, usageOf, withLost, type Chunk, type Provider, type Ask } from './providers/index.ts';
 import type { Recorder } from './record.ts';
-import { withRetries, type RetryPolicy, Route, type Caller, type Attempt } from './route.ts';
-
-/** A stream with its first chunk: from here on nothing is retried. */
-interface OpenStream {
-  readonly attempt: Attempt;
-  readonly first: Chunk;
-  readonly rest: AsyncIterator<Chunk>;
-}
-
-/** Waits for the first chunk. @throws GatewayError, or the reason of the caller's signal */
-async function openStream(attempt: Attempt, chunks: AsyncIterable<Chunk>): Promise<OpenStream> {
-  const rest = chunks[Symbol.asyncIterator]();
-  try {
-    const first = await rest.next();
-    if (first.done === true) throw malformed(attempt.ask, 'its stream is empty');
-    return { attempt, first: first.value, rest };
-  } catch (error) {
-    throw attempt.fail(error);
-  }
-}
-
-/**
- * Yields the chunks of a stream up to its end, and then the provider's state. The usage is kept in `streamed`.
- * @throws GatewayError for a stream that becomes silent or ends in the middle
- */
-async function* chunksOf({ attempt, first, rest }: OpenStream, streamed: Streamed, silenceMs: number): AsyncIterable<Chunk> {
-  const { model } = attempt.ask;
-  try {
-    for (let next: IteratorResult<Chunk> = { value: first }; next.done !== true; next = await soon(rest.next(), silenceMs, attempt)) {
-      streamed.add(next.value);
-      const { usage: _usage, ...chunk } = next.value;
-      if (chunk.choices.length > 0) yield { ...chunk, model: model.name };
-    }
-    if (!streamed.isWhole) throw malformed(attempt.ask, 'its stream ends in the middle of an answer');
-    yield* statesOf(attempt, streamed);
-  } catch (error) {
-    throw attempt.fail(error);
-  } finally {
-    attempt.done();
-  }
-}
-
-/** The state of servers of the OpenAI API is known when the whole message has arrived. */
-function* statesOf({ ask: { model } }: Attempt, streamed: Streamed): Iterable<Chunk> {
-  if (model.engine !== 'OpenAI') return;
-  for (const { index, message } of streamed.choices(model.model ?? ''))
-    if (message.provider_state !== undefined) yield chunkOf(model.name, { provider_state: message.provider_state }, null, index);
-}
-
-/** Waits while bytes arrive: what yields no chunk (a ping, a comment, a signature) is no silence. The attempt has its own time limit. */
-async function soon<T>(wanted: Promise<T>, silenceMs: number, { ask: { model }, arriving }: Attempt): Promise<T> {
-  const silent = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    silent.reject(
-      new GatewayError('ProviderTimeout', `${model.name}: its stream was silent for ${silenceMs / 1000} s; look at the provider`),
-    );
-  }, silenceMs);
-  const onBytes = (): void => void timer.refresh();
-  arriving.on('bytes', onBytes);
-  try {
-    return await Promise.race([wanted, silent.promise]);
-  } finally {
-    arriving.off('bytes', onBytes);
-    clearTimeout(timer);
-  }
-}
+import { withRetries, type RetryPolicy, Route, type Caller } from './route.ts';
+import { chunksOf, openStream, type OpenStream } from './stream.ts';
 
 /** Names of the semantic conventions where these know the provider. */
 const providers: Readonly<Record<ChatEngine, string>> = { OpenAI: 'openai', Anthropic: 'anthropic', Replay: 'replay' };
@@ -169,7 +93,7 @@ export class Gateway {
   }
 
   /**
-   * Like {@link complete}, in chunks; the last one has the usage. Nothing is retried once a chunk has been sent.
+   * Like {@link complete}, in chunks; the last one has the usage. Nothing is retried once a part of the answer has been sent.
    * @throws GatewayError, or the reason of the caller's signal
    */
   async *stream(request: ChatRequest, caller: Caller): AsyncIterable<Chunk> {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GatewayError } from './providers/gatewayError.ts';
-import { Lane, Replicas, delayAfter, retryPolicy } from './route.ts';
+import { Lane } from './lane.ts';
+import { Replicas, delayAfter, retryPolicy } from './route.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -44,6 +45,26 @@ describe('a lane', () => {
     expect(began).toEqual(['a', 'b']);
     await vi.advanceTimersByTimeAsync(1_001);
     expect(began).toEqual(['a', 'b', 'c']);
+  });
+
+  it('counts a repetition of a request under way, which needs no other place and goes before those that wait for one', async () => {
+    const lane = new Lane({ concurrency: 1, requestsPerMinute: 2 }, now);
+    const began: string[] = [];
+    const leave = await enter(lane, 'a', began);
+    void enter(lane, 'b', began);
+    await lane.again(signal);
+    void lane.again(signal).then(() => began.push('a again'));
+    const leaving = new AbortController();
+    const gone = expect(lane.again(leaving.signal)).rejects.toThrow('gone');
+    leaving.abort(new Error('gone'));
+    await gone;
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect([began, lane.underWay, lane.waiting]).toEqual([['a'], 1, 2]);
+    await vi.advanceTimersByTimeAsync(1_001);
+    expect([began, lane.underWay, lane.waiting]).toEqual([['a', 'a again'], 1, 1]);
+    leave();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(began).toEqual(['a', 'a again', 'b']);
   });
 
   it('forgets disconnected callers, and refuses when too many wait', async () => {

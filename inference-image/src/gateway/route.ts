@@ -3,13 +3,14 @@ import { createHash } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { ChatRequest } from '@agentfleet/protocol/chat';
 import type { GatewayModel } from '@agentfleet/protocol/gateway';
+import { Lane } from './lane.ts';
 import { readKey } from './models.ts';
 import { providerFailure, type Ask } from './providers/index.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFile } from 'node:fs/promises';
-import { TransformStream } from 'node:stream/web';
 import { rootCertificates } from 'node:tls';
-import { Agent, fetch as undiciFetch, ProxyAgent, Response, type Dispatcher } from 'undici';
+import { TransformStream } from 'node:stream/web';
+import { Agent, errors, fetch as undiciFetch, ProxyAgent, Response, type Dispatcher } from 'undici';
 
 type Fetch = typeof globalThis.fetch;
 
@@ -49,10 +50,14 @@ class Transport {
   }
 }
 
+/** An answer whose pieces are seen as they come. Its bound is that of the decoded bytes too: a few may stand for very many. */
 function observed({ body, status, statusText, headers }: Response, onBytes: () => void): Response {
+  let size = 0;
   const observing = new TransformStream<Uint8Array, Uint8Array>({
     transform: (piece, controller) => {
       onBytes();
+      size += piece.length;
+      if (size > limits.maxResponseSize) throw new errors.ResponseExceededMaxSizeError('the decoded answer is too large');
       controller.enqueue(piece);
     },
   });
@@ -63,113 +68,6 @@ function dispatcherOf(authority: string | null, proxy: string | undefined): Disp
   const tls = authority === null ? {} : { ca: [...rootCertificates, authority] };
   if (proxy === undefined) return new Agent({ ...limits, connect: tls });
   return new ProxyAgent({ uri: proxy, requestTls: tls, proxyTls: tls, ...limits });
-}
-
-interface LaneLimits {
-  readonly concurrency: number;
-  readonly requestsPerMinute?: number | undefined;
-}
-
-/** Requests of a model that may wait; for each that may be under way. */
-const waitingForEach = 16;
-const minuteMs = 60_000;
-
-/**
- * Limits the requests of one model: running ones, and those started in any minute; others wait in the order of arrival.
- * Limits are those of this process; they may change while requests wait.
- */
-export class Lane {
-  readonly #now: () => number;
-  #limits: LaneLimits;
-  #underWay = 0;
-  /** Callbacks that start waiting requests. */
-  readonly #waiting: (() => void)[] = [];
-  /** Start times of requests in the last minute. */
-  #begun: number[] = [];
-  #timer: NodeJS.Timeout | null = null;
-
-  /** @param now monotonic milliseconds */
-  constructor(limits: LaneLimits, now: () => number) {
-    this.#limits = limits;
-    this.#now = now;
-  }
-
-  get underWay(): number {
-    return this.#underWay;
-  }
-
-  get waiting(): number {
-    return this.#waiting.length;
-  }
-
-  set limits(limits: LaneLimits) {
-    this.#limits = limits;
-    this.#advance();
-  }
-
-  /**
-   * Resolves with a release function when the request may begin.
-   * @throws GatewayError when too many wait; the signal's reason
-   */
-  async enter(signal: AbortSignal): Promise<() => void> {
-    signal.throwIfAborted();
-    const { concurrency } = this.#limits;
-    if (this.#waiting.length >= concurrency * waitingForEach)
-      throw new GatewayError('RateLimited', `${this.#waiting.length} requests wait for this model; raise its concurrency or ask later`, {
-        retryAfterMs: Math.max(1000, this.#untilNext()),
-        isOwn: true,
-      });
-    const turn = Promise.withResolvers<void>();
-    const place = (): void => turn.resolve();
-    const leave = (): void => {
-      const at = this.#waiting.indexOf(place);
-      if (at !== -1) this.#waiting.splice(at, 1);
-      turn.reject(signal.reason as Error);
-    };
-    this.#waiting.push(place);
-    signal.addEventListener('abort', leave, { once: true });
-    this.#advance();
-    try {
-      await turn.promise;
-    } finally {
-      signal.removeEventListener('abort', leave);
-    }
-    return this.#leaving();
-  }
-
-  #leaving(): () => void {
-    let left = false;
-    return () => {
-      if (left) return;
-      left = true;
-      this.#underWay -= 1;
-      this.#advance();
-    };
-  }
-
-  #advance(): void {
-    while (this.#waiting.length > 0 && this.#underWay < this.#limits.concurrency && this.#untilNext() === 0) {
-      this.#underWay += 1;
-      this.#begun.push(this.#now());
-      this.#waiting.shift()?.();
-    }
-    const wait = this.#untilNext();
-    if (this.#waiting.length === 0 || wait === 0 || this.#timer !== null) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = null;
-      this.#advance();
-    }, wait);
-    this.#timer.unref();
-  }
-
-  /** Returns how long until the rate allows one more, ms. */
-  #untilNext(): number {
-    const { requestsPerMinute } = this.#limits;
-    const from = this.#now() - minuteMs;
-    this.#begun = this.#begun.filter((at) => at > from);
-    if (requestsPerMinute === undefined || this.#begun.length < requestsPerMinute) return 0;
-    return Math.max(1, Math.ceil((this.#begun.at(-requestsPerMinute) ?? from) - from));
-  }
 }
 
 /** A replica may be so many requests busier than the idlest one until its conversations go elsewhere. */
@@ -294,18 +192,14 @@ export class Route {
     };
     try {
       const arriving = new EventEmitter<{ bytes: [] }>();
-      const [key, fetch] = await Promise.all([readKey(model), this.#transport.fetchOf(model, () => arriving.emit('bytes'))]);
-      const ask: Ask = {
-        model,
-        url,
-        key,
-        fetch,
-        body: bounded(body, model),
-        signal: AbortSignal.any([signal, timeout, over.signal]),
-      };
+      const [key, send] = await Promise.all([readKey(model), this.#transport.fetchOf(model, () => arriving.emit('bytes'))]);
+      const bound = AbortSignal.any([signal, timeout, over.signal]);
+      const turns = { awaited: 0 };
+      const fetch = this.#counted(send, bound, turns);
+      const ask: Ask = { model, url, key, fetch, body: bounded(body, model), signal: bound };
       const fail = (error: unknown): unknown => {
         if (signal.aborted) return (end(false), signal.reason);
-        const failure = timeout.aborted ? tooLong(model) : providerFailure(error, ask);
+        const failure = timeout.aborted ? (turns.awaited > 0 ? waitedTooLong(model) : tooLong(model)) : providerFailure(error, ask);
         end(failure.code === 'ProviderUnreachable' || failure.code === 'ProviderTimeout');
         return failure;
       };
@@ -320,18 +214,33 @@ export class Route {
     await this.#transport.close();
   }
 
+  /** Returns a `fetch` whose further requests in one attempt, as in another form that a server takes, count as requests too. */
+  #counted(fetch: Fetch, signal: AbortSignal, turns: { awaited: number }): Fetch {
+    let sent = 0;
+    return async (...args) => {
+      sent += 1;
+      if (sent > 1) {
+        turns.awaited += 1;
+        await this.lane.again(signal);
+        turns.awaited -= 1;
+      }
+      return fetch(...args);
+    };
+  }
+
   async #enter(signal: AbortSignal): Promise<() => void> {
     const timeout = AbortSignal.timeout(this.#model.timeoutSeconds * 1000);
     try {
       return await this.lane.enter(AbortSignal.any([signal, timeout]));
     } catch (error) {
       if (signal.aborted || !timeout.aborted) throw error;
-      throw new GatewayError('RateLimited', `${this.#model.name}: the request waited too long for its turn; raise the model's limits`, {
-        isOwn: true,
-      });
+      throw waitedTooLong(this.#model);
     }
   }
 }
+
+const waitedTooLong = ({ name }: GatewayModel): GatewayError =>
+  new GatewayError('RateLimited', `${name}: the request waited too long for its turn; raise the model's limits`, { isOwn: true });
 
 function tooLong({ name, timeoutSeconds }: GatewayModel): GatewayError {
   return new GatewayError(

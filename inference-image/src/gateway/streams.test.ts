@@ -5,7 +5,7 @@ import { createGatewayApp } from './app.ts';
 import { Gateway } from './gateway.ts';
 import { ModelsFile } from './models.ts';
 import { createProviders, type Chunk, type Provider } from './providers/index.ts';
-import { chunk, raw, refuse, stream, tell, usage } from './testing/provider.ts';
+import { breakOff, chunk, raw, refuse, stream, tell, usage, type Script } from './testing/provider.ts';
 import { quickPolicy, textOf } from './testing/harness.ts';
 import { staging } from './testing/staging.ts';
 
@@ -13,7 +13,10 @@ const { provider, stage } = staging(() => ({}));
 
 const head = chunk({ role: 'assistant', content: '' });
 const hello = [head, chunk({ content: 'Hel' }), chunk({ content: 'lo.' }), chunk({}, 'stop')];
+const begun = hello.slice(0, 2);
 const metered = [...hello, { ...(chunk({}) as object), choices: [], usage }];
+
+const sent = (events: readonly unknown[]): string => events.map((each) => `data: ${JSON.stringify(each)}\n\n`).join('');
 
 describe('a stream', () => {
   it('has the chunks of the provider, the name of the expert, and the usage last', async () => {
@@ -60,6 +63,85 @@ describe('a stream', () => {
     provider.play(refuse(500, {}), refuse(429, {}, { 'retry-after': '0' }), raw('', 'text/event-stream'), stream(metered));
     expect(textOf(await stage.stream())).toBe('Hello.');
     expect(provider.calls).toHaveLength(4);
+  });
+
+  const blank = chunk({ content: '', tool_calls: null, reasoning_content: null });
+  const filters = { choices: [], prompt_filter_results: [] };
+  const dead = { error: { message: 'EngineDeadError' } };
+  it.each<readonly [what: string, script: Script]>([
+    ['its role, and says that it failed', stream([head, dead])],
+    ['pieces without an answer, and says that it failed', stream([filters, head, blank, dead])],
+    ['its role, and breaks off', breakOff(sent([head]), 'text/event-stream')],
+    ['its role, and ends', stream([head], false)],
+    ['its role, and says that this is all', stream([head])],
+    ['its role, and a chunk that is no JSON', raw(`${sent([head])}data: {"cho\n\n`, 'text/event-stream')],
+  ])('is tried again until a part of its answer has come: after %s', async (_what, script) => {
+    provider.play(script, stream(metered));
+    const streamed = await stage.stream();
+    expect([textOf(streamed), streamed.done, provider.calls.length]).toEqual(['Hello.', true, 2]);
+    expect(streamed.chunks.filter(({ choices }) => choices[0]?.delta.role !== undefined)).toHaveLength(1);
+  });
+
+  it('that never gets beyond its role is refused by its status, and charged with what it reports', async () => {
+    provider.play(stream([{ ...(head as object), usage }, { error: { message: 'slow down', code: 429 } }]));
+    const refused = await stage.stream();
+    expect(refused).toMatchObject({ status: 429, error: { code: 'RateLimited', usage: { prompt_tokens: 400 } } });
+    expect(provider.calls).toHaveLength(4);
+  });
+
+  it('is waited for after its role, as before it: models think in silence', async () => {
+    provider.play((_call, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(sent([head]));
+      setTimeout(() => response.end(sent(metered.slice(1))), 700);
+    });
+    expect(textOf(await stage.stream())).toBe('Hello.');
+  });
+
+  it('with very many pieces without an answer begins all the same', async () => {
+    provider.play(stream([...Array.from({ length: 100 }, () => blank), ...metered]));
+    const streamed = await stage.stream();
+    expect([textOf(streamed), streamed.chunks.length]).toEqual(['Hello.', 100 + metered.length]);
+  });
+
+  const calling = (args: string, index = 0): unknown =>
+    chunk({ tool_calls: [{ index, id: `call-${index}`, type: 'function', function: { name: 'bash', arguments: args } }] });
+  it.each<readonly [what: string, events: readonly unknown[], end: string]>([
+    ['text', begun, 'stop'],
+    ['thoughts', [head, chunk({ reasoning_content: 'Hm.' })], 'stop'],
+    ['an empty reason in each chunk', [head, chunk({ content: 'Hel' }, '')], 'stop'],
+    ['calls', [...begun, calling('{"command": "[1"}'), calling('', 1)], 'tool_calls'],
+    ['as many tokens as it may have', [...begun, { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1000 } }], 'length'],
+    ['a call that ends in the middle', [head, calling('{"command": "ls'), calling('{}', 1)], 'length'],
+  ])('whose server says that this is all, and no reason, has one by what came: %s', async (_what, events, end) => {
+    provider.play(stream(events));
+    const { chunks, done, error } = await stage.stream();
+    expect(error).toBeUndefined();
+    const ends = chunks.flatMap(({ choices }) => choices.map((choice) => choice.finish_reason)).filter((each) => each !== null);
+    expect([ends, done, provider.calls.length]).toEqual([[end], true, 1]);
+  });
+
+  it('of several choices has the missing reason of one', async () => {
+    provider.play(stream([head, chunk({ content: 'a' }, 'length'), chunk({ content: 'b' }, null, 1)]));
+    const { chunks } = await stage.stream({ n: 2 });
+    const ends = chunks.flatMap(({ choices }) => choices.map(({ index, finish_reason: end }) => [index, end]));
+    expect(ends.filter(([, end]) => end !== null)).toEqual([[0, 'length'], [1, 'stop']]); // prettier-ignore
+  });
+
+  it('that quotes the end of a stream has not ended', async () => {
+    provider.play(stream([head, chunk({ content: '\ndata: [DONE]' })], false));
+    expect(await stage.stream()).toMatchObject({ done: false, error: { code: 'ProviderMalformed' } });
+  });
+
+  it.each<readonly [what: string, script: Script]>([
+    ['breaks off', breakOff(sent(hello), 'text/event-stream')],
+    ['stays open', raw(sent(hello), 'text/event-stream', false)],
+    ['stays open after its last line', raw(`${sent(hello)}data: [DONE]\n\n`, 'text/event-stream', false)],
+    ['reports a fault', stream([...hello, { error: { message: 'no usage' } }])],
+  ])('that has ended is whole where its connection %s', async (_what, script) => {
+    provider.play(script);
+    const streamed = await stage.stream();
+    expect([textOf(streamed), streamed.done, provider.calls.length]).toEqual(['Hello.', true, 1]);
+    expect(streamed.chunks.at(-1)?.usage).toMatchObject({ estimated: true });
   });
 
   it.each([
@@ -134,30 +216,31 @@ describe('a stream', () => {
   });
 
   it.each([
-    ['ends in the middle', stream(hello.slice(0, 2), false), 'ProviderMalformed', /ends in the middle/],
+    ['ends in the middle', stream(begun, false), 'ProviderMalformed', /ends in the middle/],
     ['ends so with an empty reason', stream([head, chunk({ content: 'Hel' }, '')], false), 'ProviderMalformed', /ends in the middle/],
-    ['says that it failed', stream([head, { error: { message: 'EngineDeadError' } }]), 'ProviderUnreachable', /EngineDeadError/],
-    ['names a status', stream([head, { error: { message: 'slow down', code: 429 } }]), 'RateLimited', /429: slow down/],
+    ['says that it failed', stream([...begun, { error: { message: 'EngineDeadError' } }]), 'ProviderUnreachable', /EngineDeadError/],
+    ['names a status', stream([...begun, { error: { message: 'slow down', code: 429 } }]), 'RateLimited', /429: slow down/],
     [
       'names a status as Groq does',
-      stream([head, { error: { message: 'over capacity', type: 'invalid_request_error', status_code: 503 } }]),
+      stream([...begun, { error: { message: 'over capacity', type: 'invalid_request_error', status_code: 503 } }]),
       'ProviderUnreachable',
       /fails \(503: over capacity\)/,
     ],
     [
       'names a limit by its code',
-      stream([head, { error: { message: 'enough', type: 'tokens', code: 'rate_limit_exceeded' } }]),
+      stream([...begun, { error: { message: 'enough', type: 'tokens', code: 'rate_limit_exceeded' } }]),
       'RateLimited',
       /429: enough/,
     ],
     [
       'has a choice that failed',
-      stream([head, { choices: [{ index: 0, delta: {}, finish_reason: 'error', error: { code: 502, message: 'gone' } }] }]),
+      stream([...begun, { choices: [{ index: 0, delta: {}, finish_reason: 'error', error: { code: 502, message: 'gone' } }] }]),
       'ProviderUnreachable',
       /fails \(502: gone\)/,
     ],
-    ['is no JSON', raw(`data: ${JSON.stringify(head)}\n\ndata: {"cho\n\n`, 'text/event-stream'), 'ProviderMalformed', /not JSON/],
-    ['falls silent', raw(`data: ${JSON.stringify(head)}\n\n`, 'text/event-stream', false), 'ProviderTimeout', /silent for 0.5 s/],
+    ['is no JSON', raw(`${sent(begun)}data: {"cho\n\n`, 'text/event-stream'), 'ProviderMalformed', /not JSON/],
+    ['breaks off', breakOff(sent(begun), 'text/event-stream'), 'ProviderUnreachable', /does not answer/],
+    ['falls silent', raw(sent(begun), 'text/event-stream', false), 'ProviderTimeout', /silent for 0.5 s/],
   ])('that %s ends with an error, and is not tried again', async (_what, script, code, words) => {
     provider.play(script);
     const streamed = await stage.stream();
@@ -182,16 +265,7 @@ describe('a stream', () => {
   });
 
   it('whose caller leaves in the middle is metered as far as it came', async () => {
-    provider.play(
-      raw(
-        hello
-          .slice(0, 2)
-          .map((each) => `data: ${JSON.stringify(each)}\n\n`)
-          .join(''),
-        'text/event-stream',
-        false,
-      ),
-    );
+    provider.play(raw(sent(begun), 'text/event-stream', false));
     const leaving = new AbortController();
     const messages = [{ role: 'user', content: 'Say hello.' }];
     const response = await fetch(`${stage.origin}/v1/chat/completions`, {
@@ -207,7 +281,7 @@ describe('a stream', () => {
   });
 
   it('with a chunk that our code fails on is a failure of ours, and the log says where', async () => {
-    provider.play(stream([head, { choices: [null] }]));
+    provider.play(stream([...begun, { choices: [null] }]));
     const { error } = await stage.stream();
     expect(error).toMatchObject({ code: 'Internal', retryable: false });
     expect(error?.message).toMatch(/the gateway failed on an answer of .*: its log says why/);

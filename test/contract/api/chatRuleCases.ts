@@ -26,7 +26,7 @@ function addressCases(one: (typeof engines)[number]): readonly RuleCase[] {
   const { pool, at, path } = poolOf(one);
   const free = withValue(pool, `${at}.credential`, undefined);
   const shape = (field: string, example: string): string =>
-    `${path}.${field} must be http or https, a host in lower case, and no more than that, a port and a path; write it like ${example}`;
+    `${path}.${field} must be http or https, a host in lower case or an IP address, and no more than that, a port and a path; write it like ${example}`;
   const closed = (field: string): string =>
     `${path}.${field} must not be localhost or an address in 0.0.0.0/8 or 169.254.0.0/16, which the gateway never reaches; name the host of the model`;
   const wrong = [
@@ -35,9 +35,18 @@ function addressCases(one: (typeof engines)[number]): readonly RuleCase[] {
     'https://me:key@llm.example.com',
     'https://llm.example.com/v1?a=b',
     'https://LLM.example.com',
+    'https://10.0.0.256/v1',
+    'https://llm.example.com:65536/v1',
   ];
   return [
     ...wrong.map((url) => change(free, `${at}.baseURL`, 'http://[fd00::1]:8080/v1/', url, shape('baseURL', like))),
+    change(
+      free,
+      `${at}.baseURL`,
+      'https://llm.example.com/openai/deployments/gpt-5.1?api-version=2025-04-01-preview',
+      'https://llm.example.com/openai/deployments/gpt-5.1?api-version=2025-04-01-preview&key=x',
+      shape('baseURL', like),
+    ),
     ...['http://localhost:8000/v1', 'http://169.254.169.254'].map((url) =>
       change(free, `${at}.baseURL`, 'http://10.1.2.3:8000/v1', url, closed('baseURL')),
     ),

@@ -23,6 +23,8 @@ await describeRail('obfuscation', {
     'l\\s -la',
     'cat x | gunzip | bash -s',
     'eval "$(cat /etc/x)"',
+    'python3 -c \'exec(open("/etc/x").read())\'',
+    'python3 -c \'from pathlib import Path\nexec(Path("~/x").expanduser().read_text())\'',
     'export LD_PRELOAD=/tmp/x.so; ls',
     'DYLD_PRINT_LIBRARIES=1 LD_PRELOAD=./x.so ls',
   ],

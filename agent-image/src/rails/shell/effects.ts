@@ -83,6 +83,9 @@ export const pathMethods: Readonly<Record<string, readonly string[]>> = {
 export type Abstract =
   | { readonly kind: 'text'; readonly text: string; readonly path?: true }
   | { readonly kind: 'list'; readonly items: readonly Abstract[] }
+  | { readonly kind: 'record'; readonly entries: readonly (readonly [key: string, value: Abstract])[] }
+  /** Content of a file. */
+  | { readonly kind: 'content'; readonly path: string }
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'unknown' };
 

@@ -17,7 +17,8 @@ import {
 import { hasHole, plain, hole, markGlobs, withoutMarks } from './marks.ts';
 import { escapes } from './words.ts';
 import { fileContent } from './redirects.ts';
-import { actionsOf, type Action } from './program.ts';
+import type { Action } from './calls.ts';
+import { actionsOf } from './program.ts';
 import { prepare } from './prepare.ts';
 import { type Parsed, walk, withoutTypes } from '../syntax/node.ts';
 
@@ -296,11 +297,17 @@ function actions(language: Code['language'], text: string, site: Site, run: Run)
   return parsed.broken ? [...actionsOf(parsed.root), ...actionsInText(text)] : actionsOf(parsed.root);
 }
 
+const atHome = (text: string, { home }: Run): string => (text === '~' || text.startsWith('~/') ? home + text.slice(1) : text);
+
 function perform(action: Action, code: Code, site: Site, run: Run): void {
   if (action.kind === 'unknown') problem(run, 'dynamic', action.what, site.span, site.frame.at);
   else if (action.kind === 'argv') {
-    const argv = action.argv.map((text) => ({ text: text === '~' || text.startsWith('~/') ? run.home + text.slice(1) : text, from: [] }));
+    const argv = action.argv.map((text) => fixed(atHome(text, run)));
     run.call({ argv, stdin: action.content === undefined ? null : fixed(action.content) }, { ...site, scope: site.scope.copy() });
+  } else if (action.kind === 'file') {
+    const inner = { ...site, scope: site.scope.copy() };
+    const stdin = run.call({ argv: [fixed('cat'), fixed(atHome(action.path, run))] }, inner);
+    run.call({ argv: [fixed(code.language === 'python' ? 'python3' : 'node'), fixed('-')], stdin }, inner);
   } else {
     if (site.frame.depth >= run.limits.depth) {
       problem(run, 'limit', 'code is nested too deeply', site.span);

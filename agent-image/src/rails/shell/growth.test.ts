@@ -28,6 +28,14 @@ test.each<[string, Act]>([
   ['many names of many lines', shell(`read ${'a '.repeat(5000)} <<E\n${'a\n'.repeat(10_000)}E\n`)],
   ['a text of Python that doubles', python(`x='aaaaaaaaaa'\n${'x=x+x\n'.repeat(60)}`)],
   ['a list of Python that doubles', python(`x=['a']\n${'x=x+x\n'.repeat(40)}`)],
+  [
+    'loops of Python within loops',
+    python(
+      `${Array.from({ length: 30 }, (_, n) => `${' '.repeat(n)}for x in (1, 2, 3, 4, 5, 6, 7, 8):`).join('\n')}\n${' '.repeat(30)}f(x)`,
+    ),
+  ],
+  ['a loop of Python over very many', python(`for x in (${"'a','b',".repeat(3000)}): os.system(x)`)],
+  ['a table of Python with very many keys', python(`d = {${"'a':1,".repeat(8000)}}\nfor x in d: d.get(x)`)],
   ['a text of Python in each place of itself', python(`x='${'a'.repeat(5000)}'\n${"x=x.replace('a',x)\n".repeat(3)}`)],
   ['a text of Python between its letters', python(`x='${'a'.repeat(30_000)}'\nx=x.join(x.split(''))`)],
   ['a text of Python with itself in many places', python(`x='${'a'.repeat(30_000)}'\nx=f"${'{x}'.repeat(10_000)}"`)],

@@ -1,33 +1,16 @@
-import { child, named, type Node, walk } from '../syntax/node.ts';
-import {
-  importsOf,
-  joined,
-  listOf,
-  literal,
-  asText,
-  constantCall,
-  nothingKnown,
-  textOf,
-  type Abstract,
-  effectOf,
-  pathMethods,
-} from './effects.ts';
-import { bounded, byName, lookup } from './command.ts';
+import { child, named, type Node } from '../syntax/node.ts';
+import { changes, codeOf, commandOf, connectionOf, databaseOf, ofTable, openOf, plainSocket, runOf, type Action } from './calls.ts';
+import { asText, constantCall, effectOf, nothingKnown, pathMethods, type Abstract } from './effects.ts';
+import { kinds, several, type Walk } from './kinds.ts';
+import { lookup } from './command.ts';
 import { hole } from './marks.ts';
 
-/** Something a program does: a command, shell code, code of its own language, or what cannot be known. */
-export type Action = (
-  | { readonly kind: 'argv'; readonly argv: readonly string[]; readonly content?: string }
-  | { readonly kind: 'shell' | 'code'; readonly text: string }
-  | { readonly kind: 'unknown'; readonly what: string }
-) & {
-  /** Offset in the program of the call that does it. */
-  readonly at?: number;
-};
-
-const maxNodes = 20_000;
+/** Nodes of a program; a command has fewer. */
+const maxNodes = 100_000;
 /** Nodes that are walked again for calls of the program's own functions, and calls within calls. */
 const maxReplayed = 10_000;
+/** The same for further members that loops go over. */
+const maxLooped = 5_000;
 const maxDepth = 4;
 
 /** Acts of a function that is called with anything. */
@@ -47,15 +30,19 @@ export function actionsOf(root: Node): readonly Action[] {
   return program.known();
 }
 
-/** A socket whose other side is not known yet. */
-const plainSocket = { kind: 'argv', argv: ['nc', hole] } as const;
 /** Names by which a program finds its own functions. */
 const reflecting =
   /^(?:globals|locals|vars|eval|exec|setattr|__main__|__builtins__|inspect|gc|globalThis|this|window|modules|__dict__|__globals__|f_globals|f_locals)$/;
 /** Of a socket: names its other side, or the address that it listens on. */
 const reaching = /^(?:connect|connect_ex|bind)$/;
 
-class Program {
+/** Tells actions of a loop apart: those of one call count once, for the first member is the one that leads elsewhere. */
+function shapeOf(one: Action | Definition): string {
+  if (one.kind === 'function') return `function ${one.node.start}`;
+  return one.kind === 'argv' && one.ofCall === true ? `${one.at} ${one.argv[0]}` : JSON.stringify(one);
+}
+
+class Program implements Walk {
   actions: (Action | Definition)[] = [];
   readonly #names = new Map<string, Abstract>();
   readonly #functions = new Map<string, Node>();
@@ -65,6 +52,9 @@ class Program {
   readonly #running: Node[] = [];
   #nodes = 0;
   #replayed = 0;
+  #looped = 0;
+  /** It walks the body of a loop again. */
+  #loops = false;
   /** Offset of the call that is looked at. */
   #at = 0;
   /** It looks its own functions up, so that any may be called with anything. */
@@ -86,8 +76,12 @@ class Program {
   }
 
   #isOver(): boolean {
+    if (this.#loops) return (this.#looped += 1) > maxLooped;
     const running = this.#running.at(-1);
-    if (running === undefined) return (this.#nodes += 1) > maxNodes;
+    if (running === undefined) {
+      if ((this.#nodes += 1) === maxNodes) this.#does({ kind: 'unknown', what: 'a program is too long to judge' });
+      return this.#nodes >= maxNodes;
+    }
     this.#replayed += 1;
     if (this.#replayed > maxReplayed) for (const one of this.#running) this.#handedOn.add(one);
     return this.#replayed > maxReplayed;
@@ -179,14 +173,44 @@ class Program {
   bind(target: Node | null, value: Abstract): Abstract {
     if (target === null) return value;
     if (target.type === 'identifier') this.#names.set(target.text, value);
-    else if (target.type === 'object_pattern') {
+    else if (several.test(target.type) && value.kind === 'list') {
+      for (const [at, one] of named(target).entries()) this.bind(one, value.items[at] ?? nothingKnown);
+    } else if (target.type === 'object_pattern') {
       for (const one of named(target)) {
         const [key, local] = one.type === 'pair_pattern' ? [child(one, 'key')?.text, child(one, 'value')?.text] : [one.text, one.text];
         if (key !== undefined && local !== undefined && value.kind === 'name')
           this.#names.set(local, { kind: 'name', name: `${value.name}.${key}` });
       }
-    } else this.value(target);
+    } else {
+      const of = child(target, 'value') ?? child(target, 'object');
+      this.value(target);
+      if (of !== null) this.#forget(this.value(of));
+    }
     return value;
+  }
+
+  /** A list or table that was changed is not what its text says. */
+  #forget(value: Abstract): void {
+    if (value.kind !== 'list' && value.kind !== 'record') return;
+    for (const [name, known] of this.#names) if (known === value) this.#names.set(name, nothingKnown);
+  }
+
+  /** The first member counts as any text does. */
+  loop(members: readonly Abstract[], walk: (member: Abstract) => void): void {
+    const [first = nothingKnown, ...others] = members;
+    walk(first);
+    const [inner, outer] = [this.#loops, this.actions];
+    const known = new Set(outer.map(shapeOf));
+    for (const one of others) {
+      if (this.#looped > maxLooped) break;
+      this.actions = [];
+      this.#loops = true;
+      walk(one);
+      this.#loops = inner;
+      outer.push(...this.actions.filter((action) => !known.has(shapeOf(action))));
+      for (const action of this.actions) known.add(shapeOf(action));
+    }
+    this.actions = outer;
   }
 
   import(local: string, name: string): void {
@@ -206,13 +230,15 @@ class Program {
     const name = target.kind === 'name' ? target.name.replace(/\.promises\./, '.').replace(/\.default\b/, '') : '';
     const method = callee === null ? '' : ((child(callee, 'attribute') ?? child(callee, 'property'))?.text ?? '');
     this.#at = node.start;
-    const loaded = this.#loads(name, args);
+    const loaded = this.#loads(name, args) ?? ofTable(name === '' ? `.${method}` : name, own, args);
     if (loaded !== null) return loaded;
+    if (own?.kind === 'content' && /^(?:read|decode|toString)$/.test(method)) return own;
+    if (name === 'compile' && args[0]?.kind === 'content') return args[0];
+    if (changes(own, method)) this.#forget(own);
     const constant = constantCall(name === '' ? `.${method}` : name, own, args);
     if (constant !== null && !(own?.kind === 'text' && own.path === true && lookup(pathMethods, method) !== undefined && args.length < 2))
       return constant;
-    this.#act(name, method, own, args, list);
-    return nothingKnown;
+    return this.#act(name, method, own, args, list);
   }
 
   #does(action: Action): void {
@@ -240,160 +266,31 @@ class Program {
     return { kind: 'name', name: `${args[0].name}.${attribute}` };
   }
 
-  #act(name: string, method: string, own: Abstract | null, args: readonly Abstract[], list: Node | null): void {
+  #act(name: string, method: string, own: Abstract | null, args: readonly Abstract[], list: Node | null): Abstract {
     const effect = effectOf(name);
     const methodArgv = own?.kind === 'text' ? lookup(pathMethods, method) : undefined;
-    if (methodArgv !== undefined && own !== null) this.#command(methodArgv, [own, ...args]);
-    else if (effect === null) {
-      if (/^(?:sqlite3|duckdb)\.connect$/.test(name)) this.#database(args);
+    if (methodArgv !== undefined && own !== null) {
+      this.#does(commandOf(methodArgv, [own, ...args]));
+      return method.startsWith('read_') ? { kind: 'content', path: asText(own) } : nothingKnown;
+    }
+    if (effect === null) {
+      if (/^(?:sqlite3|duckdb)\.connect$/.test(name)) for (const one of databaseOf(args)) this.#does(one);
       else if (reaching.test(method) && args.length > 0) this.#connect(args);
     } else if (name === 'socket.socket') this.#does(plainSocket);
     else if (name === 'socket.create_connection') this.#connect(args);
-    else if (effect.kind === 'command') this.#command(effect.argv, args);
+    else if (effect.kind === 'command') this.#does(commandOf(effect.argv, args));
     else if (effect.kind === 'shell') this.#does({ kind: 'shell', text: asText(args[0]) });
-    else if (effect.kind === 'code') this.#does({ kind: 'code', text: asText(args.at(name === 'Function' ? -1 : 0)) });
-    else if (effect.kind === 'open') this.#open(args, list);
-    else this.#run(effect.kind, args);
-  }
-
-  #command(template: readonly string[], args: readonly Abstract[]): void {
-    const argv = template.map((word) => (/^\$\d$/.test(word) ? asText(args[Number(word[1])]) : word));
-    const content = argv[0] === 'tee' && args[1]?.kind === 'text' ? args[1].text : undefined;
-    this.#does({ kind: 'argv', argv, ...(content === undefined ? {} : { content }) });
+    else if (effect.kind === 'code') this.#does(codeOf(args.at(name === 'Function' ? -1 : 0)));
+    else if (effect.kind === 'open') {
+      const { writes, action } = openOf(args, list);
+      this.#does(action);
+      return writes ? nothingKnown : { kind: 'content', path: asText(args[0]) };
+    } else this.#does(runOf(effect.kind, args));
+    return /^fs\.readFile(?:Sync)?$/.test(name) ? { kind: 'content', path: asText(args[0]) } : nothingKnown;
   }
 
   #connect(args: readonly Abstract[]): void {
-    const to = args[0]?.kind === 'list' ? asText(args[0].items[0]) : asText(args[0]);
     this.#reaches = true;
-    this.#does({ kind: 'argv', argv: ['nc', to] });
-  }
-
-  /** A database in a file is written to, not connected to. */
-  #database(args: readonly Abstract[]): void {
-    const path = asText(args[0]);
-    if (path !== '' && path !== ':memory:') this.#does({ kind: 'argv', argv: ['tee', path] });
-  }
-
-  #open(args: readonly Abstract[], list: Node | null): void {
-    const mode = /mode\s*=\s*["'](\w+)/.exec(list?.text ?? '')?.[1] ?? (args[1]?.kind === 'text' ? args[1].text : 'r');
-    this.#does({ kind: 'argv', argv: [/[wax+]/.test(mode) ? 'tee' : 'cat', asText(args[0])] });
-  }
-
-  #run(kind: 'argv' | 'spawn', args: readonly Abstract[]): void {
-    const [first, second] = args;
-    if (kind === 'argv') {
-      if (first?.kind === 'list') this.#does({ kind: 'argv', argv: first.items.map(asText) });
-      else this.#does({ kind: 'shell', text: asText(first) });
-      return;
-    }
-    const rest = second?.kind === 'list' ? second.items : args.slice(1).filter((one) => one.kind === 'text');
-    const words = rest.map(asText);
-    // os.execv repeats the program's name as the first of its arguments.
-    const repeats = words[0] !== undefined && asText(first).endsWith(words[0]) && words.length > 1;
-    this.#does({ kind: 'argv', argv: [asText(first), ...(repeats ? words.slice(1) : words)] });
+    this.#does(connectionOf(args));
   }
 }
-
-type Kind = (program: Program, node: Node) => Abstract;
-
-function stringNode(program: Program, node: Node): Abstract {
-  const holes = node.children.filter((one) => one.type === 'interpolation' || one.type === 'template_substitution');
-  if (holes.length === 0) return textOf(literal(node));
-  const texts: string[] = [];
-  let at = node.start;
-  for (const one of holes) {
-    const inner = named(one)[0];
-    texts.push(node.text.slice(at - node.start, one.start - node.start), inner === undefined ? hole : asText(program.value(inner)));
-    at = one.end;
-  }
-  const text = joined([...texts, node.text.slice(at - node.start)], '');
-  return text === hole ? textOf(hole) : textOf(literal({ ...node, text }));
-}
-
-function member(program: Program, node: Node): Abstract {
-  const object = child(node, 'object') ?? child(node, 'value');
-  const of = object === null ? nothingKnown : program.value(object);
-  const property = (child(node, 'attribute') ?? child(node, 'property'))?.text;
-  if (property !== undefined) {
-    program.noticed(property);
-    if (of.kind !== 'name') return nothingKnown;
-    return { kind: 'name', name: `${of.name}.${property}` };
-  }
-  const index = child(node, 'subscript') ?? child(node, 'index');
-  const key = index === null ? nothingKnown : program.value(index);
-  if (of.kind === 'text' && index?.text === '::-1') return textOf(Array.from(of.text).reverse().join(''));
-  if (of.kind === 'list') return of.items[Number(index?.text)] ?? nothingKnown;
-  return of.kind === 'name' && key.kind === 'text' ? { kind: 'name', name: `${of.name}.${key.text}` } : nothingKnown;
-}
-
-function binary(program: Program, node: Node): Abstract {
-  const [left, right] = [child(node, 'left'), child(node, 'right')].map((one) => (one === null ? nothingKnown : program.value(one)));
-  const operator = node.children.find((one) => !one.named)?.text;
-  if (left?.kind === 'list' && right?.kind === 'list') return listOf([...left.items, ...right.items]);
-  if (operator === '+' && (left?.kind === 'text' || right?.kind === 'text')) return textOf(asText(left) + asText(right));
-  if (operator === '/' && left?.kind === 'text') return { kind: 'text', text: bounded(`${left.text}/${asText(right)}`), path: true };
-  if (operator === '%' && left?.kind === 'text') {
-    const values = right?.kind === 'list' ? right.items : [right];
-    return textOf(
-      joined(
-        left.text.split(/%[sdr]/).flatMap((part, i) => (i === 0 ? [part] : [asText(values[i - 1]), part])),
-        '',
-      ),
-    );
-  }
-  return nothingKnown;
-}
-
-/** `for x in y`: each name on the left may be each member of what is on the right. */
-function forEach(program: Program, node: Node): Abstract {
-  const [left, right] = [child(node, 'left'), child(node, 'right')];
-  const value = right === null ? nothingKnown : program.value(right);
-  // The body is walked once: with a member that leads elsewhere where there is one.
-  const items = value.kind === 'list' ? value.items : [value];
-  const member = items.find((one) => one.kind !== 'text' || /^[/~]|\.\./.test(one.text)) ?? items[0] ?? nothingKnown;
-  for (const one of left === null ? [] : walk(left)) if (one.type === 'identifier') program.bind(one, member);
-  for (const one of named(node)) if (one !== left && one !== right) program.value(one);
-  return nothingKnown;
-}
-
-/** The clauses of a comprehension stand behind the expression that uses their names. */
-function comprehension(program: Program, node: Node): Abstract {
-  const clauses = named(node).filter((one) => one.type === 'for_in_clause');
-  for (const one of [...clauses, ...named(node).filter((one) => !clauses.includes(one))]) program.value(one);
-  return nothingKnown;
-}
-
-function bind(program: Program, node: Node): Abstract {
-  const fn = node.type === 'variable_declarator' ? child(node, 'value') : null;
-  if (fn !== null && /^(?:arrow_function|function_expression)$/.test(fn.type)) return program.define(fn, child(node, 'name')?.text);
-  const right = child(node, 'right') ?? child(node, 'value');
-  return program.bind(child(node, 'left') ?? child(node, 'name'), right === null ? nothingKnown : program.value(right));
-}
-
-function imports(program: Program, node: Node): Abstract {
-  for (const [local, name] of importsOf(node)) program.import(local, name);
-  return nothingKnown;
-}
-
-const values = (program: Program, node: Node): readonly Abstract[] => named(node).map((one) => program.value(one));
-
-const kinds = byName<Kind>(
-  ['identifier', (program, node) => program.name(node.text)],
-  ['import', (_, node) => ({ kind: 'name', name: node.text })],
-  ['string template_string', stringNode],
-  ['integer unary_operator', (_, node) => textOf(node.text)],
-  ['number', (_, node) => textOf(/^0x/i.test(node.text) ? String(Number(node.text)) : node.text)],
-  ['unary_expression', (program, node) => (values(program, node), textOf(node.text))],
-  ['concatenated_string', (program, node) => textOf(values(program, node).map(asText).join(''))],
-  ['attribute member_expression subscript subscript_expression', member],
-  ['binary_operator binary_expression', binary],
-  ['list tuple array', (program, node) => ({ kind: 'list', items: values(program, node) })],
-  ['parenthesized_expression await_expression', (program, node) => values(program, node).at(-1) ?? nothingKnown],
-  ['assignment named_expression assignment_expression variable_declarator', bind],
-  ['import_statement import_from_statement', imports],
-  ['decorated_definition', (program, node) => program.decorate(node)],
-  ['function_definition function_declaration', (program, node) => program.define(node)],
-  ['for_statement for_in_statement for_in_clause', forEach],
-  ['list_comprehension set_comprehension generator_expression', comprehension],
-  ['call call_expression new_expression', (program, node) => program.call(node)],
-);

@@ -20,6 +20,7 @@ import { createRails, installedGrammars, loadGrammars } from '../../rails/index.
 import { toolsFor, type ToolSet } from '../registry.ts';
 import {
   ArgumentError,
+  steady,
   type BackgroundProcess,
   type LoopMemory,
   type Observation,
@@ -48,6 +49,8 @@ class Memory implements LoopMemory {
   readonly undoPoints: UndoPoint[] = [];
   readonly processes: BackgroundProcess[] = [];
   readonly texts = new Map<string, string>();
+  /** Results that the model saw. */
+  readonly shown: string[] = [];
 
   store(callKey: string, text: string): string {
     this.texts.set(callKey, text);
@@ -56,6 +59,10 @@ class Memory implements LoopMemory {
 
   stored(handle: string): string | null {
     return this.texts.get(handle) ?? null;
+  }
+
+  shows(text: string): boolean {
+    return this.shown.some((one) => steady(one).includes(steady(text)));
   }
 }
 
@@ -132,7 +139,7 @@ export class ToolBed implements AsyncDisposable {
   context(callKey = `call-${(this.#calls += 1)}`): ToolContext {
     const { scope, prepared, baseline, memory } = this;
     const execId = (n: number): string => ulidOf(`${callKey} ${n}`);
-    return { scope, prepared, baseline, memory, callKey, execId, gate: this.#gate, approved: false };
+    return { scope, prepared, baseline, memory, callKey, execId, handle: callKey, gate: this.#gate, approved: false };
   }
 
   /** Calls a tool with a model's text. A fault of the call is an observation, as in the loop. */
@@ -159,7 +166,9 @@ export class ToolBed implements AsyncDisposable {
   }
 
   /** Keeps the parts of an observation that the loop keeps. */
-  async #remember({ changed, process }: Observation): Promise<void> {
+  async #remember({ text, whole, changed, process }: Observation): Promise<void> {
+    this.memory.shown.push(text);
+    if (whole !== undefined) this.memory.store(`call-${this.#calls}`, whole);
     if (process !== undefined) {
       const known = this.memory.processes.findIndex(({ name }) => name === process.name);
       this.memory.processes.splice(known === -1 ? this.memory.processes.length : known, known === -1 ? 0 : 1, process);

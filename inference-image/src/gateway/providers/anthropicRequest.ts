@@ -8,7 +8,7 @@ import type {
   ToolChoice,
 } from '@anthropic-ai/sdk/resources/messages';
 import type { WireMessage, WireTool, WireToolCall } from '@agentfleet/protocol/chat';
-import { jsonOf } from '@agentfleet/protocol/text';
+import { fieldsOf, jsonOf } from '@agentfleet/protocol/text';
 import { isAnthropicState } from './anthropicAnswer.ts';
 import type { Ask } from './provider.ts';
 
@@ -44,23 +44,6 @@ export function anthropicRequest({ body, model }: Pick<Ask, 'body' | 'model'>): 
     ...ownOptions(body),
     ...outputOf(body),
   };
-}
-
-const spareMembers = ['temperature', 'top_p', 'top_k', 'thinking', 'metadata'];
-
-/** The members of a request, `effort` among them, without which it asks for the same. Pure. */
-export function spareOf(request: MessageCreateParamsNonStreaming): ReadonlySet<string> {
-  return new Set(
-    [...spareMembers.filter((name) => name in request), ...Object.keys(request.output_config ?? {})].filter((name) => name !== 'format'),
-  );
-}
-
-/** A request without some of those members. Pure. */
-export function without(request: MessageCreateParamsNonStreaming, names: ReadonlySet<string>): MessageCreateParamsNonStreaming {
-  const kept = (value: object): object => Object.fromEntries(Object.entries(value).filter(([name]) => !names.has(name)));
-  const { output_config: output = {}, ...rest } = kept(request) as MessageCreateParamsNonStreaming;
-  const config = kept(output ?? {});
-  return { ...rest, ...(Object.keys(config).length > 0 && { output_config: config }) };
 }
 
 /** The members of a request that only the Messages API has, and that a client may set. Pure. */
@@ -122,8 +105,9 @@ function choiceOf({ tool_choice: choice, ...body }: Ask['body']): ToolChoice {
 
 function outputOf({ response_format: format, ...body }: Ask['body']): Pick<MessageCreateParamsNonStreaming, 'output_config'> {
   const { type, json_schema: json } = (format ?? {}) as { readonly type?: unknown; readonly json_schema?: { readonly schema?: unknown } };
-  const wanted = (body as { readonly reasoning_effort?: unknown }).reasoning_effort;
-  const effort = efforts.find((each) => each === wanted);
+  const { reasoning_effort: level, reasoning } = body as { readonly reasoning_effort?: unknown; readonly reasoning?: unknown };
+  const wanted = level ?? fieldsOf(reasoning)['effort'];
+  const effort = efforts.find((each) => each === (wanted === 'minimal' ? 'low' : wanted));
   const schema = type === 'json_schema' ? json?.schema : undefined;
   const own = body.messages_options?.['output_config'];
   if (schema === undefined && effort === undefined && own === undefined) return {};

@@ -32,7 +32,20 @@ export function chunkOfChoice(model: string, { message, finish_reason: finish }:
   return chunkOf(model, delta, finish ?? 'stop', index);
 }
 
+/** A whole answer in chunks. */
+export function* chunksOfAnswer({ choices, usage }: ChatCompletion, model: string): Iterable<Chunk> {
+  for (const choice of choices) yield chunkOfChoice(model, choice, choice.index);
+  if (usage !== null && usage !== undefined) yield usageChunk(model, usage);
+}
+
 type Loose = Record<string, unknown>;
+
+const isBlank = (value: unknown): boolean => (value ?? '') === '' || (Array.isArray(value) && value.length === 0);
+
+/** Reports whether a piece of a choice is a part of the answer: words, a thought, a call, its end. The role of the message is none. */
+export function says({ delta, finish_reason: finish }: Chunk['choices'][number]): boolean {
+  return !isBlank(finish) || Object.entries(delta).some(([name, value]) => name !== 'role' && !isBlank(value));
+}
 
 interface Partly {
   readonly message: Loose;

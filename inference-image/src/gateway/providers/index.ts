@@ -10,7 +10,7 @@ import { ReplayProvider } from './replay.ts';
 
 export { inputOf, messagesOptionsOf } from './anthropicRequest.ts';
 export { isAnthropicState } from './anthropicAnswer.ts';
-export { chunkOf, chunkOfChoice, Streamed, usageChunk, type Delta } from './chunks.ts';
+export { chunkOf, chunkOfChoice, says, Streamed, usageChunk, type Delta } from './chunks.ts';
 export { malformed, providerFailure } from './failure.ts';
 export { isBytes, isDataUrl, refersOutside } from './inline.ts';
 export { spare } from './spare.ts';

@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import { ChatCompletion, type WireToolCall, type WireMessage, type WireUsage } from '@agentfleet/protocol/chat';
+import { chatAddress } from './address.ts';
+import { jsonOf } from '@agentfleet/protocol/text';
 import { malformed, reportedFailure, shown } from './failure.ts';
-import { chunkOfChoice } from './chunks.ts';
+import { chunkOf, chunkOfChoice, chunksOfAnswer, says } from './chunks.ts';
+import { EventLines } from './eventLines.ts';
 import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
 import { APIError, OpenAI } from 'openai';
 import type { ChatCompletionCreateParamsNonStreaming, ChatCompletionCreateParamsStreaming } from 'openai/resources/chat/completions';
 import { bodyOf, firstForm, nextForm, type Form } from './openaiRequest.ts';
+import { chunksOf } from './response.ts';
 import { keepState } from './state.ts';
 
 const ajv = new Ajv({ strict: false });
@@ -20,14 +24,14 @@ const isObject = (value: unknown): value is Loose => typeof value === 'object' &
  * Returns an answer of a server of the OpenAI API, normalized for omissions and deviations of servers.
  * @throws GatewayError of the error that it holds; ProviderMalformed when it is no chat completion
  */
-function completionOf(answer: unknown, ask: Ask): ChatCompletion {
-  if (typeof answer === 'string' || answer === null || answer === undefined)
-    throw malformed(ask, 'not with JSON (its content type is another one, or it is empty)', false);
-  const { id, model, choices, usage: reported, ...rest } = answer as Loose;
+function completionOf(given: unknown, ask: Ask): ChatCompletion {
+  const answer = typeof given === 'string' ? jsonOf(given) : given;
+  if (!isObject(answer)) throw malformed(ask, 'not with JSON (its content type is another one, or it is empty)', false);
+  const { id, model, choices, usage: reported, ...rest } = answer;
   const usage = tidyUsage(reported);
-  const given: readonly unknown[] = Array.isArray(choices) ? choices : [];
-  const whole = given.filter((choice) => failureOf(choice) === null);
-  const failed = whole.length > 0 ? null : (rest['error'] ?? failureOf(given[0]));
+  const list: readonly unknown[] = Array.isArray(choices) ? choices : [];
+  const whole = list.filter((choice) => failureOf(choice) === null);
+  const failed = whole.length > 0 ? null : (rest['error'] ?? failureOf(list[0]));
   if (failed !== null) throw reportedFailure(failed, ask, usage);
   // Servers that report calls as the reason of the end hide that the answer was cut off in one.
   const isCut = whole.length === 1 && usage !== undefined && usage.completion_tokens === ask.body.max_completion_tokens;
@@ -41,7 +45,7 @@ function completionOf(answer: unknown, ask: Ask): ChatCompletion {
   if (validate(tidy)) return tidy;
   const [error] = validate.errors ?? [];
   const what = `${error?.instancePath.slice(1).replaceAll('/', '.') || 'the answer'} ${error?.message}`;
-  throw malformed(ask, given.length > 0 ? what : `${what}, in ${shown(answer, ask)}`, true, usage);
+  throw malformed(ask, list.length > 0 ? what : `${what}, in ${shown(answer, ask)}`, true, usage);
 }
 
 /** Reasons of servers that gave up in the middle. */
@@ -54,15 +58,17 @@ function failureOf(choice: unknown): unknown {
   return error ?? (broken.includes(finish) ? `finish_reason ${String(finish)}` : null);
 }
 
-/** The reason of an end in the words of the API: Mistral and Gemini have further ones, and some servers an empty one in each chunk. */
+/** The reason of an end in the words of the API: Mistral, Gemini and the older API have further ones, and some servers an empty one in each chunk. */
 function finishOf(finish: unknown): string | null {
   if (typeof finish !== 'string' || finish === '') return null;
-  return finish === 'model_length' ? 'length' : finish.startsWith('content_filter') ? 'content_filter' : finish;
+  if (finish === 'model_length') return 'length';
+  if (finish === 'function_call') return 'tool_calls';
+  return finish.startsWith('content_filter') ? 'content_filter' : finish;
 }
 
-/** Content as one text, where all of its parts are texts or what Mistral has beside them. */
+/** Content as one text, where it is a part, or all of its parts are texts or what Mistral has beside them. */
 function plain(content: unknown): unknown {
-  if (!Array.isArray(content)) return content;
+  if (!Array.isArray(content)) return isObject(content) ? content['text'] : content;
   const texts = content.map((part: unknown) =>
     isObject(part) && ['thinking', 'reference'].includes(String(part['type'])) ? '' : isObject(part) ? part['text'] : part,
   );
@@ -131,8 +137,8 @@ function uniqueId(id: unknown, ids: Set<string>): string {
   return unique;
 }
 
-type Delta = Chunk['choices'][number]['delta'];
-type CallPiece = NonNullable<Delta['tool_calls']>[number];
+type Piece = Chunk['choices'][number];
+type CallPiece = NonNullable<Piece['delta']['tool_calls']>[number];
 
 /** A call of a stream up to now; `id` is the server's, or empty. */
 interface Begun {
@@ -149,6 +155,11 @@ class WrittenJson {
   #escaped = false;
   isWhole = false;
 
+  /** It ends in the middle of an object or a list. */
+  get isOpen(): boolean {
+    return this.#depth > 0;
+  }
+
   add(piece: string): void {
     for (const char of piece) {
       if (this.#escaped) this.#escaped = false;
@@ -161,12 +172,28 @@ class WrittenJson {
 }
 
 /** Puts the calls of one streamed choice right as {@link tidyCalls} does whole ones: some servers give all of them one index, or none. */
-class StreamedCalls {
+class StreamedChoice {
   /** The last call of each index of the server. */
   readonly #begun = new Map<number, Begun>();
   readonly #ids = new Set<string>();
-  #calls = 0;
+  readonly #calls: Begun[] = [];
   #at = 0;
+  #said = false;
+  #ended = false;
+
+  /** Takes a piece, to know what the choice is at the end of its stream. */
+  add(piece: Piece): Piece {
+    this.#said ||= says(piece);
+    this.#ended ||= piece.finish_reason !== null;
+    return piece;
+  }
+
+  /** Returns the reason of the end where the server says that its stream is whole, and gave none; null: it gave one, or has no answer. */
+  get end(): string | null {
+    if (this.#ended || !this.#said) return null;
+    if (this.#calls.length === 0) return 'stop';
+    return this.#calls.some(({ args }) => args.isOpen) ? 'length' : 'tool_calls';
+  }
 
   tidy(piece: CallPiece): CallPiece {
     const { index, id, function: called, ...rest } = piece as Partial<CallPiece> & Loose;
@@ -181,12 +208,12 @@ class StreamedCalls {
       open.name ||= given.name;
       return { ...rest, index: open.index, function: { ...more, ...(isNamed && { name: given.name }), arguments: text } };
     }
-    const begun = { ...given, index: this.#calls, args: new WrittenJson() };
+    const begun = { ...given, index: this.#calls.length, args: new WrittenJson() };
     begun.args.add(text);
     this.#begun.set(this.#at, begun);
-    this.#calls += 1;
+    this.#calls.push(begun);
     const whole = { ...more, name: given.name, arguments: text };
-    return { ...rest, index: this.#calls - 1, id: uniqueId(id, this.#ids), type: 'function', function: whole };
+    return { ...rest, index: begun.index, id: uniqueId(id, this.#ids), type: 'function', function: whole };
   }
 }
 
@@ -198,24 +225,35 @@ function begins({ id, name }: Pick<Begun, 'id' | 'name'>, open: Begun): boolean 
 
 /**
  * Returns a chunk with the members that every chunk has: those of filters and of the usage come without some.
- * @param calls of the stream, by choice
+ * @param known choices of the stream
  * @throws GatewayError of the error that a choice holds
  */
-function tidyChunk(chunk: Chunk, calls: Map<number, StreamedCalls>, ask: Ask): Chunk {
-  const { choices, usage, ...rest } = chunk as Partial<Chunk>;
+function tidyChunk(chunk: Loose, known: Map<number, StreamedChoice>, ask: Ask): Chunk {
+  const { choices, usage, ...rest } = chunk;
   const counted = tidyUsage(usage);
-  const tidy = (choice: Partial<Chunk['choices'][number]>): Chunk['choices'][number] => {
+  const tidy = (choice: Loose): Piece => {
     const failed = failureOf(choice);
     if (failed !== null) throw reportedFailure(failed, ask, counted);
-    const { index = 0, delta, finish_reason: finish } = choice;
-    const { tool_calls: pieces, ...more } = delta ?? {};
-    const own = calls.get(index) ?? new StreamedCalls();
-    calls.set(index, own);
-    const tool_calls = Array.isArray(pieces) ? { tool_calls: pieces.map((piece) => own.tidy(piece)) } : {};
-    const content = more.content === undefined ? {} : { content: plain(more.content) };
-    return { ...choice, index, delta: { ...more, ...content, ...tool_calls }, finish_reason: finishOf(finish) } as Chunk['choices'][number];
+    const { delta, message, ...more } = choice;
+    const index = countOf(choice['index']) ?? 0;
+    const own = known.get(index) ?? new StreamedChoice();
+    known.set(index, own);
+    const piece = [delta, message].find(isObject) ?? {};
+    return own.add({ ...more, index, delta: tidyDelta(piece, own), finish_reason: finishOf(choice['finish_reason']) } as Piece);
   };
-  return { ...rest, choices: (choices ?? []).map(tidy), ...(counted !== undefined && { usage: counted }) } as Chunk;
+  const list: readonly Loose[] = Array.isArray(choices) ? choices : [];
+  return { ...rest, choices: list.map(tidy), ...(counted !== undefined && { usage: counted }) } as Chunk;
+}
+
+function tidyDelta({ content, tool_calls: calls, function_call: older, ...rest }: Loose, choice: StreamedChoice): Loose {
+  const text = plain(content);
+  const given: readonly unknown[] = [calls ?? (isObject(older) ? { index: 0, function: older } : [])].flat();
+  const pieces = given.filter(isObject).map((piece) => choice.tidy(piece as unknown as CallPiece));
+  return {
+    ...rest,
+    ...((typeof text === 'string' || text === null) && { content: text }),
+    ...(pieces.length > 0 && { tool_calls: pieces }),
+  };
 }
 
 /** Words of Ollama and llama.cpp about a call that they cannot read, with what the model wrote. */
@@ -247,6 +285,26 @@ function answered(error: unknown, { body, model }: Ask): ChatCompletion {
 const answeredChunks = (error: unknown, ask: Ask): Chunk[] =>
   answered(error, ask).choices.map((choice) => chunkOfChoice(ask.model.name, choice, choice.index));
 
+async function* chunksIn(response: Response, ask: Ask): AsyncIterable<Chunk> {
+  const lines = new EventLines();
+  const known = new Map<number, StreamedChoice>();
+  let written: number | undefined;
+  try {
+    for await (const event of lines.events(response)) {
+      if (!isObject(event)) continue;
+      const chunk = tidyChunk(event, known, ask);
+      written = chunk.usage?.completion_tokens ?? written;
+      yield chunk;
+    }
+  } catch (error) {
+    yield* answeredChunks(error, ask);
+    return;
+  }
+  if (!lines.isWhole) return;
+  const isCut = known.size === 1 && written === ask.body.max_completion_tokens;
+  for (const [index, { end }] of known) if (end !== null) yield chunkOf(ask.model.name, {}, isCut ? 'length' : end, index);
+}
+
 /** Servers of the OpenAI chat API: hosted, or the pool's own engines. */
 export class OpenAIProvider implements Provider {
   readonly several = true;
@@ -261,20 +319,15 @@ export class OpenAIProvider implements Provider {
   }
 
   async *stream(ask: Ask): AsyncIterable<Chunk> {
-    const chunks = await this.#create(ask, { stream: true, stream_options: { include_usage: true } }, (client, body) =>
-      client.chat.completions.create(body as unknown as ChatCompletionCreateParamsStreaming, optionsOf(ask)),
+    const response = await this.#create(ask, { stream: true, stream_options: { include_usage: true } }, (client, body) =>
+      client.chat.completions.create(body as unknown as ChatCompletionCreateParamsStreaming, optionsOf(ask)).asResponse(),
     ).catch((error: unknown) => answeredChunks(error, ask));
-    if (Array.isArray(chunks)) {
-      yield* chunks;
-      return;
-    }
-    if (!(Symbol.asyncIterator in chunks)) throw malformed(ask, 'it does not stream');
-    const calls = new Map<number, StreamedCalls>();
-    try {
-      for await (const chunk of chunks) yield tidyChunk(chunk, calls, ask);
-    } catch (error) {
-      yield* answeredChunks(error, ask);
-    }
+    if (Array.isArray(response)) yield* response;
+    else
+      yield* chunksOf(response, ask, {
+        events: (each) => chunksIn(each, ask),
+        whole: (value) => chunksOfAnswer(keepState(completionOf(value, ask), ask.model), ask.model.name),
+      });
   }
 
   async #create<T>(ask: Ask, more: Loose, create: (client: OpenAI, body: Loose) => PromiseLike<T>): Promise<T> {
@@ -298,7 +351,10 @@ export class OpenAIProvider implements Provider {
 }
 
 function clientOf(ask: Ask): OpenAI {
-  return new OpenAI({ ...clientOptions(ask), baseURL: ask.url, adminAPIKey: null, organization: null, project: null, webhookSecret: null });
+  const { url, hasOwnHeader } = chatAddress(ask.url);
+  const own = hasOwnHeader && ask.key !== null ? { defaultHeaders: { authorization: null, 'api-key': ask.key } } : {};
+  const unused = { adminAPIKey: null, organization: null, project: null, webhookSecret: null };
+  return new OpenAI({ ...clientOptions(ask), ...own, baseURL: url, ...unused });
 }
 
 const optionsOf = ({ signal }: Ask): { readonly signal: AbortSignal } => ({ signal });

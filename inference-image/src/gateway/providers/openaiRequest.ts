@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import type { WireMessage } from '@agentfleet/protocol/chat';
 import { APIError } from 'openai';
 import type { Ask } from './provider.ts';
+import { fieldsOf } from '@agentfleet/protocol/text';
+import { levelFor, levelInstead, type Levels } from './effort.ts';
 import { refusedMembers, refusing, spare } from './spare.ts';
 import { restoreState } from './state.ts';
 
@@ -20,13 +22,21 @@ export interface Form {
   readonly once: ReadonlySet<string>;
   /** Ids of calls are nine letters and digits. */
   readonly isShortId: boolean;
+  readonly levels: Levels;
 }
 
 /** OpenAI's own models know the new name of the bound only, and most other servers the old one. */
 export function firstForm(url: string): Form {
   const isNew = /(?:^|\.)(?:openai|azure)\.com$/.test(URL.parse(url)?.hostname ?? '');
   const none: ReadonlySet<string> = new Set();
-  return { bound: isNew ? 'max_completion_tokens' : 'max_tokens', order: 'AsItCame', without: none, once: none, isShortId: false };
+  return {
+    bound: isNew ? 'max_completion_tokens' : 'max_tokens',
+    order: 'AsItCame',
+    without: none,
+    once: none,
+    isShortId: false,
+    levels: new Map(),
+  };
 }
 
 const orderWords =
@@ -48,6 +58,9 @@ export function nextForm(error: unknown, form: Form, sent: Loose, before: readon
   if (order !== null) return { ...form, order };
   if (!form.isShortId && idWords.test(message)) return { ...form, isShortId: true };
   if (!refusing.has(status)) return null;
+  const level = levelOf(sent);
+  const instead = level === undefined ? null : levelInstead(error, level, form.levels);
+  if (level !== undefined && instead !== null) return { ...form, levels: new Map([...form.levels, [level, instead]]) };
   const bound = form.bound === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
   // A bound that is too high would be none by its other name, which servers that do not know it ignore.
   const isName = new RegExp(`\\b${form.bound}\\b`).test(message) && !valueWords.test(message);
@@ -68,11 +81,28 @@ function nextOrder(message: string, order: Order): Order | null {
   return order === 'InTurn' || systemWords.test(message) ? 'WithoutSystem' : 'InTurn';
 }
 
+/** The level of thinking that a request asks for, by either of two names. */
+function levelOf({ reasoning_effort: effort, reasoning }: Loose): string | undefined {
+  const level = effort ?? fieldsOf(reasoning)['effort'];
+  return typeof level === 'string' ? level : undefined;
+}
+
+/** Members with a level of thinking that the server takes, and by the other name where it does not know `reasoning`. */
+function withLevel(members: Loose, { levels, without }: Form): Loose {
+  const level = levelOf(members);
+  if (level === undefined) return members;
+  const effort = levelFor(level, levels);
+  const { reasoning, ...rest } = members;
+  if (rest['reasoning_effort'] !== undefined || without.has('reasoning')) return { ...members, reasoning_effort: effort };
+  return { ...rest, reasoning: { ...(reasoning as Loose), effort } };
+}
+
 /** @param more members of a stream */
-export function bodyOf({ body, model }: Ask, { bound, order, without, once, isShortId }: Form, more: Loose): Loose {
+export function bodyOf({ body, model }: Ask, form: Form, more: Loose): Loose {
+  const { bound, order, without, once, isShortId } = form;
   const { max_completion_tokens: tokens, stream: _stream, messages_options: _options, messages, tools, n = 1, ...rest } = body;
   const isKept = (name: string): boolean => !without.has(name) && !once.has(name);
-  const own = Object.entries({ ...rest, ...more }).filter(([name]) => isKept(name) || !spare.has(name));
+  const own = Object.entries(withLevel({ ...rest, ...more }, form)).filter(([name]) => isKept(name) || !spare.has(name));
   const whole = messages.map((message) => {
     const said = Object.entries(restored(message, model.model ?? '')).filter(([name]) => isKept(name) || plainMembers.has(name));
     return Object.fromEntries(said) as WireMessage;

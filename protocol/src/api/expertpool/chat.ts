@@ -13,7 +13,7 @@ function address(path: string, description: string, options: { readonly pattern:
     text(description, { max: 512, min: 1 }),
     rule(
       `self.matches('${pattern}') && isURL(self) && url(self).getHostname() != ''`,
-      `${path} must be http or https, a host in lower case, and no more than that, a port and a path; write it like ${like}`,
+      `${path} must be http or https, a host in lower case or an IP address, and no more than that, a port and a path; write it like ${like}`,
     ),
     rule(
       `!isURL(self) || !(url(self).getHostname().${unreachable})`,
@@ -22,7 +22,11 @@ function address(path: string, description: string, options: { readonly pattern:
   );
 }
 
-const hostPattern = '^https?://([-.a-z0-9]+|\\\\[[0-9a-f:.]+\\\\])(:[0-9]+)?';
+/** A name whose last label is no number: any other is an IPv4 address, or no address at all. */
+const namePattern = '([-a-z0-9]+[.])*[-0-9]*[a-z][-a-z0-9]*[.]?';
+const octetPattern = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
+const portPattern = '[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]';
+const hostPattern = `^https?://(${namePattern}|(${octetPattern}[.]){3}${octetPattern}|\\\\[[0-9a-f:.]+\\\\])(:(${portPattern}))?`;
 
 const Price = struct(
   'Price per million tokens, in the currency of the pool; default: none, and tasks with a budget of cost are not worked on.',
@@ -46,8 +50,8 @@ export const Api = struct(
   {
     baseURL: address(
       `${path}.baseURL`,
-      'Address of the API: of OpenAI with its path, as https://host/v1; of Anthropic without /v1, as https://api.anthropic.com.',
-      { pattern: `${hostPattern}(/[-._~a-zA-Z0-9/]*)?$`, like: 'https://llm.example.com/v1' },
+      'Address of the API: of OpenAI with its path, as https://host/v1; of Anthropic without /v1, as https://api.anthropic.com; of a deployment of Azure as https://name.openai.azure.com/openai/deployments/gpt, where ?api-version=2024-10-21 may follow.',
+      { pattern: `${hostPattern}(/[-._~a-zA-Z0-9/]*)?([?]api-version=[-a-z0-9]+)?$`, like: 'https://llm.example.com/v1' },
     ),
     model: text('Name of the model at the server.', { max: 256, min: 1 }),
     credential: optional(labelName('Entry of spec.credentials whose value is the key; the gateway alone has it. Default: none.')),
