@@ -265,7 +265,7 @@ const nameIn = (text: string): string | null => /"(?:tool|name|action)"\s*:\s*"(
 
 interface Candidate {
   readonly text: string;
-  /** Where it begins and ends in the reply, with its fences. */
+  /** Begin and end in the reply, with its fences. */
   readonly from: number;
   readonly to: number;
 }
