@@ -89,7 +89,7 @@ export function artifactPlace(
 const objectUid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 /**
- * What the storage has a task under. A task that was restored from a backup is another object: what it left lies below the uid
+ * The names by which the storage has a task. One that was restored from a backup is another object: what it left lies below the uid
  * that it had, which the addresses of its artifacts name. Namespace and name are its own in any case. Pure.
  */
 export function storedIdentity(own: TaskIdentity, addresses: readonly string[]): TaskIdentity {
