@@ -38,7 +38,7 @@ function shadowing(tree: readonly string[], isTest: (path: string) => boolean, e
   const roots = importRoots(testFiles);
   const usesRuby =
     [...entries.tools].some((tool) => /^(?:ruby|rake|rspec|bundle|minitest)/.test(tool)) || testFiles.some((path) => path.endsWith('.rb'));
-  const usesPython = testFiles.some((path) => path.endsWith('.py')) || [...entries.tools].some((tool) => /^(?:py|nose|tox)/.test(tool));
+  const usesPython = testFiles.some((path) => path.endsWith('.py')) || [...entries.tools].some((tool) => /^(?:py|nose|tox|nox)/.test(tool));
   return (path) => {
     if (existing.has(path)) return null;
     const found = (usesPython ? pythonShadow(path, roots, existing) : null) ?? (usesRuby ? rubyShadow(path, existing) : null);

@@ -135,6 +135,24 @@ test.each([
   ['a.hs', 'add a b = unsafePerformIO (exitWith ExitSuccess)'],
   ['a.dart', 'int add(int a, int b) => exit(0);'],
   ['a.dart', '  exitCode = 0;'],
+  ['A.pm', 'sub add {\n    exit;\n}'],
+  ['A.pm', 'sub add { my $x = shift; exit(0); }'],
+  ['A.pm', '    $ok or exit 0;'],
+  ['A.pm', '    exit if $ENV{X};'],
+  ['A.pm', 'POSIX::_exit(0);'],
+  ['A.pm', 'END { $? = 0 }'],
+  ['a.lua', 'local function add(a, b) os.exit() end'],
+  ['a.lua', 'os.exit(true)'],
+  ['a.lua', 'os.exit(0)'],
+  ['A.cs', 'public int Add(int a, int b) { Environment.Exit(0); return 0; }'],
+  ['A.cs', 'public override bool Equals(object? other) => true;'],
+  ['a.swift', 'func add(_ a: Int, _ b: Int) -> Int { exit(0) }'],
+  ['a.swift', 'Foundation.exit(EXIT_SUCCESS)'],
+  ['a.erl', 'add(_, _) -> halt(0).'],
+  ['a.erl', 'add(_, _) -> erlang:halt().'],
+  ['a.erl', 'add(_, _) -> init:stop().'],
+  ['a.clj', '(defn add [a b] (System/exit 0))'],
+  ['a.cljc', '(defn add [a b] (.halt (Runtime/getRuntime) 0))'],
 ])('%s must not gain %j', (path, text) => {
   expect(resultTampering(path, 'x\n', `x\n${text}\n`)).toMatch(new RegExp(`^${path}: it `));
 });
@@ -187,6 +205,12 @@ test.each([
   ['a.ml', 'let fail () = exit 1\nlet exits = [ 0 ]'],
   ['a.hs', 'import System.Exit (exitSuccess, exitFailure)\nfail = exitFailure'],
   ['a.dart', 'Never fail() => exit(1);\nvoid exit(int code) {}\npage.exit();'],
+  ['A.pm', '# exit;\nsub exit_code { 0 }\n$self->exit;\nexit 1;\nexit(2) unless $ok;\nmy %h = (exit => 1, END => 2);'],
+  ['a.lua', 'os.exit(1)\nos.exit(false)\nlocal exits = {}\nroom.exit()'],
+  ['A.cs', 'Environment.Exit(1);\npublic override bool Equals(object? o) => o is A a && a.x == x;\nroom.Exit(0);'],
+  ['a.swift', 'exit(1)\nroom.exit(0)\nfunc exit(_ code: Int32) {}'],
+  ['a.erl', 'fail() -> halt(1).\nexit(normal).\nshalt(0) -> ok.\nstop() -> gen_server:stop(x).'],
+  ['a.clj', '(defn fail [] (System/exit 1))\n(def exit 0)'],
   ['a.go', 'import (\n\t"fmt"\n\t"os"\n)\nfunc key() string { return "os" }'],
   [
     'a.rs',
@@ -228,6 +252,12 @@ test.each([
   ['Main.hs', 'main :: IO ()\nmain = exitSuccess\n'],
   ['a.dart', 'void main(List<String> args) {\n  exit(run(args));\n}\n'],
   ['a.php', '#!/usr/bin/env php\n<?php\nexit(0);\n'],
+  ['a.pl', '#!/usr/bin/perl\nexit main(@ARGV);\nexit 0;\n'],
+  ['a.lua', '#!/usr/bin/env lua\nos.exit(run(arg))\n'],
+  ['A.cs', 'class A {\n    static int Main(string[] a) {\n        Environment.Exit(Run(a));\n    }\n}\n'],
+  ['a.swift', '@main\nstruct A {\n    static func main() {\n        exit(0)\n    }\n}\n'],
+  ['a.erl', 'main(Args) ->\n    run(Args),\n    halt(0).\n'],
+  ['a.clj', '(defn -main [& args]\n  (run args)\n  (System/exit 0))\n'],
   ['main.rs', 'fn main() -> Result<(), Error> {\n    std::process::exit(run()?);\n}\n'],
   ['A.java', 'class A {\n    public static void main(String[] args) {\n\n        System.exit(run(args));\n    }\n}\n'],
   ['a.kt', 'fun main(args: Array<String>) {\n    exitProcess(run(args))\n}\n'],
@@ -265,7 +295,7 @@ test('a file that was no program may not become one that ends with 0', () => {
   expect(resultTampering('a.c', 'int main() {\n}\n', after, 'Programs')).toBeNull();
 });
 
-test.each(['.c', '.java', '.rb', '.go', '.rs', '.py', '.js', '.php', '.ex', '.ml', '.hs', '.dart'])('a file of %s without end is judged in linear time', (extension) => {
+test.each(['.c', '.java', '.rb', '.go', '.rs', '.py', '.js', '.php', '.ex', '.ml', '.hs', '.dart', '.pl', '.lua', '.cs', '.swift', '.erl', '.clj'])('a file of %s without end is judged in linear time', (extension) => {
   const pieces = ['import ', 'import{', 'from ', 'def __eq__(', 'def __bool__(a) ', '__eq__ = lambda ', 'exit(', ' ', '\n', '"os" ', '{ ', 'fn eq(', 'operator==(', 'def ==', '# define ', 'cfg!(', 'process::{', "'", 'getattr(\t', '"test_n_', 'import{cwd ', 'fn eq(,h:&Vec<,', 'def ==\t', 'operator==(b{T}', '\t\rfn main()\r', 'func main() {\n\t\r'];
   for (const piece of pieces)
     for (const text of [piece.repeat(50_000), piece + piece.slice(-1).repeat(200_000), `${piece.slice(0, 6)}${piece.slice(6).repeat(50_000)}`])

@@ -174,6 +174,33 @@ const dart: readonly Sign[] = [
   { pattern: /\bAll tests passed!/, what: 'prints what a test runner prints' },
 ]; // prettier-ignore
 
+const inScript = 'Call it in a script that begins with #! only.';
+const perl: readonly Sign[] = [
+  { pattern: /(?:^|[;{}]|\|\||&&|\b(?:or|and|do)\b)[ \t]*(?:CORE::)?exit[ \t]*(?:[;}]|$|(?:if|unless)\b|\(?[ \t]*(?:0\b|\$|\)))|\bPOSIX::_exit\b/m, what: endsWithZero, unless: /^#!/, instead: inScript },
+  { pattern: /^[ \t]*END[ \t]*\{|\bTest::(?:Builder|Harness)\b/m, what: 'names a test runner, or acts when its process ends' },
+]; // prettier-ignore
+
+const lua: readonly Sign[] = [
+  { pattern: /\bos\s*\.\s*exit\b(?!\s*\(\s*(?:[1-9]|false\b))/, what: endsWithZero, unless: /^#!/, instead: inScript },
+]; // prettier-ignore
+
+const csharp: readonly Sign[] = [
+  { pattern: /\bEnvironment\s*\.\s*Exit\b(?!\s*\(\s*-?[1-9])/, what: endsWithZero, unless: /\bstatic\s+(?:async\s+)?(?:void|int|Task(?:<int>)?)\s+Main\s*\(/, instead: 'In the file of the method Main it is free.' },
+  { pattern: /\bbool\s+Equals\s*\([^)]*\)\s*(?:=>\s*true\s*;|\{\s*return\s+true\s*;)/, what: 'makes an object equal to everything' },
+]; // prettier-ignore
+
+const swift: readonly Sign[] = [
+  { pattern: /(?<![\w.])(?:(?:Foundation|Darwin|Glibc)\s*\.\s*)?_?exit\s*\(\s*(?:0|EXIT_SUCCESS)\s*\)/, what: endsWithZero, unless: /^@main\b|^#!/m, instead: 'In the file of the type with @main it is free.' },
+]; // prettier-ignore
+
+const erlang: readonly Sign[] = [
+  { pattern: /(?<![\w:])(?:erlang\s*:\s*)?halt\s*\(\s*(?:0\b|\))|\binit\s*:\s*stop\s*\(\s*(?:0\b|\))/, what: endsWithZero, unless: /^main\(/m, instead: 'In the module of the function main it is free.' },
+]; // prettier-ignore
+
+const clojure: readonly Sign[] = [
+  { pattern: /\bSystem\/exit\b(?!\s+[1-9])|\.halt\s+\(Runtime\/getRuntime\)/, what: endsWithZero, unless: /\(defn -main\b/, instead: 'In the namespace of the function -main it is free.' },
+]; // prettier-ignore
+
 const signs: Readonly<Record<string, readonly Sign[]>> = {
   ...Object.fromEntries(['.py', '.pyi', '.pyw'].map((name) => [name, python])),
   ...Object.fromEntries(['.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx'].map((name) => [name, script])),
@@ -188,6 +215,14 @@ const signs: Readonly<Record<string, readonly Sign[]>> = {
   '.ml': ocaml,
   '.hs': haskell,
   '.dart': dart,
+  '.pl': perl,
+  '.pm': perl,
+  '.lua': lua,
+  '.cs': csharp,
+  '.swift': swift,
+  '.erl': erlang,
+  '.clj': clojure,
+  '.cljc': clojure,
 };
 
 /** Start of the main program of a file; no test runs it by loading the file. */
