@@ -240,6 +240,14 @@ test.each([
     'try.py',
     'import unittest\n\nfrom a import f\n\n\nclass Try(unittest.TestCase):\n    def test_f(self):\n        self.assertEqual(f(1), 2)\n\n\nif __name__ == "__main__":\n    unittest.main()\n',
   ],
+  ['try.py', 'import calc\nfor name in ("add", "sub"):\n    print(name, getattr(calc, name)(1, 2))\n'],
+  ['try.py', 'import calc\nname = "add"\nprint(getattr(calc, name, None))\n'],
+  ['try.py', 'from calc import add\nprint(eval("add(1, 2)"))\nexec(open("other.py").read())\n'],
+  [
+    'a.py',
+    'class A:\n    def __init__(self, **given):\n        for key, value in given.items():\n            setattr(self, key, value)\n    def __repr__(self):\n        return str([getattr(self, one) for one in self.names])\n',
+  ],
+  ['walk.js', "const skipped = new Set(['.git', 'node_modules']);\nif (entry.name === 'node_modules') continue;\n"],
   ['a.js', "import { spawn } from 'node:child_process';\nprocess.exitCode = bad ? 1 : 0;\nprocess.stdout.write('x');"],
   ['a.js', "process.on('SIGTERM', stop);\nprocess.exitCode = await main();"],
   ['a.go', 'package main\nimport "os/exec"\nfunc main() {\n\tos.Exit(run())\n}\n'],
@@ -277,6 +285,22 @@ test.each([
   ['a.py', 'if __name__ == "__main__":\n    main()\nsys.exit(0)\n', /below `if __name__/],
   ['a.py', 'import os\nos._exit(0)', /ends or replaces/],
   ['a.py', 'import atexit', /acts when/],
+  ['a.py', 'import os\nfor name in ("getpid", "_exit"):\n    getattr(os, name)(0)\n', /ends or replaces its process \(_exit\)/],
+  ['a.py', 'import os\nname = "_exit"\ngetattr(os, name)(0)\n', /ends or replaces its process/],
+  ['a.py', 'import os\nname = "getpid"\nname += suffix\ngetattr(os, name)(0)\n', /only while it runs/],
+  ['a.py', 'import os\ndef f(name):\n    getattr(os, name)(0)\nfor name in ("getpid",):\n    f(name)\n', /only while it runs/],
+  ['a.py', 'import os\nfor name, a in (("x", 1),):\n    name = "y"\n    getattr(os, name)(0)\n', /only while it runs/],
+  ['a.py', 'import os\nname = "getpid"\nname: str = x\ngetattr(os, name)(0)\n', /only while it runs/],
+  ['a.py', 'import os\nname = "getpid"\n(name) = x\ngetattr(os, name)(0)\n', /only while it runs/],
+  ['a.py', 'import os\nname = "getpid"\nname, other = x\ngetattr(os, name)(0)\n', /only while it runs/],
+  ['a.py', 'import os\nname = "getpid"\ndef f(\n    name,\n):\n    getattr(os, name)(0)\n', /only while it runs/],
+  ['a.py', 'import os\neval("os._exit(0)")\n', /ends or replaces its process/],
+  ['a.py', 'eval("os" + x)\n', /makes code while it runs/],
+  ['a.py', 'exec(open("impl.txt").read())\n', /makes code while it runs/],
+  ['a.py', 'setattr(calc, name, 1)\n', /only while it runs/],
+  ['a.js', "const to = join(root, 'node_modules', name);", /names files of tests/],
+  ['a.js', "console.log('  3 passing (1s)');", /prints what a test runner prints/],
+  ['a.js', 'console.log(`Tests:       ${n} passed, ${n} total`);', /prints what a test runner prints/],
   ['a.js', 'process.exit(0)', /process\.exitCode = 1/],
   ['a.js', 'process.exitCode = 0', /acts on its process/],
   ['a.js', "process.on('exit', () => {})", /acts on its process/],
@@ -296,7 +320,7 @@ test('a file that was no program may not become one that ends with 0', () => {
 });
 
 test.each(['.c', '.java', '.rb', '.go', '.rs', '.py', '.js', '.php', '.ex', '.ml', '.hs', '.dart', '.pl', '.lua', '.cs', '.swift', '.erl', '.clj'])('a file of %s without end is judged in linear time', (extension) => {
-  const pieces = ['import ', 'import{', 'from ', 'def __eq__(', 'def __bool__(a) ', '__eq__ = lambda ', 'exit(', ' ', '\n', '"os" ', '{ ', 'fn eq(', 'operator==(', 'def ==', '# define ', 'cfg!(', 'process::{', "'", 'getattr(\t', '"test_n_', 'import{cwd ', 'fn eq(,h:&Vec<,', 'def ==\t', 'operator==(b{T}', '\t\rfn main()\r', 'func main() {\n\t\r'];
+  const pieces = ['import ', 'import{', 'from ', 'def __eq__(', 'def __bool__(a) ', '__eq__ = lambda ', 'exit(', ' ', '\n', '"os" ', '{ ', 'fn eq(', 'operator==(', 'def ==', '# define ', 'cfg!(', 'process::{', "'", 'getattr(\t', 'getattr(a, a)\nfor for a ', 'getattr(a,a)a="b"\n', 'for a in ("a",', 'eval("', "['a',", '"test_n_', 'import{cwd ', 'fn eq(,h:&Vec<,', 'def ==\t', 'operator==(b{T}', '\t\rfn main()\r', 'func main() {\n\t\r'];
   for (const piece of pieces)
     for (const text of [piece.repeat(50_000), piece + piece.slice(-1).repeat(200_000), `${piece.slice(0, 6)}${piece.slice(6).repeat(50_000)}`])
       for (const writing of ['Edits', 'Programs'] as const) expect(resultTampering(`a${extension}`, '', `x ${text}`, writing) ?? '').toBeTypeOf('string');
