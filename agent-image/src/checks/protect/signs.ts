@@ -23,13 +23,14 @@ interface Sign {
 export type Writing = 'Edits' | 'Programs';
 
 const mainGuard = "Return from functions, and end the program below `if __name__ == '__main__':`, where sys.exit(…) is free.";
-const failing = 'A status from 1 to 255 is free: process.exit(1), process.exitCode = 1.';
+const failing = 'Free are a status from 1 to 255, as process.exit(1), and process.exitCode = code at the end of the main program.';
 
 /** A model's file of its own trial tests; unless it modifies `unittest`, it does not affect other tests. */
 const ownTests = /^import unittest[ \t]*$|^class \w+\(unittest\.TestCase\):/gm;
 
-/** An object of a class of the file: it reads and sets what it has. */
-const ofItself = /\b[gs]etattr\s*\(\s*(?:self|cls)\s*,/g;
+/** An object of a class of the file reads and sets what it has; and attributes that are named by literals. */
+const ofItself =
+  /\b[gs]etattr\s*\(\s*(?:self|cls)\s*,|\battrgetter\s*\(\s*(?=(?:"[\w.]{1,200}"|'[\w.]{1,200}')\s*\))|^[ \t]*from operator import \w+(?:, \w+)*[ \t]*$/gm;
 
 /**
  * Constructs that code under test does not need: it runs in the same process as its tests, so that it could imitate the
@@ -58,13 +59,16 @@ const python: readonly Sign[] = [
 const passedOver =
   /\[\s{0,40}(?:(['"`])[\w.-]{1,80}\1,?\s{0,40}){1,100}\]|(?:[!=]==?\s{0,9}|\.(?:includes|has|startsWith|endsWith)\(\s{0,9})(['"`])node_modules\2(?=[\s);,&|?])/g;
 
+const harmless = 'arch|argv|cwd|env|hrtime|memoryUsage|nextTick|pid|platform|stdin|uptime|versions?';
+const harmlessParts = new RegExp(String.raw`\{\s{0,40}(?:(?:${harmless})\s{0,40},?\s{0,40}){1,12}\}\s*=\s*process\b(?=\s*(?:;|$))`, 'gm');
+
 const script: readonly Sign[] = [
   { pattern: /\brequire\s*\(\s*['"`][^'"`\n]*\.(?:txt|dat|data|csv|md|log|bin|tmp|bak|cfg|conf|ini)['"`]/, what: 'loads code from a file that holds none by its name' },
   { pattern: /['"`](?:node:)?(?:test|assert|child_process|worker_threads|vm|v8|module|inspector|cluster)(?:\/\w+)?['"`]/, what: 'loads what tests run on', ofPrograms: /['"`](?:node:)?(?:test|assert|vm|v8|module|inspector|cluster)(?:\/\w+)?['"`]/ },
   { pattern: /['"](?:vitest|jest|@jest\/\w+|mocha|chai|ava|tap|expect)['"]|\b(?:describe|it|test)\s*\.\s*(?:skip|only|todo)\b/, what: 'names a test runner' },
   { pattern: /\bNODE_(?:OPTIONS|TEST_CONTEXT|V8_COVERAGE)\b|\bnpm_(?:lifecycle|config)_\w+|\bexecArgv\b/, what: 'asks how Node starts, or whether it is tested' },
   { pattern: /\bprocess\s*\??\.\s*(?:reallyExit|abort|kill|binding|dlopen|exitCode|on|once|emit|stdout|stderr|getBuiltinModule|mainModule|channel|send|_\w+)\b|\bprocess\s*(?:\?\.\s*)?\[/, what: 'acts on its process', instead: failing, ofPrograms: /\bprocess\s*\??\.\s*(?:reallyExit|abort|kill|binding|dlopen|exitCode\s*=\s*(?=0\b|['"`]|undefined|null|void|false)|emit|(?:on|once)\b(?!\s*\(\s*['"`]SIG)|(?:stdout|stderr)\s*(?:=[^=]|\.\s*\w+\s*=[^=])|getBuiltinModule|mainModule|channel|send\b|_\w+)|\bprocess\s*(?:\?\.\s*)?\[/ },
-  { pattern: /\}\s*=\s*process\b(?!\s*\??\.)|=\s*process\s*(?:;|$)|\bReflect\s*\.\s*\w+\s*\(\s*process\b/m, what: 'takes hold of its process' },
+  { pattern: /\}\s*=\s*process\b(?!\s*\??\.)|=\s*process\s*(?:;|$)|\bReflect\s*\.\s*\w+\s*\(\s*process\b/m, what: 'takes hold of its process', free: harmlessParts },
   { pattern: /\bimport\b(?!\s*\{\s*(?:arch|argv|cwd|env|hrtime|memoryUsage|nextTick|pid|platform|stdin|uptime|versions?)(?:\s*,\s*(?:arch|argv|cwd|env|hrtime|memoryUsage|nextTick|pid|platform|stdin|uptime|versions?))*\s*(?:,\s*)?\}\s*from)[^;'"`]{0,400}['"`](?:node:)?process['"`]|\brequire\s*\(\s*['"`](?:node:)?process['"`]/, what: 'takes hold of its process' },
   { pattern: /\bprocess\s*\??\.\s*exit\b(?!\s*\(\s*[1-9]\d*\s*\))/, what: 'ends its process with a status that may be 0', instead: failing },
   { pattern: /\b(?:globalThis|global)\s*[.[]|\brequire\s*\.\s*cache|\bModule\s*\.\s*_|\b(?:Object|Array|Function|Error|Promise)\s*\.\s*prototype\s*(?:\[|\.(?!\s*(?:hasOwnProperty|isPrototypeOf|propertyIsEnumerable|toString|slice|concat|map|filter|indexOf|join)\s*\.\s*(?:call|apply)\s*\())|\b(?:Array|Error|Function|JSON|Math|Map|Number|Object|Promise|Reflect|Set|String|Symbol)\s*\.\s*\w+\s*=(?![=>])|\bexecutionAsyncResource\b|\basync_hooks\s*\.|\bcreateHook\s*\(/, what: 'reaches into other modules' },
