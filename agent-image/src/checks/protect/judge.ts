@@ -1,6 +1,6 @@
 // agent-image, checks/protect: judgement of an attempt's changes to files. May import protocol, kube and the keeper's client.
 import { normal } from './entries.ts';
-import { changedTest } from './inlineTests.ts';
+import { changedTest } from './code/inlineTests.ts';
 import { harmless } from './sections.ts';
 import type { Change, ChangeJudgement, ProtectedSet, Protection, Violation } from './types.ts';
 

@@ -16,7 +16,7 @@ import {
   vendored,
   type Convention,
 } from './conventions.ts';
-import { mayHoldTests } from './inlineTests.ts';
+import { mayHoldTests } from './code/inlineTests.ts';
 import type { CheckCommand, ProtectedSet, Protection, ReadFile } from './types.ts';
 
 /** Modules that Python test runners import; a file of that name in an import root comes first. */

@@ -1,6 +1,6 @@
 // agent-image, checks/protect: signs of forged results in code under test. May import protocol, kube and the keeper's client.
 import { extname } from 'node:path';
-import { resolved } from './resolved.ts';
+import { resolved } from './code/resolved.ts';
 
 interface Sign {
   readonly pattern: RegExp;

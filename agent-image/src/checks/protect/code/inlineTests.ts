@@ -1,4 +1,4 @@
-// agent-image, checks/protect: tests that stand in files of code. Imports nothing of the worker.
+// agent-image, checks/protect/code: tests that stand in files of code. Imports nothing of the worker.
 import { extname } from 'node:path';
 
 /** The texts of tests, by name. */
@@ -75,7 +75,7 @@ function grouped(found: readonly (readonly [name: string, text: string])[]): Tes
   return new Map([...groups].map(([name, all]) => [name, all.map(([, text]) => text)]));
 }
 
-/** How tests are found in files of an ending, and whether more of one name may stand beside those that were there. */
+/** Readers of tests by the ending of a file, and whether more of one name may stand beside those that were there. */
 const languages: Readonly<Record<string, { readonly testsOf: (text: string) => Tests; readonly mayGrow: boolean }>> = {
   '.rs': { testsOf: testsOfRust, mayGrow: false },
   '.zig': { testsOf: testsOfZig, mayGrow: false },

@@ -1,4 +1,4 @@
-// agent-image, checks/protect: Python whose names and code stand in its text. Imports nothing of the worker.
+// agent-image, checks/protect/code: Python whose names and code stand in its text. Imports nothing of the worker.
 
 const text = String.raw`(?:"[\w.]*"|'[\w.]*')`;
 const list = String.raw`[([{]\s*${text}(?:\s*,\s*${text})*\s*,?\s*[)\]}]`;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { judgeChanges } from './judge.ts';
-import { protectedPaths } from './protected.ts';
+import { judgeChanges } from '../judge.ts';
+import { protectedPaths } from '../protected.ts';
 import { changedTest } from './inlineTests.ts';
 
 const python = (examples: string, code = 'a - b'): string =>
