@@ -61,7 +61,10 @@ const timeline: readonly (readonly [AuditType, Record<string, unknown>])[] = [
       data: { attempt: 1, candidate, edits: [{ path: 'a.py' }], acts: [{ command: 'npm test' }], snapshot: 's0002', passing: ['t.one'] },
     },
   ],
-  ['Noted', { kind: 'Rejected', data: { attempt: 1, action: tree, decision: 'Rejected', summary: 'git push', at: 'now' } }],
+  [
+    'Noted',
+    { kind: 'Rejected', data: { attempt: 1, action: tree, decision: 'Rejected', summary: 'git push', why: 'not on Friday', at: 'now' } },
+  ],
   [
     'Noted',
     { kind: 'Egress', data: { attempt: 1, mode: 'Allowed', requests: [{ host: 'h.test', port: 443, decision: 'Denied', requests: 2 }] } },
@@ -251,6 +254,7 @@ describe('fleet audit show', () => {
       'Step      done with candidate cccccccc: 1 edit, 1 command, 1 test newly pass, snapshot s0002',
       'act: npm test',
       'Rejected: git push (nobody answered in time)',
+      'reason: not on Friday',
       'Denied: h.test:443 2×',
       'of s0001: verified, 1 created, 2 modified, 3 deleted',
       'of s0002 began, no end of it in this log',

@@ -47,6 +47,7 @@ const { failed, forbidden, notFound, unavailable } = exitCodes;
 describe('bad input', () => {
   test.each<[string, () => void, readonly string[], number, RegExp]>([
     ['no permission for tasks', answering(group, 403, 'Forbidden', 'ann cannot get'), ['show', 'one'], forbidden, /agentfleet-viewer/],
+    ['no quota', answering(group, 403, 'Forbidden', 'exceeded quota: q'), ['show', 'one'], forbidden, /raise the ResourceQuota/],
     [
       'no permission for results',
       answering(results, 403, 'Forbidden', 'ann cannot get'),

@@ -42,6 +42,16 @@ describe('fleet explain', () => {
       ],
     ],
     [
+      'it failed, in several lines',
+      {
+        phase: 'Failed',
+        finished: 'true',
+        run: { outcome: { result: 'Failed', reason: 'StillFails', message: 'unit: does not hold\n\n  cure: \u001b[2Kfaked\nFAILED' } },
+      },
+      {},
+      [/outcome: StillFails, unit: does not hold\n {2}\| {3}cure: \\u\{1b\}\[2Kfaked\n {2}\| FAILED\n {2}means: /],
+    ],
+    [
       'it is refused, and all else only follows from it',
       {
         phase: 'Pending',

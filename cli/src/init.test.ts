@@ -38,9 +38,19 @@ describe('fleet init', () => {
     expect((await fleet(api, ['init', ...flags, '--key-env', 'KEY'])).err).toContain('there is an ExpertPool default');
   });
 
+  test('needs no key for an endpoint that takes none', async () => {
+    const { code, out } = await fleet(api, ['init', ...flags, '--no-key'], { env: { KUBECONFIG: api.kubeconfig } });
+    expect([code, out.includes('Secret')]).toEqual([0, false]);
+    const [pool, ...others] = api.seen.filter(({ method }) => method === 'PATCH').map(({ body }) => body);
+    expect(others).toEqual([]);
+    expect(pool).toMatchObject({ kind: 'ExpertPool', spec: { experts: [{ engine: { api: { model: 'm' } } }] } });
+    expect(JSON.stringify(pool)).not.toContain('credential');
+  });
+
   test.each([
+    ['a key and none', [...flags, '--no-key', '--key-env', 'KEY'], /--no-key and a key do not go together/],
     ['no endpoint', ['--model', 'm'], /--endpoint is missing/],
-    ['no key', flags, /--key-file, or a variable/],
+    ['no key', flags, /--key-file, or a variable .*, or write --no-key/],
     ['a key file that is not there', [...flags, '--key-file', '/nowhere'], /correct --key-file/],
     ['no address', ['--endpoint', 'llm', '--model', 'm'], /write it like https/],
     ['a key of two lines', [...flags, '--key-file', import.meta.filename], /no single line of visible characters; give the bare key/],
@@ -107,8 +117,8 @@ describe('fleet init and its endpoint', () => {
     const { pathname, search } = new URL(url);
     return fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${pathname}${search}`, init);
   };
-  const init = (type: EndpointType = 'OpenAI', by: typeof fetch = reached) =>
-    fleet(api, ['init', '--endpoint', 'http://llm.example.com/v1', '--model', 'qwen3-coder', '--type', type, '--key-env', 'KEY'], {
+  const init = (type: EndpointType = 'OpenAI', by: typeof fetch = reached, url = 'http://llm.example.com/v1') =>
+    fleet(api, ['init', '--endpoint', url, '--model', 'qwen3-coder', '--type', type, '--key-env', 'KEY'], {
       env: { KUBECONFIG: api.kubeconfig, KEY: 'k-1' },
       fetch: by,
     });
@@ -147,6 +157,15 @@ describe('fleet init and its endpoint', () => {
     expect(err).toMatch(message);
     expect([asked.length, (out + err).includes('k-1')]).toEqual([1, false]);
   }); // prettier-ignore
+
+  test.each(['http://llm.models.svc:8000/v1', 'http://llm/v1', 'https://n.openai.azure.com/openai/deployments/gpt'])(
+    'asks nothing of %s, which has no list or is not reached from here',
+    async (url) => {
+      answer = ids('other');
+      const { code, err } = await init('OpenAI', reached, url);
+      expect([code, err, asked]).toEqual([0, '', []]);
+    },
+  );
 
   test('warns of an endpoint that does not answer, and ends well', async () => {
     const { code, err } = await init('OpenAI', () => Promise.reject(new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } })));

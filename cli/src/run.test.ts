@@ -228,7 +228,7 @@ describe('fleet show', () => {
         attempts: [
           { number: 1, class: 'CheckFailed', reason: 'ChecksFailed', startedAt: '2030-01-01T00:00:00Z', endedAt: '2030-01-01T00:01:30Z' },
         ],
-        approvals: [{ action: `sha256:${'b'.repeat(64)}`, decision: 'Rejected', at: '2030-01-01T00:20:00Z' }],
+        approvals: [{ action: `sha256:${'b'.repeat(64)}`, decision: 'Rejected', at: '2030-01-01T00:20:00Z', reason: 'not on Friday' }],
         run: {
           ...waiting.status.run,
           plan: [
@@ -258,6 +258,7 @@ describe('fleet show', () => {
       'trace   12      cccccccccccc   s3://a/trace',
       '  +++ b',
       'Rejected   nobody in time',
+      'not on Friday',
       '1        CheckFailed   ChecksFailed   90s',
     ])
       expect(out).toContain(line);

@@ -1,4 +1,4 @@
-import { leases } from '@agentfleet/kube';
+import { apiErrorOf, KubeError, leases } from '@agentfleet/kube';
 import { describe, expect, it } from 'vitest';
 import { newPool, newTask } from './controllers/agenttask/testing/objects.ts';
 import { newModel } from './controllers/energymodel/testing/models.ts';
@@ -43,6 +43,21 @@ describe('the operator', () => {
     expect(text).toMatch(/^controller_runtime_reconcile_total\{controller="agenttask"/m);
     await bed.stopOperator();
     expect(holder(bed)).toBe('');
+  });
+
+  it.each([
+    ['does not answer', new KubeError('AF_API_UNREACHABLE', { what: 'refused', where: 'here', cure: 'none' })],
+    ['starts', apiErrorOf(503, '', 'GET /openid/v1/jwks')],
+  ])('waits for an API server that %s, alive and not ready', async (_, fault) => {
+    await using bed = await Bed.start();
+    bed.discovery.fault = fault;
+    void bed.startOperator('operator-0_a').catch(() => {});
+    await bed.until('its ports are open', () => bed.operator?.manager.ports.length === 2);
+    const [probes] = bed.operator?.manager.ports ?? [];
+    expect([(await get(probes, '/healthz')).status, (await get(probes, '/readyz')).status]).toEqual([200, 500]);
+    expect(bed.server.requests.filter(({ userAgent }) => userAgent.startsWith('operator'))).toEqual([]);
+    bed.discovery.fault = undefined;
+    await bed.until('it leads', () => holder(bed) === 'operator-0_a');
   });
 
   it('writes nothing while another one leads', async () => {

@@ -3,6 +3,7 @@ import {
   EventRecorder,
   events,
   fencedTransport,
+  inService,
   LeaderElector,
   leases,
   Manager,
@@ -190,10 +191,29 @@ function metricsAt({ config, clock, host }: StartOptions, tokens: ClusterTokens)
   return { port, ...(host === undefined ? {} : { host }), authorize: authorizeReaders(tokens, metricsReaders, clock) };
 }
 
+/** Between two questions to an API server that is out of service, ms. */
+const askAgainMs = 1000;
+
+/** Reads the signing keys. An API server that is out of service is waited for: a process that ended at each try would be started ever later. */
+async function untilKnown({ transport, clock, log }: StartOptions, tokens: ClusterTokens, signal: AbortSignal): Promise<void> {
+  for (let tries = 0; !signal.aborted; tries += 1) {
+    try {
+      return await tokens.refresh(signal);
+    } catch (error) {
+      if (signal.aborted || inService(error)) throw error;
+      if (tries === 0) log.warn('the API server is not in service; it is waited for', { error: asError(error).message });
+    }
+    await transport.reachability?.answered(signal);
+    await sleep(clock, askAgainMs, signal);
+  }
+}
+
 function managerOf(options: StartOptions, elector: LeaderElector | undefined, tokens: ClusterTokens): Manager {
   const { config, clock, log, registry, host } = options;
+  // Sandboxes are made with the signing keys, so nothing starts before they are known.
+  const prepare = (signal: AbortSignal): Promise<void> => untilKnown(options, tokens, signal);
   const probes = { port: config.probesPort, ...(host === undefined ? {} : { host }) };
-  return new Manager({ clock, log, registry, elector, probes, metrics: metricsAt(options, tokens) });
+  return new Manager({ clock, log, registry, elector, prepare, probes, metrics: metricsAt(options, tokens) });
 }
 
 /** Returns the parts that keep tokens for PodMonitors, where there are some. */
@@ -227,6 +247,7 @@ export function createOperator(options: StartOptions): Operator {
     caches,
     tokens,
     apiServer,
+    unprepared: new Map(),
   };
   const heartbeats = new Heartbeats(caches.leases, clock);
   registerMetrics(context, heartbeats);
@@ -238,12 +259,7 @@ export function createOperator(options: StartOptions): Operator {
   manager.add(recorder).add(tokens).add(apiServer);
   for (const controller of controllersOf(context, { children, gpus, heartbeats, ...askersOf(options) })) manager.addController(controller);
   for (const runnable of scraperTokensOf(context, config)) manager.addController(runnable);
-  const run = async (signal: AbortSignal): Promise<void> => {
-    // Sandboxes are made with the signing keys, so nothing starts before they are known.
-    await tokens.refresh(signal);
-    await manager.run(signal);
-  };
-  return { manager, context, run };
+  return { manager, context, run: (signal) => manager.run(signal) };
 }
 
 const refreshMs = 300_000;

@@ -7,6 +7,7 @@ import type { WorkRecord } from './workRecord.ts';
 export class TranscriptMemory implements LoopMemory {
   readonly #transcript: Transcript;
   readonly #stored = new Map<string, string>();
+  readonly #seen = new WeakMap<ConversationMessage, string>();
   readonly #reads: boolean;
   #plan: readonly PlanItem[] | undefined;
 
@@ -48,7 +49,15 @@ export class TranscriptMemory implements LoopMemory {
   }
 
   shows(text: string): boolean {
-    return this.#transcript.history.some((message) => message.role === 'Tool' && steady(message.text).includes(steady(text)));
+    const wanted = steady(text);
+    return this.#transcript.history.some((message) => message.role === 'Tool' && this.#steady(message).includes(wanted));
+  }
+
+  /** Made once for each message: very many texts may be looked for. */
+  #steady(message: ConversationMessage): string {
+    const text = this.#seen.get(message) ?? steady(message.text);
+    this.#seen.set(message, text);
+    return text;
   }
 
   handleOf(message: ConversationMessage): string | undefined {

@@ -173,6 +173,8 @@ it.each([
   ['tests/test_cast.c tests/test_cast.expected', ['test_*.c']],
   ['test/unit/_helpers.bash test/unit/a.bats', ['*.bats']],
   ['tests/run.exe', []],
+  ['t/basic.t t/lib/Helper.pm', ['*.t']],
+  ['src/cart_tests.erl', ['*_tests.erl']],
 ])('new tests beside %s have names', (tests, names) => {
   expect(testNames(tests.split(' '))).toEqual(names);
 });

@@ -174,6 +174,10 @@ const namesByEnding: Readonly<Record<string, string>> = {
   cc: '*_test.cc',
   cpp: '*_test.cpp',
   cxx: '*_test.cxx',
+  t: '*.t',
+  lua: '*_spec.lua',
+  erl: '*_SUITE.erl *_tests.erl',
+  clj: '*_test.clj',
 };
 
 /**

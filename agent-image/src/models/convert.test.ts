@@ -219,7 +219,11 @@ it.for<[string, string]>([
   ['functions.bash', 'bash'],
   ['functions.bash:0', 'bash'],
   ['bash<|channel|>commentary', 'bash'],
-  ['execute_bash', 'execute_bash'],
+  ['execute_bash', 'bash'],
+  ['executeCommand', 'bash'],
+  ['attempt_completion', 'submit'],
+  ['read_file', 'read_file'],
+  ['deploy_bash', 'deploy_bash'],
   ['bash.submit', 'bash.submit'],
 ])('a call of %s is one of %s', ([given, name]) => {
   const proposal = { text: '', calls: [{ ...call('1'), name: given }], finish: 'Calls', entropyNats: null } as const;

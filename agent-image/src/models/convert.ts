@@ -80,16 +80,33 @@ function wireCall({ id, name, arguments: text }: ToolCall): NonNullable<WireMess
   return { id, type: 'function', function: { name: name.replaceAll(/[^\w-]/g, '_').slice(0, 64) || 'unknown', arguments: args } };
 }
 
+/** Names that tools of the same purpose have in other agents, which models learned. */
+const otherTools: Readonly<Record<string, readonly string[]>> = {
+  bash: ['shell', 'run', 'execute', 'exec', 'terminal', 'run_command', 'execute_command', 'run_shell_command', 'execute_bash', 'run_bash'],
+  read_file: ['read', 'view', 'cat', 'open', 'open_file', 'view_file'],
+  edit_file: ['edit', 'write', 'replace', 'str_replace', 'create_file', 'write_file', 'write_to_file'],
+  search: ['grep', 'grep_search', 'search_files', 'search_code', 'ripgrep'],
+  run_checks: ['run_tests', 'run_check'],
+  submit: ['finish', 'done', 'complete', 'attempt_completion', 'final_answer'],
+  update_plan: ['todo_write', 'write_todos', 'plan'],
+  ask_human: ['ask_user', 'ask_followup_question'],
+  fetch: ['web_fetch', 'fetch_url'],
+};
+
 /**
- * Returns a reply with the names of its calls as they were offered: servers leave parts of a model's format in them, as `functions.bash`,
- * `bash:0` or `bash<|channel|>commentary`.
+ * Returns the name under which a tool was offered: servers leave parts of a model's format in it, as `functions.bash`, `bash:0` or
+ * `bash<|channel|>commentary`, and models call tools of other agents. Undefined where none is meant.
  */
+export function offeredName(name: string, offered: readonly string[]): string | undefined {
+  const bare = name.trim().replace(/<\|.*$/s, '').replace(/^functions\./, '').replace(/:\d+$/, ''); // prettier-ignore
+  const plain = bare.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+  const equal = offered.find((one) => one === bare) ?? offered.find((one) => one === bare.toLowerCase() || one === plain);
+  return equal ?? offered.find((one) => otherTools[one]?.includes(plain));
+}
+
+/** Returns a reply with the names of its calls as they were offered. */
 export function named(proposal: ModelProposal, offered: readonly string[]): ModelProposal {
-  const nameOf = (name: string): string => {
-    const bare = name.trim().replace(/<\|.*$/s, '').replace(/^functions\./, '').replace(/:\d+$/, ''); // prettier-ignore
-    return offered.find((one) => one === bare || one === bare.toLowerCase()) ?? name;
-  };
-  return { ...proposal, calls: proposal.calls.map((call) => ({ ...call, name: nameOf(call.name) })) };
+  return { ...proposal, calls: proposal.calls.map((call) => ({ ...call, name: offeredName(call.name, offered) ?? call.name })) };
 }
 
 export function wireTools(tools: readonly ToolDefinition[]): WireTool[] {

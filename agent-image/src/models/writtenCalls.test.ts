@@ -40,15 +40,31 @@ const formats: readonly (readonly [what: string, text: string, name?: string, ar
   ['members of the API', `{"tool_calls": [{"function": ${hermes}}]}`],
   ['line feeds in a string, and a comma too many', '<tool_call>{"name": "bash", "arguments": {"command": "cat <<E\nx\nE",}}</tool_call>', 'bash', '{"command":"cat <<E\\nx\\nE"}'],
   ['a tag in a value', '<function=bash>\n<parameter=command>\necho "</function>"\n</parameter>\n</function>', 'bash', '{"command":"echo \\"</function>\\""}'],
+  ['two objects at the end', `I look.\n${hermes}\n${hermes}`, 'bash bash'],
+  ['two blocks of code', `${fence}json\n${hermes}\n${fence}\n${fence}json\n${hermes}\n${fence}`, 'bash bash'],
+  ['an object of a tool of other agents', `I look.\n${fence}json\n{"name": "execute_command", "arguments": {"cmd": "ls"}}\n${fence}`, 'execute_command', '{"cmd":"ls"}'],
+  ['an object of a tool that is none, as only a call is', 'I look.\n{"name": "deploy", "arguments": {"force": true}}', 'deploy', '{"force":true}'],
+  ['arguments beside the name', '{"tool": "bash", "command": "ls"}'],
+  ['members of ReAct in an object', '{"action": "bash", "action_input": {"command": "ls"}}'],
+  ['ReAct, with a result that the model made up', 'Thought: I look.\nAction: bash\nAction Input: {"command": "ls"}\nObservation: a.py'],
+  ['a call of Python', 'I look.\nbash(command="ls")'],
+  ['calls of Python as of Llama 4', '[bash(command=\'ls\')]'],
+  ['a call of Python in a block of code', `${fence}python\nbash(command="echo \\"x\\"", timeout_seconds=5, background=None)\n${fence}`, 'bash', '{"command":"echo \\"x\\"","timeout_seconds":5,"background":null}'],
+  ['entities of XML', '<function=bash><parameter=command>cd a &amp;&amp; ls</parameter></function>', 'bash', '{"command":"cd a && ls"}'],
+  ['entities beside signs of XML', '<function=bash><parameter=command>echo "&amp;&amp;" > a</parameter></function>', 'bash', '{"command":"echo \\"&amp;&amp;\\" > a"}'],
   ['no arguments', '<tool_call>\n<function=run_checks>\n</function>\n</tool_call>', 'run_checks', '{}'],
 ]; // prettier-ignore
 
 describe('calls in the text of a reply, where the server has tool calls', () => {
   it.for(formats)('are read: %s', ([, text, name = 'bash', args = one]) => {
     const proposal = native(text);
-    expect(callsIn(proposal)).toEqual([[name, args]]);
-    expect(proposal).toMatchObject({ finish: 'Calls', calls: [{ id: expect.stringMatching(/^[0-9a-z]{9}$/) as string }] });
-    expect(callsIn(byJson(text))).toEqual([[name, args]]);
+    const expected = name.split(' ').map((each) => [each, args]);
+    expect(callsIn(proposal)).toEqual(expected);
+    expect(proposal).toMatchObject({
+      finish: 'Calls',
+      calls: expected.map(() => ({ id: expect.stringMatching(/^[0-9a-z]{9}$/) as string })),
+    });
+    expect(callsIn(byJson(text))).toEqual(expected);
   });
 
   it('have the words before them as their thought, and are read in order', () => {
@@ -69,7 +85,15 @@ describe('calls in the text of a reply, where the server has tool calls', () => 
     ['a quoted one', `The page says \`<tool_call>${hermes}</tool_call>\`, which I ignore.`],
     ['one in a block of code', `The README has:\n${fence}\n<tool_call>${hermes}</tool_call>\n${fence}\nI ignore it.`],
     ['an object of something else', `I add package.json:\n${fence}json\n{"name": "left-pad", "version": "1.0.0"}\n${fence}`],
-    ['an object of a tool that is none', '{"name": "deploy", "arguments": {"force": true}}'],
+    ['an object of a tool that is none, and other members', '{"name": "deploy", "input": {"force": true}}'],
+    ['a cited one', `The page says:\n> <tool_call>${hermes}</tool_call>`],
+    ['a cited object', `The page says:\n> ${hermes}`],
+    ['a call of Python in a sentence', 'I could run bash(command="rm x"), or not.'],
+    ['a call of Python before more words', 'bash(command="rm x")\nThat would remove it.'],
+    ['a call of a function that is no tool', 'print(end="x")'],
+    ['a call of Python that is an expression', 'bash(command="rm " + name)'],
+    ['a cited call of Python', '> bash(command="rm x")'],
+    ['a draft of ReAct before more words', 'Action: bash\nAction Input: {"command": "rm x"}\nI do not do that.'],
     ['an object without arguments', '{"name": "bash"}'],
     ['an object in a sentence', `It wrote ${hermes} into its log.`],
     ['an object before more words', `${fence}json\n${hermes}\n${fence}\nThis call would list the files.`],
@@ -117,7 +141,9 @@ describe('output of a model without tool calls', () => {
   it.for<[string, string, string, string]>([
     ['the object', ls, 'look', '{"command":"ls"}'],
     ['a block of code', `Here it is:\n\`\`\`json\n${ls}\n\`\`\`\nDone.`, 'look', '{"command":"ls"}'],
-    ['text around', `I think so. ${ls} That is it.`, 'look', '{"command":"ls"}'],
+    ['text before', `I think so. ${ls}`, 'look', '{"command":"ls"}'],
+    ['text after', `${ls}\nThat is it.`, 'look', '{"command":"ls"}'],
+    ['an object after one that is quoted', `Not ${ls} but\n${ls}`, 'look', '{"command":"ls"}'],
     ['no thought but text before', 'Let me look. {"tool":"bash","arguments":{"command":"ls"}}', 'Let me look.', '{"command":"ls"}'],
     ['thoughts with a draft', `<think>maybe {"tool":"submit","arguments":{}}</think>${ls}`, 'look', '{"command":"ls"}'],
     ['thoughts whose begin is in the prompt', `maybe {"tool":"submit","arguments":{}}</think>${ls}`, 'look', '{"command":"ls"}'],
@@ -148,6 +174,8 @@ describe('output of a model without tool calls', () => {
     ['nothing', ''],
     ['an object without a tool', '{"answer":42}'],
     ['a list', '[1,2]'],
+    ['an object in a sentence', `I should not run ${ls} because it would be wrong.`],
+    ['a cited block of code', `The README says:\n> ${fence}json\n> ${ls}\n> ${fence}`],
     ['a tool that is no name', '{"tool":7}'],
     ['a draft in a thought without an end', `<think>maybe ${ls}`],
   ])('is a reply without a call: %s', ([, text]) => {

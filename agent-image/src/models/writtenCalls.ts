@@ -1,6 +1,6 @@
 import { fieldsOf, textOf } from '@agentfleet/protocol/text';
 import { looseJson } from '../base/text.ts';
-import { callId } from './convert.ts';
+import { callId, offeredName } from './convert.ts';
 import type { ModelProposal } from './models.ts';
 
 /** A call in a text. Its arguments are no JSON where it ends in the middle. */
@@ -109,7 +109,7 @@ function withoutMarks(before: string): string {
 
 /** Whether what follows is a quotation, in a block of code, or in an object that began before. */
 function isQuoted(before: string): boolean {
-  if (/[`'"]$/.test(before) || before.split('```').length % 2 === 0) return true;
+  if (isCited(before) || /[`'"]$/.test(before) || before.split('```').length % 2 === 0) return true;
   return [...objectStarts(before)].some((at) => objectEnd(before, at) === null);
 }
 
@@ -127,6 +127,14 @@ function objectAt(text: string, at: number, name: string): Read | null {
   return calls.length === 0 ? null : { calls, end };
 }
 
+const entities: Readonly<Record<string, string>> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&apos;': "'", '&#39;': "'" };
+
+/** A value that was written as of XML, which `&amp;&amp;` shows where nothing else has to be escaped; else as it is. */
+function unescaped(value: string): string {
+  if (!value.includes('&amp;&amp;') || /[<>]|&(?!(?:amp|lt|gt|quot|apos|#39);)/.test(value)) return value;
+  return value.replaceAll(/&(?:amp|lt|gt|quot|apos|#39);/g, (one) => entities[one] ?? one);
+}
+
 /** Arguments as tags. A value that holds a tag of them cannot be told from the next. */
 function taggedAt(text: string, from: number, name: string): Read | null {
   const values: Record<string, string> = {};
@@ -134,7 +142,7 @@ function taggedAt(text: string, from: number, name: string): Read | null {
   for (let one = take(parameter, text, at); one !== null; one = take(parameter, text, at)) {
     const [whole, key = '', value = ''] = one;
     if (/<(?:parameter|arg_key)\b/.test(value)) return null;
-    values[key] = value.replaceAll(/^\n|\n$/g, '');
+    values[key] = unescaped(value.replaceAll(/^\n|\n$/g, ''));
     at += whole.length;
   }
   const ended = take(end, text, at);
@@ -142,17 +150,100 @@ function taggedAt(text: string, from: number, name: string): Read | null {
   return { calls: [{ name, arguments: JSON.stringify(values) }], end: at + ended[0].length };
 }
 
+/**
+ * An object that calls a tool, with those right behind it. It ends the reply, or where any text may call (`offered` null) it stands in a line
+ * or block of its own: what a sentence or a quotation has is no call.
+ */
 function bare(text: string, offered: readonly string[] | null): Found | null {
-  for (const { text: object, before, after } of candidates(text)) {
-    const acts = actsIn(looseJson(object));
-    const [act] = acts;
-    if (act === undefined) continue;
-    const found = { thought: act.thought === '' ? before : act.thought, calls: acts, broken: false, last: false };
-    if (offered === null) return found;
-    const stands = after.trim() === '' && /(?:^|\n)[ \t]*$/.test(before);
-    if (stands && acts.every(({ name, arguments: args }) => offered.includes(name) && args !== '')) return found;
+  for (const { text: object, from, to } of candidates(text)) {
+    const [first, ...others] = actsIn(looseJson(object));
+    if (first === undefined) continue;
+    const [before, run] = [text.slice(0, from), following(text, to)];
+    const acts = [first, ...others, ...run.acts];
+    const found = { thought: first.thought === '' ? before : first.thought, calls: acts, broken: false, last: false };
+    const ends = text.slice(run.end).trim() === '';
+    const begins = /(?:^|\n)[ \t]*$/.test(before);
+    if (offered === null ? !isCited(before) && (ends || begins) : ends && begins && acts.every((act) => isMeant(act, offered)))
+      return found;
   }
-  return unreadable(text, offered);
+  return scripted(text, offered) ?? unreadable(text, offered);
+}
+
+/** Whether a line is one of a quotation. */
+const isCited = (before: string): boolean => /(?:^|\n)[ \t]*>[^\n]*$/.test(before);
+
+/** Whether an object that stands alone is a call: with arguments, and of a tool that is offered or as only calls look. */
+const isMeant = ({ name, arguments: args, isCall }: Act, offered: readonly string[]): boolean =>
+  args !== '' && (isCall || offeredName(name, offered) !== undefined);
+
+/** Calls that follow a call with nothing but space, commas and fences in between. */
+function following(text: string, from: number): { readonly acts: readonly Act[]; readonly end: number } {
+  const between = /(?:[\s,]|```(?:json)?)*/y;
+  const acts: Act[] = [];
+  for (let end = from; ;) {
+    const at = end + (take(between, text, end)?.[0].length ?? 0);
+    const close = text[at] === '{' && acts.length < mostStarts ? objectEnd(text, at) : null;
+    const more = close === null ? [] : actsIn(looseJson(text.slice(at, close)));
+    if (close === null || more.length === 0) return { acts, end: /^[\s`]*$/.test(text.slice(end, at)) ? at : end };
+    acts.push(...more);
+    end = close;
+  }
+}
+
+/** A value of a call as programs write it. */
+const literal = /"(?:\\[^]|[^"\\])*"|'(?:\\[^]|[^'\\])*'|-?\d{1,15}(?:\.\d{1,15})?|[Tt]rue|[Ff]alse|None|null/y;
+const keyword = /\s*([A-Za-z_]\w{0,63})\s*=\s*/y;
+
+/** A call that ends the reply as `bash(command="ls")` of Python, also in brackets, or as `Action: bash` and `Action Input: {…}`. */
+function scripted(text: string, offered: readonly string[] | null): Found | null {
+  const written = /(?:^|\n)(?:```\w*\n)?\[?([a-z_]{2,40})\(|(?:^|\n)Action: *([\w.-]{2,64}) *\n+Action Input: *(?=\{)/g;
+  for (const match of [...text.matchAll(written)].slice(0, mostStarts)) {
+    const [head, call = '', action = ''] = match;
+    const name = offered === null ? `${call}${action}` : offeredName(`${call}${action}`, offered);
+    const at = match.index + head.length;
+    const read = action === '' ? keywords(text, at) : inputAt(text, at);
+    const before = text.slice(0, match.index);
+    if (name === undefined || read === null || isCited(`${before}\n`) || before.split('```').length % 2 === 0) continue;
+    const rest = text.slice(read.end);
+    const isLast = action === '' ? /^\]?\s*(?:```)?\s*$/.test(rest) : /^\s*(?:Observation:|$)/.test(rest);
+    if (isLast) return { thought: before, calls: [{ name, arguments: JSON.stringify(read.values) }], broken: false, last: true };
+  }
+  return null;
+}
+
+interface Values {
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly end: number;
+}
+
+/** Arguments with their names, up to the closing bracket; null where they are anything else. */
+function keywords(text: string, from: number): Values | null {
+  const values: Record<string, unknown> = {};
+  for (let at = from; ;) {
+    const key = take(keyword, text, at);
+    const value = key === null ? null : take(literal, text, at + key[0].length);
+    if (key === null || value === null) return null;
+    values[key[1] ?? ''] = valueOf(value[0]);
+    at += key[0].length + value[0].length;
+    const after = /\s*(?:,|(\)))/y;
+    const more = take(after, text, at);
+    if (more === null) return null;
+    at += more[0].length;
+    if (more[1] !== undefined) return { values, end: at };
+  }
+}
+
+function inputAt(text: string, at: number): Values | null {
+  const end = objectEnd(text, at);
+  return end === null ? null : { values: fieldsOf(looseJson(text.slice(at, end))), end };
+}
+
+const constants: Readonly<Record<string, unknown>> = { true: true, false: false, none: null, null: null };
+
+function valueOf(word: string): unknown {
+  if (!/^["']/.test(word)) return word.toLowerCase() in constants ? constants[word.toLowerCase()] : Number(word);
+  const quoted = word.slice(1, -1).replaceAll(/\\'|(?<!\\)"/g, (one) => (one === '"' ? String.raw`\"` : "'"));
+  return looseJson(word.startsWith('"') ? word : `"${quoted}"`) ?? word.slice(1, -1);
 }
 
 /** An object that names a tool and is no JSON. */
@@ -174,17 +265,14 @@ const nameIn = (text: string): string | null => /"(?:tool|name|action)"\s*:\s*"(
 
 interface Candidate {
   readonly text: string;
-  readonly before: string;
-  readonly after: string;
+  /** Begin and end in the reply, with its fences. */
+  readonly from: number;
+  readonly to: number;
 }
 
 /** The whole text, then each block of code, then each object in it, in this order. */
 function* candidates(text: string): Generator<Candidate> {
-  const part = (from: number, to: number, own = text.slice(from, to)): Candidate => ({
-    text: own,
-    before: text.slice(0, from),
-    after: text.slice(to),
-  });
+  const part = (from: number, to: number, own = text.slice(from, to)): Candidate => ({ text: own, from, to });
   yield part(0, text.length);
   for (let count = 0, at = text.indexOf('```'); at >= 0 && count < mostStarts; count += 1) {
     const close = text.indexOf('```', at + 3);
@@ -225,8 +313,8 @@ function objectEnd(text: string, start: number): number | null {
   return null;
 }
 
-/** A call with the words that its object has; without arguments they are empty. */
-type Act = Written & { readonly thought: string };
+/** A call with the words that its object has; without arguments they are empty. `isCall`: nothing else has these members. */
+type Act = Written & { readonly thought: string; readonly isCall: boolean };
 
 /** The calls of a value: an object that names a tool, or a list of only such. */
 function actsIn(given: unknown): readonly Act[] {
@@ -241,6 +329,13 @@ function actsIn(given: unknown): readonly Act[] {
   if (Object.keys(inner).length > 0) return actsIn({ thought: value['thought'], ...inner });
   const name = textOf(value['tool'] ?? value['name'] ?? value['tool_name'] ?? named);
   if (name === '') return [];
-  const args = value['arguments'] ?? value['args'] ?? value['parameters'] ?? value['input'] ?? '';
-  return [{ thought: textOf(value['thought']), name, arguments: typeof args === 'string' ? args : JSON.stringify(args) }];
+  const { arguments: own, args: short = own, parameters = short, input = parameters, action_input: args = input } = value;
+  const isCall = typeof (own ?? short) === 'object';
+  const sent = args ?? (typeof value['tool'] === 'string' ? flat(value) : '');
+  return [{ thought: textOf(value['thought']), name, isCall, arguments: typeof sent === 'string' ? sent : JSON.stringify(sent) }];
+}
+
+/** Arguments that stand beside the name of the tool; empty where there are none. */
+function flat({ tool: _tool, thought: _thought, ...others }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | '' {
+  return Object.keys(others).length === 0 ? '' : others;
 }

@@ -34,7 +34,7 @@ const plugs = (word: string, next = ''): boolean =>
 
 /** Commands that do the same with any arguments but {@link bent} options: checkers, formatters, test runners, views of processes. */
 const anyhow =
-  'tsc vitest jest mocha eslint prettier oxlint pytest black mypy gofmt ctest rspec rubocop tox lsof ss netstat pgrep pg_isready free uptime nproc isort flake8 pylint pyright shellcheck hadolint yamllint actionlint markdownlint stylelint tflint gitleaks';
+  'tsc vitest jest mocha eslint prettier oxlint pytest black mypy gofmt ctest rspec rubocop tox nox lsof ss netstat pgrep pg_isready free uptime nproc isort flake8 pylint pyright shellcheck hadolint yamllint actionlint markdownlint stylelint tflint gitleaks';
 
 const gradle =
   /^(?:(?:-q|--quiet|--offline|--no-daemon|--console=\w+|--tests \S+|(?::[\w-]+)*:?(?:clean|test|build|check|assemble|compile\w+|classes))(?: |$))+$/;

@@ -29,6 +29,9 @@ const maxFaults = 5;
 /** Names of arguments in other agents, which models learned; those in camel case are the same. */
 const otherNames: Readonly<Record<string, string>> = {
   cmd: 'command',
+  timeout: 'timeout_seconds',
+  file: 'path',
+  filename: 'path',
   file_path: 'path',
   filepath: 'path',
   old_string: 'old_text',
@@ -38,6 +41,10 @@ const otherNames: Readonly<Record<string, string>> = {
   content: 'new_text',
   file_text: 'new_text',
   replace_all: 'all',
+  query: 'pattern',
+  regex: 'pattern',
+  summary: 'answer',
+  result: 'answer',
 };
 
 /**
@@ -106,7 +113,11 @@ function syntaxFault(text: string, error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (/end of JSON input|Unterminated/.test(message))
     return `they end in the middle, after ${text.length} characters; send less in one call, for example a smaller edit`;
-  return `${plain(message)}; send one JSON object, with quotes, backslashes and line feeds inside of strings escaped`;
+  if (text.trimStart().startsWith('<'))
+    return 'they are tags that do not end, or that hold such tags; send less in one call, or one JSON object with strings escaped';
+  const at = Number(/ position (\d+)/.exec(message)?.[1] ?? NaN);
+  const near = Number.isNaN(at) ? '' : ` (at …${plain(text.slice(Math.max(0, at - 24), at + 8))}…)`;
+  return `${plain(message)}${near}; send one JSON object, with quotes, backslashes and line feeds inside of strings escaped`;
 }
 
 function faults({ name, parameters }: ToolDefinition, given: Arguments, { errors }: ValidateFunction): string {

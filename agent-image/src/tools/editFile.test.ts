@@ -69,7 +69,7 @@ describe.skipIf(binary === '')('edit_file', () => {
     edit('refuses a name that no file can have', { path: `src/${'x'.repeat(300)}`, new_text: 'x' }, /^path: .* has a name that no file can have: it is too long; correct the argument$/, refused),
     edit('leaves binary files', { path: 'x.bin', old_text: 'a', new_text: 'b' }, 'path: x.bin is not UTF-8 text; change it with a command', { ok: false, before: (bed) => bed.write('x.bin', Buffer.from([0, 97])) }),
     edit('refuses a folder', { path: 'src', new_text: 'x' }, /^path: .*; name a file$/, refused),
-    edit('names what is missing', { file: path }, 'path: missing; a string that is not empty, at most 4096 characters is expected; file: unknown; edit_file takes: path, old_text, new_text, all, edits', refused),
+    edit('names what is missing', { where: path }, 'path: missing; a string that is not empty, at most 4096 characters is expected; where: unknown; edit_file takes: path, old_text, new_text, all, edits', refused),
     edit('says where JSON ends', '{"path":"src/a.py","new_text":"abc', /^the arguments of edit_file are not JSON: they end in the middle, after 34 characters; send less in one call/, refused),
   ])('$name', (one) => play(one)); // prettier-ignore
 

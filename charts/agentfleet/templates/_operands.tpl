@@ -77,3 +77,35 @@ securityContext:
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{- /* The wall of a hook's pod, as that of the operator: without it a namespace that denies all would keep the pod from its work. */}}
+{{- define "agentfleet.hookWall" -}}
+{{- with .context }}
+{{- if .Values.networkPolicy.enabled }}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: {{ $.name }}
+  namespace: {{ .Release.Namespace | quote }}
+  annotations:
+    {{- toYaml (merge (dict "helm.sh/hook-weight" "-1") $.hook) | nindent 4 }}
+spec:
+  podSelector:
+    matchLabels:
+      {{- toYaml $.selector | nindent 6 }}
+  policyTypes: [Ingress, Egress]
+  egress:
+    # Name servers, the API server at the ports that it usually has, and the operator.
+    - ports:
+        - { protocol: UDP, port: 53 }
+        - { protocol: TCP, port: 53 }
+        - { protocol: TCP, port: 443 }
+        - { protocol: TCP, port: 6443 }
+        - { protocol: TCP, port: 8080 }
+    {{- with .Values.networkPolicy.egress }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

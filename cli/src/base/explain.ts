@@ -30,6 +30,11 @@ function ofServer(error: ApiError): Explanation {
   const { forbidden, notFound, unavailable, failed } = exitCodes;
   if (error.code === 401)
     return { code: forbidden, message: `the API server does not know you (${message}); log in again, or choose another --context` };
+  if (error.code === 403 && message.includes('exceeded quota'))
+    return {
+      code: forbidden,
+      message: `a quota of the namespace is used up (${message}); raise the ResourceQuota, or delete what is not needed`,
+    };
   if (error.code === 403)
     return {
       code: forbidden,

@@ -33,6 +33,7 @@ interface Endpoint {
   readonly url: URL;
   readonly type: EndpointType;
   readonly model: string;
+  /** Empty: it takes none. */
   readonly key: string;
 }
 
@@ -42,19 +43,22 @@ export interface Finding {
   readonly text: string;
 }
 
+/** Names that only a cluster knows. */
+const inCluster = /^[^.:]+$|[.]svc(?:[.]|$)/;
 const patienceMs = 5000;
 const mostBytes = 4 * 1024 * 1024;
 const mostNames = 5;
 
 /**
  * Asks an endpoint for the list of its models, which costs nothing, and returns what that shows. Never rejects. Undefined: nothing is to
- * be said, as a deployment of Azure has no list.
+ * be said, as a deployment of Azure has no list, and a Service is not reached from here.
  */
 export async function findingOf(fetch: typeof globalThis.fetch, endpoint: Endpoint, stopped: AbortSignal): Promise<Finding | undefined> {
   const { url, type, key } = endpoint;
-  if (url.search !== '' || url.pathname.includes('/deployments/')) return undefined;
+  if (url.search !== '' || url.pathname.includes('/deployments/') || inCluster.test(url.hostname)) return undefined;
   const path = type === 'Anthropic' ? '/v1/models?limit=1000' : '/models';
-  const headers = type === 'Anthropic' ? { 'x-api-key': key, 'anthropic-version': '2023-06-01' } : { authorization: `Bearer ${key}` };
+  const sent = type === 'Anthropic' ? { 'x-api-key': key, 'anthropic-version': '2023-06-01' } : { authorization: `Bearer ${key}` };
+  const headers = key === '' ? {} : sent;
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(patienceMs)]);
   try {
     // The key is for this host alone.
@@ -68,8 +72,12 @@ export async function findingOf(fetch: typeof globalThis.fetch, endpoint: Endpoi
 const fault = ({ url }: Endpoint, what: string): Finding => ({ isFault: true, text: `the endpoint ${url.host} ${what}` });
 
 function read(endpoint: Endpoint, status: number, body: string): Finding {
-  const { url, model } = endpoint;
-  if (status === 401 || status === 403) return fault(endpoint, `refuses the key (${status}); correct it in its Secret`);
+  const { url, model, key } = endpoint;
+  if (status === 401 || status === 403)
+    return fault(
+      endpoint,
+      key === '' ? `wants a key (${status}); begin again with one` : `refuses the key (${status}); correct it in its Secret`,
+    );
   if (status >= 300 && status < 400) return fault(endpoint, `redirects (${status}), which no key follows; correct the address`);
   const names = status === 200 ? namesIn(body) : [];
   if (names.length === 0)
@@ -77,10 +85,11 @@ function read(endpoint: Endpoint, status: number, body: string): Finding {
       endpoint,
       `has no list of models at ${url.pathname} (${status}), so that the name was not tried; is its path right, as /v1?`,
     );
-  const isServed = names.some((name) => name === model || name.endsWith(`/${model}`));
-  if (isServed) return { isFault: false, text: `the endpoint ${url.host} answers, takes the key and has the model ${model}` };
+  const isServed = names.some((name) => name === model || name === `${model}:latest` || name.endsWith(`/${model}`));
+  const taken = key === '' ? '' : 'takes the key and ';
+  if (isServed) return { isFault: false, text: `the endpoint ${url.host} answers, ${taken}has the model ${model}` };
   const near = nearest(model, names).map(printable).join(', ');
-  return fault(endpoint, `takes the key, and lists no model ${model}; of ${names.length} names these are next: ${near}`);
+  return fault(endpoint, `${taken}lists no model ${model}; of ${names.length} names these are next: ${near}`);
 }
 
 /** Names in the lists of servers: `{data: [{id}]}`, `{models: [{name}]}`, or a list alone. */

@@ -1,7 +1,7 @@
 import { expertPools } from '../base/connection.ts';
 import { events, findCondition, isApiError, ResourceClient, type KubeEvent } from '@agentfleet/kube';
 import { reasons, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
-import { ageOf } from '../text/format.ts';
+import { ageOf, firstLine, quoted } from '../text/format.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 import { approvalLines } from './show.ts';
@@ -64,7 +64,7 @@ export function cureOf(reason: string): string {
 function reasonLines(what: string, reason: string, message: string): readonly string[] {
   const { meaning, cure } = meaningOf(reason);
   return [
-    `${what}: ${reason}${message === '' ? '' : `, ${printable(message)}`}`,
+    ...(message === '' ? [`${what}: ${reason}`] : quoted(`${what}: ${reason}, `, message)),
     ...(meaning === undefined ? [] : [`  means: ${meaning}`]),
     ...(cure === undefined ? [] : [`  cure: ${cure}`]),
   ];
@@ -116,7 +116,7 @@ export function explanation(task: AgentTask, pool: ExpertPool | undefined, recen
   const warned = recent
     .filter(({ type }) => type === 'Warning')
     .slice(-mostEvents)
-    .map(({ reason, note, eventTime }) => `event ${ageOf(eventTime ?? undefined, now)} ago: ${reason}, ${printable(note ?? '')}`);
+    .map(({ reason, note, eventTime }) => `event ${ageOf(eventTime ?? undefined, now)} ago: ${reason}, ${firstLine(note ?? '')}`);
   return [
     ...head,
     ...(waits.length > 0 ? ['it waits for you:', ...waits.map((line) => `  ${line}`)] : []),

@@ -2,6 +2,7 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import { findCondition } from '@agentfleet/kube';
 import { CliError, exitCodes } from '../base/failure.ts';
 import { printable } from '@agentfleet/protocol/text';
+import { firstLine } from '../text/format.ts';
 import { taskOf, type CommandContext } from './command.ts';
 import { cureOf, stageOf, standsStill } from './explain.ts';
 import { Polling } from './polling.ts';
@@ -106,7 +107,7 @@ export function assertSucceeded({ metadata: { name }, status }: AgentTask): void
   if (status?.phase === 'Succeeded') return;
   const { reason = status?.phase ?? '', message = '' } = status?.run?.outcome ?? {};
   throw new CliError(
-    `AgentTask ${name} ended as ${status?.phase ?? 'Failed'} (${reason}): ${printable(message)}; see "fleet explain ${name}"`,
+    `AgentTask ${name} ended as ${status?.phase ?? 'Failed'} (${reason}): ${firstLine(message)}; see "fleet explain ${name}"`,
     exitCodes.taskFailed,
   );
 }
@@ -116,7 +117,7 @@ export function assertDelivered({ metadata: { name }, status }: AgentTask): void
   const { reason, message = '' } = status?.run?.output ?? {};
   if (reason === undefined) return;
   throw new CliError(
-    `the result of AgentTask ${name} is good, and was not delivered (${reason}): ${printable(message)}; "fleet patch ${name}" has it`,
+    `the result of AgentTask ${name} is good, and was not delivered (${reason}): ${firstLine(message)}; "fleet patch ${name}" has it`,
     exitCodes.taskFailed,
   );
 }

@@ -12,6 +12,8 @@ interface InitFlags {
   readonly type: EndpointType;
   readonly keyFile?: string;
   readonly keyEnv?: string;
+  /** False: the endpoint takes none. */
+  readonly key?: boolean;
   /** Address of a repository, or of the server of several. */
   readonly git?: string;
   readonly gitKeyFile?: string;
@@ -40,7 +42,7 @@ async function secretOf({ env, ask }: CommandContext, { what, flag, file, variab
         : await ask?.(`${what} (not shown): `, true);
   if (found === undefined || found.trim() === '')
     throw new CliError(
-      `there is no ${what.charAt(0).toLowerCase()}${what.slice(1)}; name a file with ${flag}-file, or a variable of the environment with ${flag}-env`,
+      `there is no ${what.charAt(0).toLowerCase()}${what.slice(1)}; name a file with ${flag}-file, or a variable of the environment with ${flag}-env${flag === '--key' ? ', or write --no-key where it takes none' : ''}`,
     );
   // A header takes no other characters.
   if (!/^[\x21-\x7e]+$/.test(found.trim()))
@@ -71,10 +73,12 @@ function gitOf(name: string, { git, gitPrivate }: Pick<InitFlags, 'git' | 'gitPr
 
 /** A pool with one expert: a model behind an API. Pure. @throws CliError when the endpoint is no address */
 export function firstPool(endpoint: string, model: string, flags: InitFlags, namespace: string) {
-  const { name, type, allNamespaces } = flags;
+  const { name, type, allNamespaces, key = true } = flags;
   const url = endpointOf(endpoint, type);
   const git = gitOf(name, flags);
-  const api = { baseURL: baseUrl(url), model, credential: 'key' };
+  const api = { baseURL: baseUrl(url), model, ...(key && { credential: 'key' }) };
+  const own = { name: 'key', secretRef: { name: `${name}-key`, key: 'token' }, hosts: [url.hostname] };
+  const credentials = [...(key ? [own] : []), ...git.credentials];
   return {
     apiVersion,
     kind: 'ExpertPool' as const,
@@ -83,7 +87,7 @@ export function firstPool(endpoint: string, model: string, flags: InitFlags, nam
       default: true,
       ...(allNamespaces === true ? { allowedNamespaces: { from: 'All' } } : {}),
       experts: [{ name: 'gen', role: 'Generalist', engine: { type, api } }],
-      credentials: [{ name: 'key', secretRef: { name: `${name}-key`, key: 'token' }, hosts: [url.hostname] }, ...git.credentials],
+      ...(credentials.length > 0 && { credentials }),
       ...git.policy,
       workers: { replicas: 1 },
     },
@@ -92,14 +96,14 @@ export function firstPool(endpoint: string, model: string, flags: InitFlags, nam
 
 /** Returns the contents of the Secrets, by their names. */
 async function tokensOf(context: CommandContext, flags: InitFlags): Promise<ReadonlyMap<string, string>> {
-  const { name, git, keyFile, keyEnv, gitKeyFile, gitKeyEnv } = flags;
-  const key = await secretOf(context, { what: 'Key of the endpoint', flag: '--key', file: keyFile, variable: keyEnv });
-  if (git === undefined) return new Map([[`${name}-key`, key]]);
-  const token = await secretOf(context, { what: 'Token of the Git server', flag: '--git-key', file: gitKeyFile, variable: gitKeyEnv });
-  return new Map([
-    [`${name}-key`, key],
-    [`${name}-git`, token],
-  ]);
+  const { name, git, key = true, keyFile, keyEnv, gitKeyFile, gitKeyEnv } = flags;
+  if (!key && (keyFile ?? keyEnv) !== undefined) throw new CliError('--no-key and a key do not go together; leave one out');
+  const tokens = new Map<string, string>();
+  if (key)
+    tokens.set(`${name}-key`, await secretOf(context, { what: 'Key of the endpoint', flag: '--key', file: keyFile, variable: keyEnv }));
+  const token = { what: 'Token of the Git server', flag: '--git-key', file: gitKeyFile, variable: gitKeyEnv } as const;
+  if (git !== undefined) tokens.set(`${name}-git`, await secretOf(context, token));
+  return tokens;
 }
 
 interface Tried {

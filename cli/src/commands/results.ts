@@ -3,7 +3,7 @@ import { rename, writeFile } from 'node:fs/promises';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { artifactOf, obtainIntact, type ArtifactFlags } from '../evidence/artifact.ts';
 import { CliError, exitCodes } from '../base/failure.ts';
-import { duration, table, objectLines, type Format } from '../text/format.ts';
+import { duration, quoted, table, objectLines, type Format } from '../text/format.ts';
 import { printable, printableLines } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
 
@@ -24,7 +24,7 @@ function deliveryLines({ status }: AgentTask): readonly string[] {
   const pushed = commit === undefined ? [] : [`branch: ${printable(branch)}, commit ${commit.slice(0, 12)}`];
   const opened = pullRequest === undefined ? [] : [`pull request: ${printable(pullRequest)}`];
   const without = reason === undefined && message !== undefined ? [printable(message)] : [];
-  const failed = reason === undefined ? [] : [`not delivered (${reason}): ${printable(message ?? '')}`];
+  const failed = reason === undefined ? [] : quoted(`not delivered (${reason}): `, message ?? '');
   return ['', ...pushed, ...opened, ...without, ...failed];
 }
 
@@ -42,7 +42,7 @@ export function resultLines(task: AgentTask): readonly string[] {
   const used = Object.entries(status?.totals?.usage ?? usage ?? {}).map(([what, count]) => `${what} ${String(count)}`);
   return [
     `AgentTask ${metadata.name}: ${status?.phase ?? 'Pending'}${outcome === undefined ? '' : ` (${outcome.reason})`}`,
-    ...(outcome?.message === undefined ? [] : [printable(outcome.message)]),
+    ...(outcome?.message === undefined ? [] : quoted('', outcome.message)),
     ...(checks.length === 0 ? [] : ['', ...table(['CHECK', 'PASSED', 'FAILED', 'SKIPPED', 'TIME'], checks)]),
     ...(answer === undefined ? [] : ['', ...printableLines(answer)]),
     ...deliveryLines(task),

@@ -113,14 +113,15 @@ function attemptLines({ status }: AgentTask): readonly string[] {
 }
 
 function decisionLines({ status }: AgentTask): readonly string[] {
-  const rows = (status?.approvals ?? []).map(({ decision, requester, orderRef, action, at }) => [
+  const rows = (status?.approvals ?? []).map(({ decision, requester, orderRef, action, at, reason }) => [
     decision,
     requester ?? 'nobody in time',
     orderRef?.name ?? '-',
     at,
     action.slice(0, 19),
+    reason ?? '-',
   ]);
-  return rows.length === 0 ? [] : table(['DECISION', 'BY', 'ORDER', 'AT', 'ACT'], rows);
+  return rows.length === 0 ? [] : table(['DECISION', 'BY', 'ORDER', 'AT', 'ACT', 'REASON'], rows);
 }
 
 /** The story of a task in lines. Pure; `now` is wall time in ms. */

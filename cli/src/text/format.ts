@@ -1,4 +1,4 @@
-import { printable } from '@agentfleet/protocol/text';
+import { printable, printableLines } from '@agentfleet/protocol/text';
 import { styleText } from 'node:util';
 
 export const formats = ['wide', 'json', 'yaml'] as const;
@@ -27,6 +27,21 @@ export function paint({ terminal, env }: Paintable, color: 'green' | 'yellow' | 
 
 /** A number of things, with the word for them. */
 export const plural = (count: number, one: string): string => `${count} ${count === 1 ? one : `${one.replace(/y$/, 'ie')}s`}`;
+
+/**
+ * A message of several lines behind the words before it: its first line there, the others below behind a bar, so that
+ * none of them can be taken for a line of ours. Pure.
+ */
+export function quoted(before: string, message: string): readonly string[] {
+  const [first = '', ...rest] = printableLines(message).filter((line) => line.trim() !== '');
+  return [`${before}${first}`, ...rest.map((line) => `  | ${line}`)];
+}
+
+/** The first line of a message, where there is room for one; dots where more lines follow. Pure. */
+export function firstLine(message: string): string {
+  const [first = '', ...rest] = message.split('\n').filter((line) => line.trim() !== '');
+  return `${printable(first)}${rest.length === 0 ? '' : ' …'}`;
+}
 
 const units = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 

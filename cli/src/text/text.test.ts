@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ageOf, duration, table } from './format.ts';
+import { ageOf, duration, firstLine, quoted, table } from './format.ts';
 import { printable, printableLines } from '@agentfleet/protocol/text';
 
 describe('words for a terminal', () => {
@@ -21,6 +21,12 @@ describe('words for a terminal', () => {
   test('nothing that a terminal obeys is left', () => {
     expect(printable('a\u0007\u009b\u2066é漢\n')).toBe(String.raw`a\u{7}\u{9b}\u{2066}é漢\u{a}`);
     expect(printableLines('a\tb\r\nc')).toEqual(['a\tb\\u{d}', 'c']);
+  });
+
+  test('a message of several lines is set in, or cut where there is room for one', () => {
+    const message = 'one fails\n\n  at x\u0007\n';
+    expect(quoted('outcome: ', message)).toEqual(['outcome: one fails', '  |   at x\\u{7}']);
+    expect([firstLine(message), firstLine('all'), firstLine('')]).toEqual(['one fails …', 'all', '']);
   });
 
   test('columns are as wide as their longest cell', () => {

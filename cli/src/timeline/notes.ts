@@ -108,12 +108,16 @@ function baseline({ checks }: Fields): Described {
   return { kind: 'Baseline', text: `${plural(lines.length, 'check')} before any change`, more: lines };
 }
 
-function approval(decision: string, { summary, action, answer, order, requester }: Fields): Described {
+function approval(decision: string, { summary, action, answer, order, requester, why }: Fields): Described {
   const by = textOf(requester) === '' ? 'nobody answered in time' : `by ${textOf(requester)}, order ${textOf(order)}`;
   return {
     kind: 'Approval',
     text: `${decision}: ${textOf(summary)} (${by})`,
-    more: [...(textOf(answer) === '' ? [] : [`answer: ${textOf(answer)}`]), `act ${textOf(action)}`],
+    more: [
+      ...(textOf(answer) === '' ? [] : [`answer: ${textOf(answer)}`]),
+      ...(textOf(why) === '' ? [] : [`reason: ${textOf(why)}`]),
+      `act ${textOf(action)}`,
+    ],
   };
 }
 

@@ -63,6 +63,7 @@ function addInit(program: Command, dispatch: Dispatch): void {
     .addOption(new Option('--type <api>', 'which API it speaks').choices(['OpenAI', 'Anthropic']).default('OpenAI'))
     .option('--key-file <path>', 'file with the key')
     .option('--key-env <variable>', 'variable of the environment with the key')
+    .option('--no-key', 'the endpoint takes no key, such as a server of your own')
     .option('--git <url>', 'a repository, or its server, that results go back to: the pool gets the credential "git" for its host')
     .option('--git-key-file <path>', 'file with the token that may push and open pull requests')
     .option('--git-key-env <variable>', 'variable of the environment with it')

@@ -149,6 +149,17 @@ describe('a request', () => {
     expect(provider.calls[1]?.body).toEqual(provider.calls[0]?.body);
   });
 
+  it.each([
+    [{ reasoning_effort: 'minimal' }, { effort: 'low' }],
+    [{ reasoning: { effort: 'max' } }, { effort: 'max' }],
+    [{ reasoning: { effort: 'low' }, reasoning_effort: 'high' }, { effort: 'high' }],
+    [{ reasoning_effort: 'none', reasoning: null }, undefined],
+  ])('asks for the level of thinking that %j means', async (more, config) => {
+    provider.play(refuse(200, message([])));
+    await stage.ask({ messages: goal, ...more });
+    expect(provider.calls[0]?.body['output_config']).toEqual(config);
+  });
+
   it('asks for a schema where one is wanted', async () => {
     provider.play(refuse(200, message([{ type: 'text', text: '{}' }])));
     const schema = { type: 'object', properties: {} };

@@ -1,4 +1,5 @@
 // Faults of providers: code, cure, and how often they are asked.
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { breakOff, FakeProvider, flood, raw, refuse, silence, tell, type Script } from './testing/provider.ts';
 import { staging } from './testing/staging.ts';
@@ -21,6 +22,12 @@ const geminiRate = gemini('You exceeded your current quota, please check your pl
 const geminiCredit = gemini('Your prepayment credits are depleted. Please go to AI Studio to manage your project and billing.');
 const azureRate = 'Requests have exceeded token rate limit of your current OpenAI S0 pricing tier. Please retry after 0.006 seconds.';
 const openAICredit = 'You exceeded your current quota, please check your plan and billing details.';
+
+/** An answer of 65 MiB in some KiB. */
+const bomb: Script = (_call, response) => {
+  const text = Buffer.concat([Buffer.alloc(65 * 1024 * 1024, ' '), Buffer.from('{"choices": [{"message": {"content": "x"}}]}')]);
+  response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(gzipSync(text, { level: 1 }));
+};
 
 type Row = readonly [what: string, script: Script, status: number, code: string, retryable: boolean, asked: number, words: RegExp];
 const faults: readonly Row[] = [
@@ -145,7 +152,25 @@ const faults: readonly Row[] = [
   ],
   ['half an answer', breakOff('{"choices": [{'), 502, 'ProviderUnreachable', true, 4, /does not answer/],
   ['an answer without an end', flood, 502, 'ProviderMalformed', false, 1, /without an end/],
-  ['a redirect', refuse(307, {}, { location: 'http://evil.test/v1' }), 400, 'ProviderRefused', false, 1, /redirects to evil\.test/],
+  ['an answer that is compressed very much', bomb, 502, 'ProviderMalformed', false, 1, /without an end/],
+  [
+    'a redirect to another place of the host',
+    refuse(308, {}, { location: '/other?key=x' }),
+    400,
+    'ProviderRefused',
+    false,
+    1,
+    /redirects to http:\/\/127\.0\.0\.1:\d+\/other,/,
+  ],
+  [
+    'a redirect',
+    refuse(307, {}, { location: 'http://evil.test/v1' }),
+    400,
+    'ProviderRefused',
+    false,
+    1,
+    /redirects to http:\/\/evil\.test\/v1,/,
+  ],
 ];
 
 const window = 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).';
@@ -270,6 +295,9 @@ describe('a fault', () => {
 
   it.each([
     ['a header', refuse(429, {}, { 'retry-after': '3600' }), '3600'],
+    ['a date that has passed', refuse(503, {}, { 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' }), '0'],
+    ['a header without an end', refuse(429, {}, { 'retry-after-ms': '1e999' }), '86400'],
+    ['words without an end', api(429, `Please try again in ${'9'.repeat(400)}s.`), '86400'],
     ['words of OpenAI', api(429, 'Please try again in 7m12.5s.'), '433'],
     ['words of Azure', api(429, 'Please retry after 45 seconds.'), '45'],
     ['words of Gemini', refuse(429, gemini('Please retry in 31.2s.')), '32'],

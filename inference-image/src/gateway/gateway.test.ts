@@ -1,6 +1,6 @@
 // The contract of the gateway, over HTTP against a provider that a test plays.
 import { describe, expect, it } from 'vitest';
-import { refuse, silence, tell, usage } from './testing/provider.ts';
+import { raw, refuse, silence, tell, usage } from './testing/provider.ts';
 import { staging } from './testing/staging.ts';
 
 const { provider, stage } = staging((stage) => ({ credentialFile: stage.path('key') }));
@@ -142,6 +142,11 @@ describe('an answer', () => {
     expect(body.choices[0]).toMatchObject(read);
     expect(body.usage).toMatchObject({ prompt_tokens: 100 });
     expect(provider.calls).toHaveLength(1);
+  });
+
+  it('is taken as JSON whatever its type', async () => {
+    provider.play(raw('{"choices": [{"message": {"content": "Hello."}, "finish_reason": "function_call"}]}', 'text/plain'));
+    expect((await stage.ask()).body.choices).toMatchObject([{ message: { content: 'Hello.' }, finish_reason: 'tool_calls' }]);
   });
 
   it('has the choices that did not fail, and others in the place of those that did', async () => {

@@ -5,11 +5,12 @@ import type { ChatRequest } from '@agentfleet/protocol/chat';
 import type { GatewayModel } from '@agentfleet/protocol/gateway';
 import { Lane } from './lane.ts';
 import { readKey } from './models.ts';
-import { observed, providerFailure, type Ask } from './providers/index.ts';
+import { providerFailure, type Ask } from './providers/index.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFile } from 'node:fs/promises';
 import { rootCertificates } from 'node:tls';
-import { Agent, fetch as undiciFetch, ProxyAgent, type Dispatcher } from 'undici';
+import { TransformStream } from 'node:stream/web';
+import { Agent, errors, fetch as undiciFetch, ProxyAgent, Response, type Dispatcher } from 'undici';
 
 type Fetch = typeof globalThis.fetch;
 
@@ -40,15 +41,27 @@ class Transport {
       this.#kept = { key, dispatcher: dispatcherOf(authority, proxy) };
     }
     const { dispatcher } = this.#kept;
-    return observed(
-      (async (url: string, init: object) => undiciFetch(url, { ...init, redirect: 'manual', dispatcher })) as unknown as Fetch,
-      onBytes,
-    );
+    return (async (url: string, init: object) =>
+      observed(await undiciFetch(url, { ...init, redirect: 'manual', dispatcher }), onBytes)) as unknown as Fetch;
   }
 
   async close(): Promise<void> {
     await this.#kept?.dispatcher.destroy();
   }
+}
+
+/** An answer whose pieces are seen as they come. Its bound is that of the decoded bytes too: a few may stand for very many. */
+function observed({ body, status, statusText, headers }: Response, onBytes: () => void): Response {
+  let size = 0;
+  const observing = new TransformStream<Uint8Array, Uint8Array>({
+    transform: (piece, controller) => {
+      onBytes();
+      size += piece.length;
+      if (size > limits.maxResponseSize) throw new errors.ResponseExceededMaxSizeError('the decoded answer is too large');
+      controller.enqueue(piece);
+    },
+  });
+  return new Response(body === null ? null : body.pipeThrough(observing), { status, statusText, headers });
 }
 
 function dispatcherOf(authority: string | null, proxy: string | undefined): Dispatcher {

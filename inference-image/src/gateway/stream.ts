@@ -1,5 +1,5 @@
 import { GatewayError } from './providers/gatewayError.ts';
-import { chunkOf, malformed, says, type Chunk, type Streamed } from './providers/index.ts';
+import { chunkOf, malformed, providerFailure, says, type Chunk, type Streamed } from './providers/index.ts';
 import type { Attempt } from './route.ts';
 
 /** A stream with the first part of its answer: from here on nothing is retried. */
@@ -34,6 +34,9 @@ export async function openStream(attempt: Attempt, chunks: AsyncIterable<Chunk>)
   }
 }
 
+/** Time for the usage after the end of an answer, ms: some servers neither say that this is all nor end the connection. */
+const lastMs = 5000;
+
 /** Failures of a connection or a server. */
 const ofTheWay: ReadonlySet<GatewayError['code']> = new Set(['ProviderUnreachable', 'ProviderTimeout', 'ProviderMalformed']);
 
@@ -46,25 +49,30 @@ export async function* chunksOf(stream: OpenStream, streamed: Streamed, silenceM
   const { attempt } = stream;
   const { model } = attempt.ask;
   try {
-    for await (const chunk of arrivals(stream, silenceMs)) {
+    for await (const chunk of arrivals(stream, () => (streamed.isWhole ? Math.min(lastMs, silenceMs) : silenceMs))) {
       streamed.add(chunk);
       const { usage: _usage, ...bare } = chunk;
       if (bare.choices.length > 0) yield { ...bare, model: model.name };
     }
     if (!streamed.isWhole) throw malformed(attempt.ask, 'its stream ends in the middle of an answer');
   } catch (error) {
-    const failure = attempt.fail(error);
-    if (!streamed.isWhole || !(failure instanceof GatewayError) || !ofTheWay.has(failure.code)) throw failure;
+    // What comes of the connection of a whole answer says nothing about its replica.
+    const isLate = streamed.isWhole && !attempt.ask.signal.aborted && ofTheWay.has(providerFailure(error, attempt.ask).code);
+    if (!isLate) throw attempt.fail(error);
   } finally {
     attempt.done();
   }
   yield* statesOf(attempt, streamed);
 }
 
-async function* arrivals({ attempt, first, rest }: OpenStream, silenceMs: number): AsyncIterable<Chunk> {
+/** @param patience for the next chunk, ms */
+async function* arrivals({ attempt, first, rest }: OpenStream, patience: () => number): AsyncIterable<Chunk> {
   yield* first;
-  for (let next = await soon(rest.next(), silenceMs, attempt); next.done !== true; next = await soon(rest.next(), silenceMs, attempt))
+  for (;;) {
+    const next = await soon(rest.next(), patience(), attempt);
+    if (next.done === true) return;
     yield next.value;
+  }
 }
 
 /** The state of servers of the OpenAI API is known when the whole message has arrived. */

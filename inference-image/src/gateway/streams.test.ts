@@ -110,6 +110,7 @@ describe('a stream', () => {
     ['thoughts', [head, chunk({ reasoning_content: 'Hm.' })], 'stop'],
     ['an empty reason in each chunk', [head, chunk({ content: 'Hel' }, '')], 'stop'],
     ['calls', [...begun, calling('{"command": "[1"}'), calling('', 1)], 'tool_calls'],
+    ['as many tokens as it may have', [...begun, { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1000 } }], 'length'],
     ['a call that ends in the middle', [head, calling('{"command": "ls'), calling('{}', 1)], 'length'],
   ])('whose server says that this is all, and no reason, has one by what came: %s', async (_what, events, end) => {
     provider.play(stream(events));

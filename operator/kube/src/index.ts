@@ -94,6 +94,7 @@ export {
   apiErrorOf,
 } from './transport/apiError.ts';
 export { inClusterConfig, defaultConfig, kubeconfigConfig, plainConfig } from './transport/kubeconfig.ts';
+export { inService } from './transport/reachability.ts';
 export { createTransport, fencedTransport } from './transport/transport.ts';
 export type { ApiRequest, ApiStream, Transport, ClusterConfig } from './transport/types.ts';
 export { type WatchEnd, type WatchEvent, linesOf, watch } from './watch/watch.ts';

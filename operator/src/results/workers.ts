@@ -3,7 +3,14 @@ import type { ReadableStream } from 'node:stream/web';
 import { asError } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { workerPort } from '@agentfleet/protocol/pool';
-import { artifactPlace, resultsAudience, workerArtifactPath, workerLogPath } from '@agentfleet/protocol/results';
+import {
+  artifactPlace,
+  resultsAudience,
+  storedIdentity,
+  workerArtifactPath,
+  workerLogPath,
+  type TaskIdentity,
+} from '@agentfleet/protocol/results';
 import { workersName, workersOfPod } from '../pools/names.ts';
 import { Refused } from './refused.ts';
 
@@ -101,6 +108,7 @@ async function refusalOf(response: Response): Promise<{ readonly code?: string; 
   return { message: `they answered ${response.status}` };
 }
 
-function identityOf({ metadata: { namespace = '', name, uid = '' } }: AgentTask): { namespace: string; name: string; uid: string } {
-  return { namespace, name, uid };
+function identityOf({ metadata: { namespace = '', name, uid = '' }, status }: AgentTask): TaskIdentity {
+  const addresses = (status?.run?.artifacts ?? []).map(({ uri }) => uri);
+  return storedIdentity({ namespace, name, uid }, addresses);
 }

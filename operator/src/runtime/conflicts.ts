@@ -19,17 +19,22 @@ export class ConflictBackoff {
     this.#met.delete(key);
   }
 
-  /** Returns the outcome of what writes, or when to try again after a conflict. */
-  async tried(key: string, write: () => Promise<Outcome>): Promise<Outcome> {
+  /** Returns the outcome of what writes, or when to try again after a conflict. `Again`: it met one, and nothing of it is written. */
+  async tried(key: string, write: () => Promise<Outcome | 'Again'>): Promise<Outcome> {
     try {
       const outcome = await write();
+      if (outcome === 'Again') return this.#later(key, conflictMs.newer);
       this.forget(key);
       return outcome;
     } catch (error) {
       if (!isConflict(error) && !isNotFound(error)) throw error;
-      const before = this.#met.get(key) ?? 0;
-      this.#met.set(key, before + 1);
-      return requeueAfter(Math.min(isConflict(error) ? conflictMs.newer : conflictMs.gone, conflictMs.first * 2 ** Math.min(before, 20)));
+      return this.#later(key, isConflict(error) ? conflictMs.newer : conflictMs.gone);
     }
+  }
+
+  #later(key: string, longestMs: number): Outcome {
+    const before = this.#met.get(key) ?? 0;
+    this.#met.set(key, before + 1);
+    return requeueAfter(Math.min(longestMs, conflictMs.first * 2 ** Math.min(before, 20)));
   }
 }

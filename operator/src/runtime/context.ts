@@ -140,6 +140,8 @@ export interface OperatorContext {
   readonly tracing?: Tracing;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly caches: Caches;
+  /** Reasons for which the API server does not let namespaces be prepared for sandboxes, by their names; absent: unknown. */
+  readonly unprepared?: Map<string, string>;
   /** Addresses of the API server, as the network sees them; absent: unknown. */
   readonly apiServer?: Pick<ApiEndpoints, 'list' | 'onChange'>;
   /** Issuer of the cluster's tokens and its signing keys as JSON (JWKS); read at the start and kept fresh. */

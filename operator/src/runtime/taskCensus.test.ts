@@ -80,6 +80,23 @@ describe('the census', () => {
     expect(seen.sort()).toEqual(Array.from({ length: 7 }, (_, at) => `done-${at}`));
   });
 
+  test('counts all of them where that takes longer than the server remembers', async () => {
+    await using bed = await Bed.start();
+    for (let at = 0; at < 27; at += 1) await bed.create(`done-${at}`, 'true');
+    let lists = 0;
+    bed.server.onRequest = ({ verb, resource }) => {
+      if (verb !== 'list' || !resource.startsWith('agenttasks')) return undefined;
+      lists += 1;
+      if (lists === 2) {
+        bed.server.createNamespace('meanwhile');
+        bed.server.compact();
+      }
+      return undefined;
+    };
+    await bed.run();
+    expect([bed.counts(), lists]).toEqual([['Succeeded 27'], 3]);
+  });
+
   test('counts one that ends as ended, and one that is deleted no more', async () => {
     await using bed = await Bed.start();
     for (const name of ['ends', 'goes']) await bed.create(name, 'false');

@@ -206,7 +206,13 @@ export class TaskCensus {
     const ended = new TaskTally();
     try {
       for (const scope of scopesOf(this.#options.namespaces)) {
-        for await (const { items } of this.#client.pages({ ...scope, fieldSelector: finishedTasks, limit: pageTasks, signal })) {
+        for await (const { items } of this.#client.pages({
+          ...scope,
+          fieldSelector: finishedTasks,
+          limit: pageTasks,
+          resume: true,
+          signal,
+        })) {
           this.#pageAt = this.#options.clock.monotonic();
           for (const task of items) {
             ended.add(traitsOf(task));

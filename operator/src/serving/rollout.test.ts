@@ -8,6 +8,7 @@ const deploymentOf = (ready: number, more: Deployment['status'] = {}): Deploymen
   status: { observedGeneration: 1, replicas: ready, updatedReplicas: ready, readyReplicas: ready, ...more },
 });
 const stuck = { conditions: [{ type: 'Progressing', status: 'False' }] };
+const quota = { conditions: [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota: pods' }] };
 const crash = (message: string): Pod => ({
   metadata: { name: 'p' },
   status: {
@@ -47,6 +48,7 @@ describe('how far a server is', () => {
     ['another template comes', { deployment: deploymentOf(2, { updatedReplicas: 1 }) }, 'Starting 2 Progressing'],
     ['the spec was not seen', { deployment: deploymentOf(2, { observedGeneration: 0 }) }, 'Starting 2 Progressing'],
     ['it crashes', { deployment: deploymentOf(0, { replicas: 2 }), pods: [crash('x')] }, 'Starting 0 PodsNotReady'],
+    ['no pod may be made', { deployment: deploymentOf(0, quota) }, 'Starting 0 PodsNotReady'],
     ['it does not get on', { deployment: deploymentOf(0, stuck) }, 'Unavailable 0 ProgressDeadlineExceeded stalled'],
     [
       'its update does not get on',
@@ -57,6 +59,12 @@ describe('how far a server is', () => {
     ['something is in the way of a change', { obstacle, deployment: deploymentOf(2) }, 'Degraded 2 ImageNotSet stalled'],
   ])('when %s', (_, view, expected) => {
     expect(look(view)).toBe(expected);
+  });
+
+  it('names what keeps pods from being made, where those that are there say nothing', () => {
+    const view = { wanted: 2, deployment: deploymentOf(0, quota), pods: [], notes: new Map<string, string>(), obstacle: undefined };
+    expect(servingOf(view).fault?.message).toBe('pods cannot be made: exceeded quota: pods');
+    expect(servingOf({ ...view, pods: [crash('x')] }).fault?.message).toContain('CrashLoopBackOff');
   });
 
   it('asks the newest pod that answers', () => {

@@ -19,6 +19,12 @@ export function exceeded(deployment: Deployment | undefined): boolean {
   return deployment?.status?.conditions?.some(({ type, status }) => type === 'Progressing' && status === 'False') === true;
 }
 
+/** Returns the reason for which pods of a Deployment are not made (a quota, admission), in the words of the API server; undefined: they are. */
+export function refusedPods(deployment: Deployment | undefined): string | undefined {
+  const found = deployment?.status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
+  return found === undefined ? undefined : `pods cannot be made: ${found.message ?? found.reason ?? 'no reason given'}`;
+}
+
 /** Value that the API server fills in where a Deployment names no time, seconds. */
 export const defaultProgressDeadlineSeconds = 600;
 
@@ -87,7 +93,7 @@ export function servingOf({ wanted, deployment, pods, notes, obstacle }: ServerV
   const absent = wanted === 0 && deployment === undefined;
   if (obstacle === undefined && (absent || rolledOut(deployment, wanted)))
     return { phase: wanted === 0 ? 'Scaled' : 'Ready', replicas, ready, fault: undefined };
-  const trouble = obstacle?.message ?? firstTrouble(pods, notes);
+  const trouble = obstacle?.message ?? firstTrouble(pods, notes) ?? refusedPods(deployment);
   const stalled = obstacle !== undefined || exceeded(deployment);
   const reason = obstacle?.reason ?? (stalled ? 'ProgressDeadlineExceeded' : trouble === undefined ? 'Progressing' : 'PodsNotReady');
   const message = trouble ?? `${ready} of ${wanted} pods of the present template answer`;

@@ -86,6 +86,20 @@ export function artifactPlace(
   return isOwn && /^[1-9]\d{0,8}$/.test(attempt) && file !== '' ? { attempt: Number(attempt), name: file } : undefined;
 }
 
+const objectUid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+/**
+ * The names by which the storage has a task. One that was restored from a backup is another object: what it left lies below the uid
+ * that it had, which the addresses of its artifacts name. Namespace and name are its own in any case. Pure.
+ */
+export function storedIdentity(own: TaskIdentity, addresses: readonly string[]): TaskIdentity {
+  for (const uri of addresses) {
+    const stored = { ...own, uid: uri.split('/').at(-3) ?? '' };
+    if (objectUid.test(stored.uid) && artifactPlace(uri, stored) !== undefined) return stored;
+  }
+  return own;
+}
+
 /** Artifact with the event log; `status.run.auditRoot` is the hash of one of its records, the head when it was stored. */
 export const traceName = 'trace.ndjson';
 

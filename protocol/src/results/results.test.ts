@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import type { AuditRecord } from '../keeper/index.ts';
-import { artifactPlace, Conversation, resultsPath } from './index.ts';
+import { artifactPlace, Conversation, resultsPath, storedIdentity } from './index.ts';
 
 const task = { namespace: 'demo', name: 'fix', uid: 'u-1' };
 
@@ -14,6 +14,17 @@ test.each([
   ['s3://agents/demo/fix/u-1/1/', undefined],
   ['', undefined],
 ])('the place of %s', (uri, place) => expect(artifactPlace(uri, task)).toEqual(place));
+
+const before = '0b27485a-bb86-43e6-94ac-d467b3bf16ca';
+
+test.each([
+  ['no artifact', [], 'u-1'],
+  ['its own', ['pvc://pool/demo/fix/u-1/1/trace.ndjson'], 'u-1'],
+  ['those of the object that was backed up', [`pvc://pool/demo/fix/${before}/2/trace.ndjson`], before],
+  ['those of another name', [`pvc://pool/demo/other/${before}/2/trace.ndjson`], 'u-1'],
+  ['those of another namespace', [`s3://agents/other/fix/${before}/2/trace.ndjson`], 'u-1'],
+  ['what is no uid', ['s3://agents/demo/fix/../2/trace.ndjson'], 'u-1'],
+])('a task is stored under a uid, by %s', (_, addresses, uid) => expect(storedIdentity(task, addresses)).toEqual({ ...task, uid }));
 
 test('names with slashes stay in their part of the path, and dots lead nowhere', () => {
   expect(resultsPath({ namespace: 'a/b', name: 'c' }, 'artifacts', 'x/../y')).toBe(

@@ -120,6 +120,19 @@ describe('what runs once', () => {
     expect((await rendered({ uninstallHook: false })).filter((manifest) => hookOf(manifest) === 'post-delete')).toEqual([]);
   });
 
+  it.for(['agentfleet-uninstall', 'agentfleet-smoke-test'])(
+    '%s has a wall with the way to the API server, where the operator has one',
+    async (name) => {
+      const isWall = ({ kind, metadata }: Manifest): boolean => kind === 'NetworkPolicy' && metadata.name === name;
+      expect((await rendered({})).filter(isWall)).toEqual([]);
+      const more = { ports: [{ port: 8443 }] };
+      const [wall] = (await rendered({ networkPolicy: { enabled: true, egress: [more] } })).filter(isWall);
+      expect(wall?.metadata.annotations).toMatchObject({ 'helm.sh/hook-weight': '-1' });
+      const { egress } = wall!.spec as unknown as { readonly egress: readonly { readonly ports: readonly { readonly port: number }[] }[] };
+      expect(egress.map(({ ports }) => ports.map(({ port }) => port))).toEqual([[53, 53, 443, 6443, 8080], [8443]]);
+    },
+  );
+
   it.for<readonly [string, number, readonly string[], number, string]>([
     [
       'passes',

@@ -299,6 +299,9 @@ test.each([
   'ERROR: usage: pytest [options] [file_or_dir] [file_or_dir] [...]',
   'npm error Missing script: "test"',
   "make: *** No rule to make target 'test'.  Stop.",
+  'python3: No module named nox',
+  'error: Could not find Package.swift in this directory or any of its parent directories.',
+  "Couldn't find project.clj, which is needed for test",
 ])('a runner that cannot begin is the fault of the spec: %s', (said) => {
   const runs = [run('Auto', { exitCode: 1, stdout: '', stderr: `${said}\n` })];
   expect(judgeBaseline(runs, 'Auto')).toMatchObject({ accepted: false, class: 'InvalidInput', reasons: [{ code: 'RunnerMissing' }] });

@@ -17,11 +17,13 @@ export function withAgreement(results: ParsedResults, output: CommandOutput): Pa
 
 /** Messages of runners and shells that cannot even start; most of them end with 1 or 2, not 127. */
 const cannotBegin = [
-  /^\S*python[\d.]*(?:\.exe)?: No module named (?:pytest|unittest|nose2|tox|coverage)$/,
+  /^\S*python[\d.]*(?:\.exe)?: No module named (?:pytest|unittest|nose2|tox|nox|coverage)$/,
   /^(?:ERROR: usage: |\S*pytest(?:\.py)?: error: )/,
   /^npm (?:ERR!|error) Missing script: /,
   /^g?make: \*\*\* No rule to make target [^,]{1,200}\.  ?Stop\.$/,
   /^go: (?:cannot find main module|go\.mod file not found)/,
+  /^error: Could not find Package\.swift in this directory/,
+  /^Couldn't find project\.clj, which is needed for /,
 ];
 
 function runnerMissing({ exitCode, stderr }: CommandOutput): Problem[] {

@@ -103,6 +103,8 @@ class Finder {
       }
       if (packageManagers.has(command.tool)) this.#scripts(check, command, depth, folder);
       if (command.tool === 'make' || command.tool === 'gmake') this.#make(check, command, depth);
+      if (command.tool === 'tox' || command.words.includes('tox')) this.#environments(check, 'tox.ini', toxCommands, depth);
+      if (command.tool === 'nox' || command.words.includes('nox')) this.#environments(check, 'noxfile.py', noxCommands, depth);
     }
   }
 
@@ -136,6 +138,12 @@ class Finder {
     }
   }
 
+  #environments(check: string, file: string, read: (text: string) => readonly SimpleCommand[], depth: number): void {
+    if (this.#visited.has(`${file}:`)) return;
+    this.#visited.add(`${file}:`);
+    this.follow(check, read(this.#read(file) ?? ''), depth + 1);
+  }
+
   #make(check: string, { words }: SimpleCommand, depth: number): void {
     for (const word of words) if (/^[\w./-]+$/.test(word) && !word.startsWith('-')) this.targets.add(word);
     this.tools.add('make');
@@ -151,6 +159,26 @@ class Finder {
         for (const name of names.split(/\s+/)) this.#file(check, name, depth, '');
     }
   }
+}
+
+/** Commands of a `tox.ini`; a factor may stand in front of each. */
+function toxCommands(text: string): readonly SimpleCommand[] {
+  const blocks = [...text.matchAll(/^commands\w*[ \t]*=(.*(?:\n(?:[ \t]+\S.*|[ \t]*(?=\n)))*)/gm)].map(([, block = '']) => block);
+  const lines = blocks.flatMap((block) => block.replaceAll('\\\n', ' ').split('\n'));
+  return lines.flatMap((line) =>
+    shellCommands(
+      line
+        .trim()
+        .replace(/^[\w{},!.-]+:\s+/, '')
+        .replaceAll(/\{(?:toxinidir|tox_root)\}\//g, ''),
+    ),
+  );
+}
+
+/** Commands of the sessions of a `noxfile.py`, as far as they are literal. */
+function noxCommands(text: string): readonly SimpleCommand[] {
+  const runs = [...text.matchAll(/\.\s*run(?:_always|_install)?\(([^()]{0,2000})\)/g)].map(([, list = '']) => list);
+  return runs.flatMap((list) => commandsOf([...list.matchAll(/(["'])([^"'\n]*)\1/g)].map(([, , word = '']) => word)));
 }
 
 export function entriesOf(tree: ReadonlySet<string>, checks: readonly CheckCommand[], read: ReadFile): Entries {

@@ -16,7 +16,7 @@ const entries = (command: readonly string[], files: Readonly<Record<string, stri
 
 test.each([
   'tests/a.py', 'Tests/A.py', 'src/test/java/A.java', 'pkg/test_a.py', 'pkg/a_test.py', 'pkg/conftest.py', 'a.test.ts', 'a.spec.mjs', 'x/__tests__/a.js', 'x/test-a.js', 'a_test.go',
-  'x/testdata/in', 'x/UserTest.java', 'TestUser.java', 'spec/cart_spec.rb', 'spec/spec_helper.rb', 'CartTests.cs', 'x.bats', 'a.snap', 'pytest.ini', 'sub/setup.cfg', 'jest.config.js', '.mocharc.yml', 'vitest.workspace.ts',
+  'x/testdata/in', 't/basic.t', 't/lib/Helper.pm', 'xt/author.t', 'spec/helper.lua', 'src/cart_spec.lua', 'src/cart_tests.erl', 'src/cart_SUITE.erl', 'src/shop/cart_test.clj', 'src/CartSpec.hs', 'x/UserTest.java', 'TestUser.java', 'spec/cart_spec.rb', 'spec/spec_helper.rb', 'CartTests.cs', 'x.bats', 'a.snap', 'pytest.ini', 'sub/setup.cfg', 'jest.config.js', '.mocharc.yml', 'vitest.workspace.ts',
   'package.json', 'a/b/tsconfig.test.json', '.npmrc', 'go.mod', '.cargo/config.toml', 'pom.xml', '.mvn/maven.config', 'phpunit.xml.dist', 'phpunit.dist.xml', 'src/blob-test.cpp', 'BlobTests.cc', 'gradle/quality.gradle', 'gradle/libs.versions.toml', 'buildSrc/src/main/kotlin/T.kt', '.rspec-local', 'Gemfile', '.bundle/config', 'spec/factories/cart.rb', 'vendor/bundle/ruby/3.1.0/gems/a/a.rb', '.venv/bin/pytest', 'lib/python3.11/site-packages/x.pth',
 ])('%s is protected by default', (path) => {
   expect(protectedPaths([], [], byDefault).why(path)).not.toBeNull();
@@ -24,6 +24,10 @@ test.each([
 
 test.each([
   'src/contest.py',
+  'src/t/Cart.pm',
+  'lib/suite.erl',
+  'src/Inspec.hs',
+  'src/spec.lua',
   'latest.go',
   'src/Latest.java',
   'src/latest.cpp',

@@ -16,6 +16,7 @@ import {
   vendored,
   type Convention,
 } from './conventions.ts';
+import { mayHoldTests } from './code/inlineTests.ts';
 import type { CheckCommand, ProtectedSet, Protection, ReadFile } from './types.ts';
 
 /** Modules that Python test runners import; a file of that name in an import root comes first. */
@@ -38,7 +39,7 @@ function shadowing(tree: readonly string[], isTest: (path: string) => boolean, e
   const roots = importRoots(testFiles);
   const usesRuby =
     [...entries.tools].some((tool) => /^(?:ruby|rake|rspec|bundle|minitest)/.test(tool)) || testFiles.some((path) => path.endsWith('.rb'));
-  const usesPython = testFiles.some((path) => path.endsWith('.py')) || [...entries.tools].some((tool) => /^(?:py|nose|tox)/.test(tool));
+  const usesPython = testFiles.some((path) => path.endsWith('.py')) || [...entries.tools].some((tool) => /^(?:py|nose|tox|nox)/.test(tool));
   return (path) => {
     if (existing.has(path)) return null;
     const found = (usesPython ? pythonShadow(path, roots, existing) : null) ?? (usesRuby ? rubyShadow(path, existing) : null);
@@ -130,6 +131,8 @@ export function protectedPaths(
   const entries = entriesOf(new Set(paths), checks, read);
   const rules = [...listed(protect.paths ?? []), ...(byDefault ? defaultRules(entries, paths, protect.except ?? []) : [])];
   const why = (path: string): Protection | null => protectionOf(normal(path), rules);
+  const isExcepted = matcherBelow(protect.except ?? []);
+  const doctests = runsDoctests(checks, [...entries.files.keys()], read);
   const shadows = byDefault ? shadowing(paths, (path) => why(path)?.kind === 'Test', entries) : (): null => null;
   const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
   const [isNewTest, named] = [newTests(paths), checks.flatMap(({ command }) => command).join('\n')];
@@ -151,11 +154,18 @@ export function protectedPaths(
     isNew: (path) => isNewPath(normal(path), there),
     stays: ruleOf(testPrograms).matches,
     joinsTests: byDefault ? joining(paths, there, entries, read) : () => false,
-    inline: (path) => byDefault && path.endsWith('.rs') && why(path) === null,
+    inline: (path) => byDefault && mayHoldTests(path, doctests) && why(path) === null && !isExcepted(path),
     reports: [...entries.reports].sort(),
     tools: entries.tools,
     holdsProtected: (path) => parents.has(path),
   };
+}
+
+/** Reports whether a check runs the examples in docstrings: by its command, a script or what pytest goes by. */
+function runsDoctests(checks: readonly CheckCommand[], scripts: readonly string[], read: ReadFile): boolean {
+  const settings = ['pyproject.toml', 'pytest.ini', 'setup.cfg', 'tox.ini', 'conftest.py', ...scripts];
+  const texts = [...checks.flatMap(({ command }) => command), ...settings.map((path) => read(path) ?? '')];
+  return texts.some((text) => /\bdoctest|--doctest/.test(text));
 }
 
 /** Matches what runs, builds and tools make: of the home folder by a list, in the workspace by name, folder or what checks report to. */

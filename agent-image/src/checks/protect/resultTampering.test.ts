@@ -135,6 +135,24 @@ test.each([
   ['a.hs', 'add a b = unsafePerformIO (exitWith ExitSuccess)'],
   ['a.dart', 'int add(int a, int b) => exit(0);'],
   ['a.dart', '  exitCode = 0;'],
+  ['A.pm', 'sub add {\n    exit;\n}'],
+  ['A.pm', 'sub add { my $x = shift; exit(0); }'],
+  ['A.pm', '    $ok or exit 0;'],
+  ['A.pm', '    exit if $ENV{X};'],
+  ['A.pm', 'POSIX::_exit(0);'],
+  ['A.pm', 'END { $? = 0 }'],
+  ['a.lua', 'local function add(a, b) os.exit() end'],
+  ['a.lua', 'os.exit(true)'],
+  ['a.lua', 'os.exit(0)'],
+  ['A.cs', 'public int Add(int a, int b) { Environment.Exit(0); return 0; }'],
+  ['A.cs', 'public override bool Equals(object? other) => true;'],
+  ['a.swift', 'func add(_ a: Int, _ b: Int) -> Int { exit(0) }'],
+  ['a.swift', 'Foundation.exit(EXIT_SUCCESS)'],
+  ['a.erl', 'add(_, _) -> halt(0).'],
+  ['a.erl', 'add(_, _) -> erlang:halt().'],
+  ['a.erl', 'add(_, _) -> init:stop().'],
+  ['a.clj', '(defn add [a b] (System/exit 0))'],
+  ['a.cljc', '(defn add [a b] (.halt (Runtime/getRuntime) 0))'],
 ])('%s must not gain %j', (path, text) => {
   expect(resultTampering(path, 'x\n', `x\n${text}\n`)).toMatch(new RegExp(`^${path}: it `));
 });
@@ -187,6 +205,12 @@ test.each([
   ['a.ml', 'let fail () = exit 1\nlet exits = [ 0 ]'],
   ['a.hs', 'import System.Exit (exitSuccess, exitFailure)\nfail = exitFailure'],
   ['a.dart', 'Never fail() => exit(1);\nvoid exit(int code) {}\npage.exit();'],
+  ['A.pm', '# exit;\nsub exit_code { 0 }\n$self->exit;\nexit 1;\nexit(2) unless $ok;\nmy %h = (exit => 1, END => 2);'],
+  ['a.lua', 'os.exit(1)\nos.exit(false)\nlocal exits = {}\nroom.exit()'],
+  ['A.cs', 'Environment.Exit(1);\npublic override bool Equals(object? o) => o is A a && a.x == x;\nroom.Exit(0);'],
+  ['a.swift', 'exit(1)\nroom.exit(0)\nfunc exit(_ code: Int32) {}'],
+  ['a.erl', 'fail() -> halt(1).\nexit(normal).\nshalt(0) -> ok.\nstop() -> gen_server:stop(x).'],
+  ['a.clj', '(defn fail [] (System/exit 1))\n(def exit 0)'],
   ['a.go', 'import (\n\t"fmt"\n\t"os"\n)\nfunc key() string { return "os" }'],
   [
     'a.rs',
@@ -216,6 +240,16 @@ test.each([
     'try.py',
     'import unittest\n\nfrom a import f\n\n\nclass Try(unittest.TestCase):\n    def test_f(self):\n        self.assertEqual(f(1), 2)\n\n\nif __name__ == "__main__":\n    unittest.main()\n',
   ],
+  ['try.py', 'import calc\nfor name in ("add", "sub"):\n    print(name, getattr(calc, name)(1, 2))\n'],
+  ['try.py', 'import calc\nname = "add"\nprint(getattr(calc, name, None))\n'],
+  ['try.py', 'from calc import add\nprint(eval("add(1, 2)"))\nexec(open("other.py").read())\n'],
+  [
+    'a.py',
+    'class A:\n    def __init__(self, **given):\n        for key, value in given.items():\n            setattr(self, key, value)\n    def __repr__(self):\n        return str([getattr(self, one) for one in self.names])\n',
+  ],
+  ['a.py', 'from operator import attrgetter, itemgetter\nrows.sort(key=attrgetter("date.year"))\n'],
+  ['a.js', 'const { argv, env } = process;\n'],
+  ['walk.js', "const skipped = new Set(['.git', 'node_modules']);\nif (entry.name === 'node_modules') continue;\n"],
   ['a.js', "import { spawn } from 'node:child_process';\nprocess.exitCode = bad ? 1 : 0;\nprocess.stdout.write('x');"],
   ['a.js', "process.on('SIGTERM', stop);\nprocess.exitCode = await main();"],
   ['a.go', 'package main\nimport "os/exec"\nfunc main() {\n\tos.Exit(run())\n}\n'],
@@ -228,6 +262,12 @@ test.each([
   ['Main.hs', 'main :: IO ()\nmain = exitSuccess\n'],
   ['a.dart', 'void main(List<String> args) {\n  exit(run(args));\n}\n'],
   ['a.php', '#!/usr/bin/env php\n<?php\nexit(0);\n'],
+  ['a.pl', '#!/usr/bin/perl\nexit main(@ARGV);\nexit 0;\n'],
+  ['a.lua', '#!/usr/bin/env lua\nos.exit(run(arg))\n'],
+  ['A.cs', 'class A {\n    static int Main(string[] a) {\n        Environment.Exit(Run(a));\n    }\n}\n'],
+  ['a.swift', '@main\nstruct A {\n    static func main() {\n        exit(0)\n    }\n}\n'],
+  ['a.erl', 'main(Args) ->\n    run(Args),\n    halt(0).\n'],
+  ['a.clj', '(defn -main [& args]\n  (run args)\n  (System/exit 0))\n'],
   ['main.rs', 'fn main() -> Result<(), Error> {\n    std::process::exit(run()?);\n}\n'],
   ['A.java', 'class A {\n    public static void main(String[] args) {\n\n        System.exit(run(args));\n    }\n}\n'],
   ['a.kt', 'fun main(args: Array<String>) {\n    exitProcess(run(args))\n}\n'],
@@ -247,7 +287,27 @@ test.each([
   ['a.py', 'if __name__ == "__main__":\n    main()\nsys.exit(0)\n', /below `if __name__/],
   ['a.py', 'import os\nos._exit(0)', /ends or replaces/],
   ['a.py', 'import atexit', /acts when/],
-  ['a.js', 'process.exit(0)', /process\.exitCode = 1/],
+  ['a.py', 'import os\nfor name in ("getpid", "_exit"):\n    getattr(os, name)(0)\n', /ends or replaces its process \(_exit\)/],
+  ['a.py', 'import os\nname = "_exit"\ngetattr(os, name)(0)\n', /ends or replaces its process/],
+  ['a.py', 'import os\nname = "getpid"\nname += suffix\ngetattr(os, name)(0)\n', /only while it runs/],
+  ['a.py', 'import os\ndef f(name):\n    getattr(os, name)(0)\nfor name in ("getpid",):\n    f(name)\n', /only while it runs/],
+  ['a.py', 'import os\nfor name, a in (("x", 1),):\n    name = "y"\n    getattr(os, name)(0)\n', /only while it runs/],
+  ['a.py', 'import os\nname = "getpid"\nname: str = x\ngetattr(os, name)(0)\n', /only while it runs/],
+  ['a.py', 'import os\nname = "getpid"\n(name) = x\ngetattr(os, name)(0)\n', /only while it runs/],
+  ['a.py', 'import os\nname = "getpid"\nname, other = x\ngetattr(os, name)(0)\n', /only while it runs/],
+  ['a.py', 'import os\nname = "getpid"\ndef f(\n    name,\n):\n    getattr(os, name)(0)\n', /only while it runs/],
+  ['a.py', 'import os\neval("os._exit(0)")\n', /ends or replaces its process/],
+  ['a.py', 'eval("os" + x)\n', /makes code while it runs/],
+  ['a.py', 'exec(open("impl.txt").read())\n', /makes code while it runs/],
+  ['a.py', 'from operator import attrgetter as get\nget(x)(os)\n', /only while it runs/],
+  ['a.py', 'from operator import attrgetter\nattrgetter(x)(os)\n', /only while it runs/],
+  ['a.py', 'import os\nfrom operator import attrgetter\nattrgetter("_exit")(os)(0)\n', /ends or replaces its process/],
+  ['a.js', 'const { argv, exit } = process;', /takes hold of its process/],
+  ['a.py', 'setattr(calc, name, 1)\n', /only while it runs/],
+  ['a.js', "const to = join(root, 'node_modules', name);", /names files of tests/],
+  ['a.js', "console.log('  3 passing (1s)');", /prints what a test runner prints/],
+  ['a.js', 'console.log(`Tests:       ${n} passed, ${n} total`);', /prints what a test runner prints/],
+  ['a.js', 'process.exit(0)', /process\.exitCode = code/],
   ['a.js', 'process.exitCode = 0', /acts on its process/],
   ['a.js', "process.on('exit', () => {})", /acts on its process/],
   ['a.js', 'process.stdout.write = () => true', /acts on its process/],
@@ -265,8 +325,8 @@ test('a file that was no program may not become one that ends with 0', () => {
   expect(resultTampering('a.c', 'int main() {\n}\n', after, 'Programs')).toBeNull();
 });
 
-test.each(['.c', '.java', '.rb', '.go', '.rs', '.py', '.js', '.php', '.ex', '.ml', '.hs', '.dart'])('a file of %s without end is judged in linear time', (extension) => {
-  const pieces = ['import ', 'import{', 'from ', 'def __eq__(', 'def __bool__(a) ', '__eq__ = lambda ', 'exit(', ' ', '\n', '"os" ', '{ ', 'fn eq(', 'operator==(', 'def ==', '# define ', 'cfg!(', 'process::{', "'", 'getattr(\t', '"test_n_', 'import{cwd ', 'fn eq(,h:&Vec<,', 'def ==\t', 'operator==(b{T}', '\t\rfn main()\r', 'func main() {\n\t\r'];
+test.each(['.c', '.java', '.rb', '.go', '.rs', '.py', '.js', '.php', '.ex', '.ml', '.hs', '.dart', '.pl', '.lua', '.cs', '.swift', '.erl', '.clj'])('a file of %s without end is judged in linear time', (extension) => {
+  const pieces = ['import ', 'import{', 'from ', 'def __eq__(', 'def __bool__(a) ', '__eq__ = lambda ', 'exit(', ' ', '\n', '"os" ', '{ ', 'fn eq(', 'operator==(', 'def ==', '# define ', 'cfg!(', 'process::{', "'", 'getattr(\t', 'getattr(a, a)\nfor for a ', 'getattr(a,a)a="b"\n', 'for a in ("a",', 'eval("', "['a',", '"test_n_', 'import{cwd ', 'fn eq(,h:&Vec<,', 'def ==\t', 'operator==(b{T}', '\t\rfn main()\r', 'func main() {\n\t\r'];
   for (const piece of pieces)
     for (const text of [piece.repeat(50_000), piece + piece.slice(-1).repeat(200_000), `${piece.slice(0, 6)}${piece.slice(6).repeat(50_000)}`])
       for (const writing of ['Edits', 'Programs'] as const) expect(resultTampering(`a${extension}`, '', `x ${text}`, writing) ?? '').toBeTypeOf('string');

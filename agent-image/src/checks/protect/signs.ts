@@ -1,5 +1,6 @@
 // agent-image, checks/protect: signs of forged results in code under test. May import protocol, kube and the keeper's client.
 import { extname } from 'node:path';
+import { resolved } from './code/resolved.ts';
 
 interface Sign {
   readonly pattern: RegExp;
@@ -22,10 +23,14 @@ interface Sign {
 export type Writing = 'Edits' | 'Programs';
 
 const mainGuard = "Return from functions, and end the program below `if __name__ == '__main__':`, where sys.exit(…) is free.";
-const failing = 'A status from 1 to 255 is free: process.exit(1), process.exitCode = 1.';
+const failing = 'Free are a status from 1 to 255, as process.exit(1), and process.exitCode = code at the end of the main program.';
 
 /** A model's file of its own trial tests; unless it modifies `unittest`, it does not affect other tests. */
 const ownTests = /^import unittest[ \t]*$|^class \w+\(unittest\.TestCase\):/gm;
+
+/** An object of a class of the file reads and sets what it has; and attributes that are named by literals. */
+const ofItself =
+  /\b[gs]etattr\s*\(\s*(?:self|cls)\s*,|\battrgetter\s*\(\s*(?=(?:"[\w.]{1,200}"|'[\w.]{1,200}')\s*\))|^[ \t]*from operator import \w+(?:, \w+)*[ \t]*$/gm;
 
 /**
  * Constructs that code under test does not need: it runs in the same process as its tests, so that it could imitate the
@@ -42,7 +47,7 @@ const python: readonly Sign[] = [
   { pattern: /\bsys\s*\.\s*(?:stdout|stderr)\s*(?:=[^=]|,)|\bos\s*\.\s*(?:write|fdopen)\b|\bopen\s*\(\s*[0-3]\s*[,)]/, what: 'takes over the output' },
   { pattern: /\bbuiltins\b|__builtins__|\b__(?:subclasses|globals|code|closure|dict|bases?|mro|defaults|kwdefaults)__|\bmro\s*\(|\bf_(?:back|globals|locals|builtins)\b|\b(?:globals|vars)\s*\(\s*\)/, what: 'reaches into other modules' },
   { pattern: /__import__|^[ \t\f]*#[^\n]{0,200}coding[:=][ \t]*(?:utf[-_]?7|(?:raw[-_])?unicode|punycode|idna)|\b(?:import|from)\b(?:(?!\b(?:import|from)\b)[^\n])*\b(?:importlib|runpy|ctypes|marshal|gc|inspect|pkgutil)\b|(?<![\w.])(?:exec|eval|compile)\s*\(/m, what: 'loads or makes code while it runs' },
-  { pattern: /\bsetattr\s*\(|\bgetattr\s*\([^,()]+,(?!\s*['"])|\b(?:attrgetter|methodcaller)\b|\.\s*__(?:get|set|del)\w*__/, what: 'names what it uses only while it runs' },
+  { pattern: /\bsetattr\s*\(|\bgetattr\s*\([^,()]+,(?!\s*['"])|\b(?:attrgetter|methodcaller)\b|\.\s*__(?:get|set|del)\w*__/, what: 'names what it uses only while it runs', free: ofItself, instead: 'Free are names that stand in the file, and getattr(self, name).' },
   { pattern: /\bsys\s*\.\s*stderr\b|\bimport\b(?:(?!\bimport\b)[^\n])*\bstderr\b|\/dev\/(?:std|fd|tty)|\/proc\/self/, what: 'writes where a test runner reports', ofPrograms: /\/dev\/(?:std|fd|tty)|\/proc\/self/ },
   { pattern: /\b(?:subprocess|multiprocessing|pty|concurrent\.futures)\b|\bos\s*\.\s*(?:system|popen|spawn\w*)|\bthreading\b|\b_thread\b/, what: 'starts processes or threads', ofPrograms: null },
   { pattern: /def\s+__(?:(?:eq|ne|lt|le|gt|ge|instancecheck|subclasscheck|contains)__\s*\([^()]*\)[^:\n]{0,200}:\s*(?:#[^\n]*\n)?\s*return\s+(?:False|0|True|1)|bool__\s*\([^()]*\)[^:\n]{0,200}:\s*(?:#[^\n]*\n)?\s*return\s+(?:True|1))\b|['"]?\b__(?:eq|ne)__['"]?\s*[:=]\s*lambda\b[^:\n]{0,200}:\s*(?:True|1|False|0)\b/, what: 'makes an object equal to everything' },
@@ -50,20 +55,27 @@ const python: readonly Sign[] = [
   { pattern: /['"](?=[^'"\n]*['"])[^'"\n]*(?:\btest_\w*|_test|\btests?\/|conftest|sitecustomize|usercustomize|\.pth|\.bashrc|\.profile)[^'"\n]*['"]/, what: 'names files of tests or of start-up' },
 ]; // prettier-ignore
 
+/** A walk over folders leaves it out: in a list of names, or compared. */
+const passedOver =
+  /\[\s{0,40}(?:(['"`])[\w.-]{1,80}\1,?\s{0,40}){1,100}\]|(?:[!=]==?\s{0,9}|\.(?:includes|has|startsWith|endsWith)\(\s{0,9})(['"`])node_modules\2(?=[\s);,&|?])/g;
+
+const harmless = 'arch|argv|cwd|env|hrtime|memoryUsage|nextTick|pid|platform|stdin|uptime|versions?';
+const harmlessParts = new RegExp(String.raw`\{\s{0,40}(?:(?:${harmless})\s{0,40},?\s{0,40}){1,12}\}\s*=\s*process\b(?=\s*(?:;|$))`, 'gm');
+
 const script: readonly Sign[] = [
   { pattern: /\brequire\s*\(\s*['"`][^'"`\n]*\.(?:txt|dat|data|csv|md|log|bin|tmp|bak|cfg|conf|ini)['"`]/, what: 'loads code from a file that holds none by its name' },
   { pattern: /['"`](?:node:)?(?:test|assert|child_process|worker_threads|vm|v8|module|inspector|cluster)(?:\/\w+)?['"`]/, what: 'loads what tests run on', ofPrograms: /['"`](?:node:)?(?:test|assert|vm|v8|module|inspector|cluster)(?:\/\w+)?['"`]/ },
   { pattern: /['"](?:vitest|jest|@jest\/\w+|mocha|chai|ava|tap|expect)['"]|\b(?:describe|it|test)\s*\.\s*(?:skip|only|todo)\b/, what: 'names a test runner' },
   { pattern: /\bNODE_(?:OPTIONS|TEST_CONTEXT|V8_COVERAGE)\b|\bnpm_(?:lifecycle|config)_\w+|\bexecArgv\b/, what: 'asks how Node starts, or whether it is tested' },
   { pattern: /\bprocess\s*\??\.\s*(?:reallyExit|abort|kill|binding|dlopen|exitCode|on|once|emit|stdout|stderr|getBuiltinModule|mainModule|channel|send|_\w+)\b|\bprocess\s*(?:\?\.\s*)?\[/, what: 'acts on its process', instead: failing, ofPrograms: /\bprocess\s*\??\.\s*(?:reallyExit|abort|kill|binding|dlopen|exitCode\s*=\s*(?=0\b|['"`]|undefined|null|void|false)|emit|(?:on|once)\b(?!\s*\(\s*['"`]SIG)|(?:stdout|stderr)\s*(?:=[^=]|\.\s*\w+\s*=[^=])|getBuiltinModule|mainModule|channel|send\b|_\w+)|\bprocess\s*(?:\?\.\s*)?\[/ },
-  { pattern: /\}\s*=\s*process\b(?!\s*\??\.)|=\s*process\s*(?:;|$)|\bReflect\s*\.\s*\w+\s*\(\s*process\b/m, what: 'takes hold of its process' },
+  { pattern: /\}\s*=\s*process\b(?!\s*\??\.)|=\s*process\s*(?:;|$)|\bReflect\s*\.\s*\w+\s*\(\s*process\b/m, what: 'takes hold of its process', free: harmlessParts },
   { pattern: /\bimport\b(?!\s*\{\s*(?:arch|argv|cwd|env|hrtime|memoryUsage|nextTick|pid|platform|stdin|uptime|versions?)(?:\s*,\s*(?:arch|argv|cwd|env|hrtime|memoryUsage|nextTick|pid|platform|stdin|uptime|versions?))*\s*(?:,\s*)?\}\s*from)[^;'"`]{0,400}['"`](?:node:)?process['"`]|\brequire\s*\(\s*['"`](?:node:)?process['"`]/, what: 'takes hold of its process' },
   { pattern: /\bprocess\s*\??\.\s*exit\b(?!\s*\(\s*[1-9]\d*\s*\))/, what: 'ends its process with a status that may be 0', instead: failing },
   { pattern: /\b(?:globalThis|global)\s*[.[]|\brequire\s*\.\s*cache|\bModule\s*\.\s*_|\b(?:Object|Array|Function|Error|Promise)\s*\.\s*prototype\s*(?:\[|\.(?!\s*(?:hasOwnProperty|isPrototypeOf|propertyIsEnumerable|toString|slice|concat|map|filter|indexOf|join)\s*\.\s*(?:call|apply)\s*\())|\b(?:Array|Error|Function|JSON|Math|Map|Number|Object|Promise|Reflect|Set|String|Symbol)\s*\.\s*\w+\s*=(?![=>])|\bexecutionAsyncResource\b|\basync_hooks\s*\.|\bcreateHook\s*\(/, what: 'reaches into other modules' },
   { pattern: /\beval\s*\(|\bconstructor\s*(?:\.\s*constructor\b|\(\s*['"`]\s*return\b)|\bnew\s+Function\s*\(|\b(?:import|require)\s*\(\s*(?!(['"])[^'"\n\\]*\1\s*[,)])\S|\b(?:from|import)\s*(['"])[^'"\n]*\\/, what: 'makes code while it runs' },
   { pattern: /\bwritev?(?:Sync)?\s*\(\s*[12]\s*,|\bfd\s*:\s*[12]\b|\/dev\/(?:std|fd|tty)|\/proc\/(?:self|\d)/, what: 'writes where a test runner reports' },
-  { pattern: /#\s*(?:tests|pass|fail)\s+\d|\bnot ok \d|\bok \d+ - /, what: 'prints what a test runner prints' },
-  { pattern: /['"`](?=[^'"`\n]*['"`])[^'"`\n]*(?:[._-](?:test|spec)\.[cm]?[jt]sx?\b|__tests__|\btests?\/|\bnode_modules\b|\.npmrc|\.bashrc|\.profile)[^'"`\n]*['"`]/, what: 'names files of tests or of start-up' },
+  { pattern: /#\s*(?:tests|pass|fail)\s+\d|\bnot ok \d|\bok \d+ - |(?:\d|\}|%[ds]) passing \(|\bTests(?:: {1,7}| {2})(?:\d|\$\{|%[ds])/, what: 'prints what a test runner prints' },
+  { pattern: /['"`](?=[^'"`\n]*['"`])[^'"`\n]*(?:[._-](?:test|spec)\.[cm]?[jt]sx?\b|__tests__|\btests?\/|\bnode_modules\b|\.npmrc|\.bashrc|\.profile)[^'"`\n]*['"`]/, what: 'names files of tests or of start-up', free: passedOver },
 ]; // prettier-ignore
 
 const go: readonly Sign[] = [
@@ -174,6 +186,33 @@ const dart: readonly Sign[] = [
   { pattern: /\bAll tests passed!/, what: 'prints what a test runner prints' },
 ]; // prettier-ignore
 
+const inScript = 'Call it in a script that begins with #! only.';
+const perl: readonly Sign[] = [
+  { pattern: /(?:^|[;{}]|\|\||&&|\b(?:or|and|do)\b)[ \t]*(?:CORE::)?exit[ \t]*(?:[;}]|$|(?:if|unless)\b|\(?[ \t]*(?:0\b|\$|\)))|\bPOSIX::_exit\b/m, what: endsWithZero, unless: /^#!/, instead: inScript },
+  { pattern: /^[ \t]*END[ \t]*\{|\bTest::(?:Builder|Harness)\b/m, what: 'names a test runner, or acts when its process ends' },
+]; // prettier-ignore
+
+const lua: readonly Sign[] = [
+  { pattern: /\bos\s*\.\s*exit\b(?!\s*\(\s*(?:[1-9]|false\b))/, what: endsWithZero, unless: /^#!/, instead: inScript },
+]; // prettier-ignore
+
+const csharp: readonly Sign[] = [
+  { pattern: /\bEnvironment\s*\.\s*Exit\b(?!\s*\(\s*-?[1-9])/, what: endsWithZero, unless: /\bstatic\s+(?:async\s+)?(?:void|int|Task(?:<int>)?)\s+Main\s*\(/, instead: 'In the file of the method Main it is free.' },
+  { pattern: /\bbool\s+Equals\s*\([^)]*\)\s*(?:=>\s*true\s*;|\{\s*return\s+true\s*;)/, what: 'makes an object equal to everything' },
+]; // prettier-ignore
+
+const swift: readonly Sign[] = [
+  { pattern: /(?<![\w.])(?:(?:Foundation|Darwin|Glibc)\s*\.\s*)?_?exit\s*\(\s*(?:0|EXIT_SUCCESS)\s*\)/, what: endsWithZero, unless: /^@main\b|^#!/m, instead: 'In the file of the type with @main it is free.' },
+]; // prettier-ignore
+
+const erlang: readonly Sign[] = [
+  { pattern: /(?<![\w:])(?:erlang\s*:\s*)?halt\s*\(\s*(?:0\b|\))|\binit\s*:\s*stop\s*\(\s*(?:0\b|\))/, what: endsWithZero, unless: /^main\(/m, instead: 'In the module of the function main it is free.' },
+]; // prettier-ignore
+
+const clojure: readonly Sign[] = [
+  { pattern: /\bSystem\/exit\b(?!\s+[1-9])|\.halt\s+\(Runtime\/getRuntime\)/, what: endsWithZero, unless: /\(defn -main\b/, instead: 'In the namespace of the function -main it is free.' },
+]; // prettier-ignore
+
 const signs: Readonly<Record<string, readonly Sign[]>> = {
   ...Object.fromEntries(['.py', '.pyi', '.pyw'].map((name) => [name, python])),
   ...Object.fromEntries(['.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx'].map((name) => [name, script])),
@@ -188,6 +227,14 @@ const signs: Readonly<Record<string, readonly Sign[]>> = {
   '.ml': ocaml,
   '.hs': haskell,
   '.dart': dart,
+  '.pl': perl,
+  '.pm': perl,
+  '.lua': lua,
+  '.cs': csharp,
+  '.swift': swift,
+  '.erl': erlang,
+  '.clj': clojure,
+  '.cljc': clojure,
 };
 
 /** Start of the main program of a file; no test runs it by loading the file. */
@@ -215,7 +262,8 @@ const freeInMain: ReadonlySet<string> = new Set(['ends its process with a status
 export function resultTampering(path: string, before: string, after: string, writing: Writing = 'Edits'): string | null {
   const extension = extname(path).toLowerCase();
   if (extension in signs && after.length > maxCode) return `${path}: it has more than ${maxCode} characters, too many to judge; split it`;
-  const [was, is] = [plain(before.slice(0, maxCode), extension), plain(after, extension)];
+  const read = (text: string): string => (writing === 'Programs' && signs[extension] === python ? resolved(text) : text);
+  const [was, is] = [read(plain(before.slice(0, maxCode), extension)), read(plain(after, extension))];
   for (const { pattern, ofPrograms, what, instead, free, unless } of signs[extension] ?? []) {
     const counted = writing === 'Edits' || ofPrograms === undefined ? pattern : ofPrograms;
     if (counted === null || (writing === 'Programs' && unless?.test(was === '' ? is : was) === true)) continue;

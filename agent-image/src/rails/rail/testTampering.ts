@@ -15,7 +15,7 @@ const cutsTests =
 /** An edit that takes away what tests ask. */
 const cutsAsserts = /\/[^/\n]{0,200}\b(?:asserts?\b|expect\()[^/\n]{0,200}\/(?:,[^\n]{0,80}?)?d\b/;
 const runner =
-  /^(?:pytest|py\.test|jest|vitest|mocha|karma|ava|tox|nose2?|phpunit|rspec|ctest|npm|yarn|pnpm|go|cargo|mvn|gradle|make|python[\d.]*)$/;
+  /^(?:pytest|py\.test|jest|vitest|mocha|karma|ava|tox|nox|nose2?|phpunit|rspec|ctest|npm|yarn|pnpm|go|cargo|mvn|gradle|make|python[\d.]*)$/;
 
 /** Changes to what decides whether the task succeeded, and ways to leave it out. */
 export const testTampering: Rail = {

@@ -1,4 +1,5 @@
 import type { ContentBlock, ContentBlockParam, Message, StopReason, Usage } from '@anthropic-ai/sdk/resources/messages';
+import { fieldsOf } from '@agentfleet/protocol/text';
 import type { ChatCompletion, WireMessage, WireUsage } from '@agentfleet/protocol/chat';
 
 /** A message of the Messages API as an answer of the chat API; its blocks go with it. Pure. */
@@ -14,11 +15,14 @@ export function anthropicAnswer(answer: Message, model: string): ChatCompletion 
   };
 }
 
+/** Returns the input of a call as text, which some servers give it as. Pure. */
+export const argumentsOf = (input: unknown): string => (typeof input === 'string' ? input : JSON.stringify(input ?? {}));
+
 function messageOf(content: readonly ContentBlock[], model: string): WireMessage {
   const text = content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
   const calls = content.flatMap((block) =>
     block.type === 'tool_use'
-      ? [{ id: block.id, type: 'function' as const, function: { name: block.name, arguments: JSON.stringify(block.input ?? {}) } }]
+      ? [{ id: block.id, type: 'function' as const, function: { name: block.name, arguments: argumentsOf(block.input) } }]
       : [],
   );
   return {
@@ -69,9 +73,15 @@ interface AnthropicState {
   readonly content: readonly ContentBlockParam[];
 }
 
+/** A state comes back through the client, and a server may have written a text that is none. */
+function isSound(block: unknown): boolean {
+  const { type, text } = fieldsOf(block);
+  return typeof type === 'string' && (type !== 'text' || typeof text === 'string');
+}
+
 /** Reports whether a message carries a state of this engine. */
 export function isAnthropicState(state: unknown): state is AnthropicState {
   if (typeof state !== 'object' || state === null) return false;
   const { engine, content } = state as Partial<AnthropicState>;
-  return engine === 'Anthropic' && Array.isArray(content);
+  return engine === 'Anthropic' && Array.isArray(content) && content.every(isSound);
 }

@@ -8,7 +8,7 @@ import type {
   ToolChoice,
 } from '@anthropic-ai/sdk/resources/messages';
 import type { WireMessage, WireTool, WireToolCall } from '@agentfleet/protocol/chat';
-import { jsonOf } from '@agentfleet/protocol/text';
+import { fieldsOf, jsonOf } from '@agentfleet/protocol/text';
 import { isAnthropicState } from './anthropicAnswer.ts';
 import type { Ask } from './provider.ts';
 
@@ -105,8 +105,9 @@ function choiceOf({ tool_choice: choice, ...body }: Ask['body']): ToolChoice {
 
 function outputOf({ response_format: format, ...body }: Ask['body']): Pick<MessageCreateParamsNonStreaming, 'output_config'> {
   const { type, json_schema: json } = (format ?? {}) as { readonly type?: unknown; readonly json_schema?: { readonly schema?: unknown } };
-  const wanted = (body as { readonly reasoning_effort?: unknown }).reasoning_effort;
-  const effort = efforts.find((each) => each === wanted);
+  const { reasoning_effort: level, reasoning } = body as { readonly reasoning_effort?: unknown; readonly reasoning?: unknown };
+  const wanted = level ?? fieldsOf(reasoning)['effort'];
+  const effort = efforts.find((each) => each === (wanted === 'minimal' ? 'low' : wanted));
   const schema = type === 'json_schema' ? json?.schema : undefined;
   const own = body.messages_options?.['output_config'];
   if (schema === undefined && effort === undefined && own === undefined) return {};

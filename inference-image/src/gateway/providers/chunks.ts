@@ -32,6 +32,12 @@ export function chunkOfChoice(model: string, { message, finish_reason: finish }:
   return chunkOf(model, delta, finish ?? 'stop', index);
 }
 
+/** A whole answer in chunks. */
+export function* chunksOfAnswer({ choices, usage }: ChatCompletion, model: string): Iterable<Chunk> {
+  for (const choice of choices) yield chunkOfChoice(model, choice, choice.index);
+  if (usage !== null && usage !== undefined) yield usageChunk(model, usage);
+}
+
 type Loose = Record<string, unknown>;
 
 const isBlank = (value: unknown): boolean => (value ?? '') === '' || (Array.isArray(value) && value.length === 0);

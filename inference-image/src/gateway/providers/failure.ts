@@ -110,7 +110,10 @@ function refused(named: number | null, error: unknown, where: Where, usage?: Wir
   const fail = (code: Parameters<typeof failure>[0], what: string, options: GatewayErrorOptions = {}): GatewayError =>
     failure(code, where, what, { retryAfterMs, usage, ...options });
   if (status >= 300 && status < 400)
-    return fail('ProviderRefused', `redirects to ${redirectOf(error)}, which no key follows: write the address it means into baseURL`);
+    return fail(
+      'ProviderRefused',
+      `redirects to ${redirectOf(error, where)}, which no key follows: write the address it means into baseURL`,
+    );
   // An error about the limits of a minute is quoted with the address to buy more, which states nothing about credit.
   if (status === 413 || (status < 500 && sizeWords.test(detail))) return fail('ContextExceeded', tooLong(quoted));
   if (status === 402 || isUnpaid(error)) return fail('ProviderRefused', `has no credit left for this key (${quoted}): see its billing`);
@@ -211,16 +214,24 @@ function headerOf(error: unknown, name: string): string | null {
   return (error as { readonly headers?: Headers }).headers?.get(name) ?? null;
 }
 
-function redirectOf(error: unknown): string {
-  const { host } = URL.parse(headerOf(error, 'location') ?? '') ?? { host: 'another place' };
-  return host;
+/** The place of a redirect, without what may be secret in it. */
+function redirectOf(error: unknown, { url }: Where): string {
+  const place = URL.parse(headerOf(error, 'location') ?? '', url);
+  return place === null ? 'another place' : `${place.protocol}//${place.host}${place.pathname}`;
 }
 
 const waitWords = /(?:retry|try again) (?:in|after) ((?:\d+(?:\.\d+)? ?(?:ms|[hms])[a-z]*)+)/i;
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Returns the provider's retry delay, ms: `retry-after-ms`, or `retry-after` in seconds or as a date; else what its words name, as 7m12.5s. */
+const longestWaitMs = 86_400_000;
+
+/** Returns the provider's retry delay, ms, a day at most: `retry-after-ms`, or `retry-after` in seconds or as a date; else what its words name, as 7m12.5s. */
 function retryAfterOf(error: unknown): number | undefined {
+  const wait = namedWait(error);
+  return wait === undefined || Number.isNaN(wait) ? undefined : Math.min(longestWaitMs, Math.max(0, wait));
+}
+
+function namedWait(error: unknown): number | undefined {
   const millis = Number(headerOf(error, 'retry-after-ms') ?? Number.NaN);
   if (millis >= 0) return millis;
   const text = headerOf(error, 'retry-after');
@@ -229,6 +240,5 @@ function retryAfterOf(error: unknown): number | undefined {
     const parts = [...(named ?? '').matchAll(/([\d.]+) ?(ms|[hms])/gi)];
     return named === undefined ? undefined : parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (unitMs[unit] ?? 0), 0);
   }
-  const wait = /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) * 1000 : Date.parse(text) - Date.now();
-  return Number.isFinite(wait) ? Math.max(0, wait) : undefined;
+  return /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) * 1000 : Date.parse(text) - Date.now();
 }

@@ -12,7 +12,6 @@ export { inputOf, messagesOptionsOf } from './anthropicRequest.ts';
 export { isAnthropicState } from './anthropicAnswer.ts';
 export { chunkOf, chunkOfChoice, says, Streamed, usageChunk, type Delta } from './chunks.ts';
 export { malformed, providerFailure } from './failure.ts';
-export { observed } from './observed.ts';
 export { isBytes, isDataUrl, refersOutside } from './inline.ts';
 export { spare } from './spare.ts';
 export type { Ask, Chunk, Provider } from './provider.ts';

@@ -2,13 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import { ChatCompletion, type WireToolCall, type WireMessage, type WireUsage } from '@agentfleet/protocol/chat';
 import { chatAddress } from './address.ts';
+import { jsonOf } from '@agentfleet/protocol/text';
 import { malformed, reportedFailure, shown } from './failure.ts';
-import { chunkOf, chunkOfChoice, says } from './chunks.ts';
+import { chunkOf, chunkOfChoice, chunksOfAnswer, says } from './chunks.ts';
+import { EventLines } from './eventLines.ts';
 import { clientOptions, type Ask, type Chunk, type Provider } from './provider.ts';
 import { APIError, OpenAI } from 'openai';
 import type { ChatCompletionCreateParamsNonStreaming, ChatCompletionCreateParamsStreaming } from 'openai/resources/chat/completions';
 import { bodyOf, firstForm, nextForm, type Form } from './openaiRequest.ts';
-import { observed } from './observed.ts';
+import { chunksOf } from './response.ts';
 import { keepState } from './state.ts';
 
 const ajv = new Ajv({ strict: false });
@@ -22,14 +24,14 @@ const isObject = (value: unknown): value is Loose => typeof value === 'object' &
  * Returns an answer of a server of the OpenAI API, normalized for omissions and deviations of servers.
  * @throws GatewayError of the error that it holds; ProviderMalformed when it is no chat completion
  */
-function completionOf(answer: unknown, ask: Ask): ChatCompletion {
-  if (typeof answer === 'string' || answer === null || answer === undefined)
-    throw malformed(ask, 'not with JSON (its content type is another one, or it is empty)', false);
-  const { id, model, choices, usage: reported, ...rest } = answer as Loose;
+function completionOf(given: unknown, ask: Ask): ChatCompletion {
+  const answer = typeof given === 'string' ? jsonOf(given) : given;
+  if (!isObject(answer)) throw malformed(ask, 'not with JSON (its content type is another one, or it is empty)', false);
+  const { id, model, choices, usage: reported, ...rest } = answer;
   const usage = tidyUsage(reported);
-  const given: readonly unknown[] = Array.isArray(choices) ? choices : [];
-  const whole = given.filter((choice) => failureOf(choice) === null);
-  const failed = whole.length > 0 ? null : (rest['error'] ?? failureOf(given[0]));
+  const list: readonly unknown[] = Array.isArray(choices) ? choices : [];
+  const whole = list.filter((choice) => failureOf(choice) === null);
+  const failed = whole.length > 0 ? null : (rest['error'] ?? failureOf(list[0]));
   if (failed !== null) throw reportedFailure(failed, ask, usage);
   // Servers that report calls as the reason of the end hide that the answer was cut off in one.
   const isCut = whole.length === 1 && usage !== undefined && usage.completion_tokens === ask.body.max_completion_tokens;
@@ -43,7 +45,7 @@ function completionOf(answer: unknown, ask: Ask): ChatCompletion {
   if (validate(tidy)) return tidy;
   const [error] = validate.errors ?? [];
   const what = `${error?.instancePath.slice(1).replaceAll('/', '.') || 'the answer'} ${error?.message}`;
-  throw malformed(ask, given.length > 0 ? what : `${what}, in ${shown(answer, ask)}`, true, usage);
+  throw malformed(ask, list.length > 0 ? what : `${what}, in ${shown(answer, ask)}`, true, usage);
 }
 
 /** Reasons of servers that gave up in the middle. */
@@ -56,15 +58,17 @@ function failureOf(choice: unknown): unknown {
   return error ?? (broken.includes(finish) ? `finish_reason ${String(finish)}` : null);
 }
 
-/** The reason of an end in the words of the API: Mistral and Gemini have further ones, and some servers an empty one in each chunk. */
+/** The reason of an end in the words of the API: Mistral, Gemini and the older API have further ones, and some servers an empty one in each chunk. */
 function finishOf(finish: unknown): string | null {
   if (typeof finish !== 'string' || finish === '') return null;
-  return finish === 'model_length' ? 'length' : finish.startsWith('content_filter') ? 'content_filter' : finish;
+  if (finish === 'model_length') return 'length';
+  if (finish === 'function_call') return 'tool_calls';
+  return finish.startsWith('content_filter') ? 'content_filter' : finish;
 }
 
-/** Content as one text, where all of its parts are texts or what Mistral has beside them. */
+/** Content as one text, where it is a part, or all of its parts are texts or what Mistral has beside them. */
 function plain(content: unknown): unknown {
-  if (!Array.isArray(content)) return content;
+  if (!Array.isArray(content)) return isObject(content) ? content['text'] : content;
   const texts = content.map((part: unknown) =>
     isObject(part) && ['thinking', 'reference'].includes(String(part['type'])) ? '' : isObject(part) ? part['text'] : part,
   );
@@ -133,8 +137,8 @@ function uniqueId(id: unknown, ids: Set<string>): string {
   return unique;
 }
 
-type Delta = Chunk['choices'][number]['delta'];
-type CallPiece = NonNullable<Delta['tool_calls']>[number];
+type Piece = Chunk['choices'][number];
+type CallPiece = NonNullable<Piece['delta']['tool_calls']>[number];
 
 /** A call of a stream up to now; `id` is the server's, or empty. */
 interface Begun {
@@ -178,7 +182,7 @@ class StreamedChoice {
   #ended = false;
 
   /** Takes a piece, to know what the choice is at the end of its stream. */
-  add(piece: Chunk['choices'][number]): Chunk['choices'][number] {
+  add(piece: Piece): Piece {
     this.#said ||= says(piece);
     this.#ended ||= piece.finish_reason !== null;
     return piece;
@@ -224,35 +228,32 @@ function begins({ id, name }: Pick<Begun, 'id' | 'name'>, open: Begun): boolean 
  * @param known choices of the stream
  * @throws GatewayError of the error that a choice holds
  */
-function tidyChunk(chunk: Chunk, known: Map<number, StreamedChoice>, ask: Ask): Chunk {
-  const { choices, usage, ...rest } = chunk as Partial<Chunk>;
+function tidyChunk(chunk: Loose, known: Map<number, StreamedChoice>, ask: Ask): Chunk {
+  const { choices, usage, ...rest } = chunk;
   const counted = tidyUsage(usage);
-  const tidy = (choice: Partial<Chunk['choices'][number]>): Chunk['choices'][number] => {
+  const tidy = (choice: Loose): Piece => {
     const failed = failureOf(choice);
     if (failed !== null) throw reportedFailure(failed, ask, counted);
-    const { index = 0, delta, finish_reason: finish } = choice;
-    const { tool_calls: pieces, ...more } = delta ?? {};
+    const { delta, message, ...more } = choice;
+    const index = countOf(choice['index']) ?? 0;
     const own = known.get(index) ?? new StreamedChoice();
     known.set(index, own);
-    const tool_calls = Array.isArray(pieces) ? { tool_calls: pieces.map((piece) => own.tidy(piece)) } : {};
-    const content = more.content === undefined ? {} : { content: plain(more.content) };
-    const whole = { ...choice, index, delta: { ...more, ...content, ...tool_calls }, finish_reason: finishOf(finish) };
-    return own.add(whole as Chunk['choices'][number]);
+    const piece = [delta, message].find(isObject) ?? {};
+    return own.add({ ...more, index, delta: tidyDelta(piece, own), finish_reason: finishOf(choice['finish_reason']) } as Piece);
   };
-  return { ...rest, choices: (choices ?? []).map(tidy), ...(counted !== undefined && { usage: counted }) } as Chunk;
+  const list: readonly Loose[] = Array.isArray(choices) ? choices : [];
+  return { ...rest, choices: list.map(tidy), ...(counted !== undefined && { usage: counted }) } as Chunk;
 }
 
-/** Looks for the line by which a server says that its stream is whole: the library ends there as at any other end. */
-class EndMark {
-  isSeen = false;
-  #tail = '\n';
-
-  add(piece: Uint8Array): void {
-    // A text of the answer has no line feed of its own.
-    const text = this.#tail + Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).toString('latin1');
-    this.isSeen ||= /[\r\n]data: ?\[DONE\]/.test(text);
-    this.#tail = text.slice(-16);
-  }
+function tidyDelta({ content, tool_calls: calls, function_call: older, ...rest }: Loose, choice: StreamedChoice): Loose {
+  const text = plain(content);
+  const given: readonly unknown[] = [calls ?? (isObject(older) ? { index: 0, function: older } : [])].flat();
+  const pieces = given.filter(isObject).map((piece) => choice.tidy(piece as unknown as CallPiece));
+  return {
+    ...rest,
+    ...((typeof text === 'string' || text === null) && { content: text }),
+    ...(pieces.length > 0 && { tool_calls: pieces }),
+  };
 }
 
 /** Words of Ollama and llama.cpp about a call that they cannot read, with what the model wrote. */
@@ -284,6 +285,26 @@ function answered(error: unknown, { body, model }: Ask): ChatCompletion {
 const answeredChunks = (error: unknown, ask: Ask): Chunk[] =>
   answered(error, ask).choices.map((choice) => chunkOfChoice(ask.model.name, choice, choice.index));
 
+async function* chunksIn(response: Response, ask: Ask): AsyncIterable<Chunk> {
+  const lines = new EventLines();
+  const known = new Map<number, StreamedChoice>();
+  let written: number | undefined;
+  try {
+    for await (const event of lines.events(response)) {
+      if (!isObject(event)) continue;
+      const chunk = tidyChunk(event, known, ask);
+      written = chunk.usage?.completion_tokens ?? written;
+      yield chunk;
+    }
+  } catch (error) {
+    yield* answeredChunks(error, ask);
+    return;
+  }
+  if (!lines.isWhole) return;
+  const isCut = known.size === 1 && written === ask.body.max_completion_tokens;
+  for (const [index, { end }] of known) if (end !== null) yield chunkOf(ask.model.name, {}, isCut ? 'length' : end, index);
+}
+
 /** Servers of the OpenAI chat API: hosted, or the pool's own engines. */
 export class OpenAIProvider implements Provider {
   readonly several = true;
@@ -298,24 +319,15 @@ export class OpenAIProvider implements Provider {
   }
 
   async *stream(ask: Ask): AsyncIterable<Chunk> {
-    const mark = new EndMark();
-    const fetch = observed(ask.fetch, (piece) => mark.add(piece));
-    const chunks = await this.#create({ ...ask, fetch }, { stream: true, stream_options: { include_usage: true } }, (client, body) =>
-      client.chat.completions.create(body as unknown as ChatCompletionCreateParamsStreaming, optionsOf(ask)),
+    const response = await this.#create(ask, { stream: true, stream_options: { include_usage: true } }, (client, body) =>
+      client.chat.completions.create(body as unknown as ChatCompletionCreateParamsStreaming, optionsOf(ask)).asResponse(),
     ).catch((error: unknown) => answeredChunks(error, ask));
-    if (Array.isArray(chunks)) {
-      yield* chunks;
-      return;
-    }
-    if (!(Symbol.asyncIterator in chunks)) throw malformed(ask, 'it does not stream');
-    const known = new Map<number, StreamedChoice>();
-    try {
-      for await (const chunk of chunks) yield tidyChunk(chunk, known, ask);
-    } catch (error) {
-      yield* answeredChunks(error, ask);
-      return;
-    }
-    if (mark.isSeen) for (const [index, { end }] of known) if (end !== null) yield chunkOf(ask.model.name, {}, end, index);
+    if (Array.isArray(response)) yield* response;
+    else
+      yield* chunksOf(response, ask, {
+        events: (each) => chunksIn(each, ask),
+        whole: (value) => chunksOfAnswer(keepState(completionOf(value, ask), ask.model), ask.model.name),
+      });
   }
 
   async #create<T>(ask: Ask, more: Loose, create: (client: OpenAI, body: Loose) => PromiseLike<T>): Promise<T> {

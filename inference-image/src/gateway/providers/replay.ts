@@ -4,7 +4,7 @@ import { Ajv } from 'ajv';
 import { Conversation, play, type ChatCompletion } from '@agentfleet/protocol/chat';
 import { jsonOf } from '@agentfleet/protocol/text';
 import { GatewayError } from './gatewayError.ts';
-import { chunkOfChoice, usageChunk } from './chunks.ts';
+import { chunksOfAnswer } from './chunks.ts';
 import type { Ask, Chunk, Provider } from './provider.ts';
 
 const validate = new Ajv({ strict: false }).compile<Conversation>(Conversation);
@@ -28,9 +28,7 @@ export class ReplayProvider implements Provider {
   }
 
   async *stream(ask: Ask): AsyncIterable<Chunk> {
-    const { choices, usage } = await this.complete(ask);
-    for (const choice of choices) yield chunkOfChoice(ask.model.name, choice, choice.index);
-    if (usage !== null && usage !== undefined) yield usageChunk(ask.model.name, usage);
+    yield* chunksOfAnswer(await this.complete(ask), ask.model.name);
   }
 
   /** The conversations of a folder, as a ConfigMap is mounted; read again when its files change. */

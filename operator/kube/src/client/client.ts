@@ -8,7 +8,7 @@ import {
   type Resource,
 } from '../api/resource.ts';
 import { KubeError } from '../runtime/errors.ts';
-import { isConflict, isNotFound } from '../transport/apiError.ts';
+import { isApiError, isConflict, isGone, isNotFound } from '../transport/apiError.ts';
 import type { ApiRequest, Lane, Query, Transport } from '../transport/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 
@@ -32,6 +32,11 @@ export interface ListOptions extends CallOptions {
   readonly limit?: number;
   /** Empty (default): the newest state. */
   readonly resourceVersion?: string;
+  /**
+   * Goes on when the moment of the list was compacted, with pages of a newer one: for lists that take longer than an API server remembers
+   * (5 minutes), and that need not be of one moment.
+   */
+  readonly resume?: boolean;
 }
 
 export interface ListPage<T> {
@@ -100,11 +105,12 @@ export class ResourceClient<T extends KubeObject = KubeObject> {
     }
   }
 
-  /** Page by page, all of one moment; a 410 when the moment was compacted between two pages. */
+  /** Page by page, all of one moment; a 410 when the moment was compacted between two pages, unless the list may go on. */
   async *pages(options: ListOptions = {}): AsyncGenerator<ListPage<T>> {
-    const { namespace, labelSelector, fieldSelector, limit = 500, resourceVersion } = options;
+    const { namespace, labelSelector, fieldSelector, limit = 500, resourceVersion, resume = false } = options;
     const { apiVersion, kind } = this.resource;
     let next: string | undefined;
+    let resumed = false;
     do {
       const query = {
         labelSelector,
@@ -113,7 +119,17 @@ export class ResourceClient<T extends KubeObject = KubeObject> {
         continue: next,
         resourceVersion: next === undefined ? resourceVersion : undefined,
       };
-      const body = await this.#send<ListBody<T>>({ method: 'GET', path: collectionPath(this.resource, namespace), query }, options);
+      const path = collectionPath(this.resource, namespace);
+      const body = await this.#send<ListBody<T>>({ method: 'GET', path, query }, options).catch((error: unknown) => {
+        const onward = resume && !resumed && next !== undefined && isApiError(error) && isGone(error) ? error.continueToken : undefined;
+        if (onward === undefined) throw error;
+        return onward;
+      });
+      resumed = typeof body === 'string';
+      if (typeof body === 'string') {
+        next = body;
+        continue;
+      }
       checkList(body, this.resource);
       // Items of a list of a builtin kind do not say what they are.
       const items = (body.items ?? []).map((item) => (item.kind === undefined ? { apiVersion, kind, ...item } : item));

@@ -64,6 +64,8 @@ export interface ManagerOptions {
   readonly probes?: { readonly port: number; readonly host?: string };
   /** Port and host at which /metrics is served. */
   readonly metrics?: { readonly port: number; readonly host?: string; readonly authorize?: Authorize | undefined };
+  /** Runs before all parts, while probes are answered already. Rejecting stops the whole process. */
+  readonly prepare?: (signal: AbortSignal) => Promise<void>;
   /** Whole time of a stop; default 30 s, so terminationGracePeriodSeconds must be more. */
   readonly gracefulMs?: number;
 }
@@ -153,7 +155,9 @@ export class Manager {
 
   /** Resolves when the signal is aborted or a part failed. */
   async #start(groups: Groups, signal: AbortSignal): Promise<void> {
-    const { elector } = this.#options;
+    const { elector, prepare } = this.#options;
+    await prepare?.(signal);
+    if (signal.aborted) return;
     groups.caches.start(this.#caches);
     await Promise.all(this.#caches.map((cache) => cache.waitForSync(firstListMs, signal)));
     if (signal.aborted) return;

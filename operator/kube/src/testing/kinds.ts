@@ -66,7 +66,7 @@ export function builtinKinds(): readonly KindDefinition[] {
     core('persistentvolumeclaims', 'PersistentVolumeClaim', { statusSubresource: true }),
     core('pods', 'Pod', { statusSubresource: true, lists: pod, graceful: true, selectableFields: ['spec.nodeName', 'status.phase'] }),
     grouped('coordination.k8s.io', 'leases', 'Lease'),
-    grouped('events.k8s.io', 'events', 'Event'),
+    grouped('events.k8s.io', 'events', 'Event', { selectableFields: ['regarding.uid'] }),
     {
       resource: defineResource('node.k8s.io/v1', 'RuntimeClass', 'runtimeclasses', false),
     },

@@ -1,7 +1,7 @@
 import type { Json } from './json.ts';
 import { kindName, type KindDefinition } from './kinds.ts';
 import { selectionOf } from './selection.ts';
-import { badRequest, StatusError } from './status.ts';
+import { badRequest, pageExpired, StatusError } from './status.ts';
 import type { VersionedStore } from './versions.ts';
 
 interface Token {
@@ -14,6 +14,8 @@ export function listAnswer(store: VersionedStore, kind: KindDefinition, namespac
   const select = selectionOf(kind, namespace, query);
   const token = readToken(query.get('continue'));
   const limit = Number(query.get('limit') ?? 0);
+  if (token !== undefined && token.version < store.compacted)
+    throw pageExpired(token.version, tokenText({ ...token, version: store.version }));
   const version = token?.version ?? exactVersion(store, query);
   const objects = version === store.version ? store.current(kindName(kind)) : store.snapshot(kindName(kind), version);
   const keys = [...objects.keys()].sort();
@@ -31,10 +33,12 @@ export function listAnswer(store: VersionedStore, kind: KindDefinition, namespac
     items.push(object);
     last = key;
   }
-  const next = more && last !== undefined ? Buffer.from(JSON.stringify({ version, after: last })).toString('base64url') : undefined;
+  const next = more && last !== undefined ? tokenText({ version, after: last }) : undefined;
   const metadata = { resourceVersion: String(version), ...(next === undefined ? {} : { continue: next }) };
   return { kind: `${kind.resource.kind}List`, apiVersion: kind.resource.apiVersion, metadata, items };
 }
+
+const tokenText = (token: Token): string => Buffer.from(JSON.stringify(token)).toString('base64url');
 
 function exactVersion(store: VersionedStore, query: URLSearchParams): number {
   const wanted = Number(query.get('resourceVersion') ?? 0);

@@ -3,17 +3,19 @@ export class StatusError extends Error {
   readonly code: number;
   readonly reason: string;
   readonly details: object | undefined;
+  readonly metadata: object;
 
-  constructor(code: number, reason: string, message: string, details?: object) {
+  constructor(code: number, reason: string, message: string, details?: object, metadata: object = {}) {
     super(message);
+    this.metadata = metadata;
     this.code = code;
     this.reason = reason;
     this.details = details;
   }
 
   body(): object {
-    const { code, reason, message, details } = this;
-    return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, ...(details ? { details } : {}), code };
+    const { code, reason, message, details, metadata } = this;
+    return { kind: 'Status', apiVersion: 'v1', metadata, status: 'Failure', message, reason, ...(details ? { details } : {}), code };
   }
 }
 
@@ -27,3 +29,6 @@ export const invalid = (kind: string, name: string, why: string): StatusError =>
   new StatusError(422, 'Invalid', `${kind} "${name}" is invalid: ${why}`, { name, kind });
 export const badRequest = (why: string): StatusError => new StatusError(400, 'BadRequest', why);
 export const expired = (version: number): StatusError => new StatusError(410, 'Expired', `too old resource version: ${version}`);
+/** Of a page whose moment is compacted; the token leads to the rest as it is now. */
+export const pageExpired = (version: number, token: string): StatusError =>
+  new StatusError(410, 'Expired', `The provided continue parameter is too old: ${version}`, undefined, { continue: token });

@@ -6,6 +6,7 @@ export interface StatusBody {
   readonly reason?: string;
   readonly message?: string;
   readonly code?: number;
+  readonly metadata?: { readonly continue?: string };
   readonly details?: {
     readonly name?: string;
     readonly kind?: string;
@@ -21,6 +22,8 @@ export class ApiError extends Error {
   readonly code: number;
   readonly reason: string;
   readonly details: StatusBody['details'];
+  /** Of a 410 to a page of a list: the token by which the rest is read as it is now. */
+  readonly continueToken: string | undefined;
   /** Time for which the server asked clients to stay away, ms. */
   readonly retryAfterMs: number | undefined;
 
@@ -30,6 +33,7 @@ export class ApiError extends Error {
     this.code = code;
     this.reason = status.reason ?? 'Unknown';
     this.details = status.details;
+    this.continueToken = status.metadata?.continue || undefined;
     this.retryAfterMs =
       retryAfterMs ?? (status.details?.retryAfterSeconds === undefined ? undefined : status.details.retryAfterSeconds * 1000);
   }

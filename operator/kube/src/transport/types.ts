@@ -43,7 +43,7 @@ export interface Transport {
   /** Host and port, a metric label. */
   readonly host: string;
   /** Common wait of all users of this transport while the server does not answer. */
-  readonly reachability?: Reachability | undefined;
+  readonly reachability?: Pick<Reachability, 'answered'> | undefined;
   /** The parsed body. Rejects with ApiError, or KubeError AF_API_TIMEOUT, AF_API_UNREACHABLE, AF_API_MALFORMED, AF_FENCED, AF_STOPPED. */
   request<T>(request: ApiRequest): Promise<T>;
   /** An answer without end; the time limit covers its headers only, the signal all of it: reading rejects when it is aborted. */

@@ -19,6 +19,8 @@ import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { noTracing, withinTask } from '@agentfleet/protocol/tracing';
 import { namedBy, taskOfOrder } from '../../runtime/caches.ts';
 import { ConflictBackoff, conflictMs } from '../../runtime/conflicts.ts';
+import { NoteReader } from '../../serving/notes.ts';
+import { slowStartMs } from './verdict.ts';
 import { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
 import { EndedTasks, Requeues } from './requeues.ts';
@@ -173,6 +175,7 @@ class Reconciler {
   readonly #workloads: Workloads;
   readonly #invalidTasks: InvalidTasks;
   readonly #metrics: TaskMetrics;
+  readonly #notes: NoteReader;
   /** Monotonic ms of the last decision whose status was written. */
   readonly #written = new Map<string, number>();
   readonly #conflicts = new ConflictBackoff();
@@ -196,10 +199,12 @@ class Reconciler {
       leases,
       spending: (task, pool) => this.spending.view(task, pool),
       quota: (task, pool) => this.#workloads.view(task, pool),
+      unprepared: (namespace) => context.unprepared?.get(namespace),
       order,
     });
     this.#invalidTasks = new InvalidTasks(clock);
     this.#metrics = taskMetrics(context.registry);
+    this.#notes = new NoteReader({ ...context, waitMs: slowStartMs.ordinary });
     this.#volumes = new Volumes({ transport: context.transport, caches, consistency });
     this.#dependencies = new Dependencies(context.transport, caches);
     this.#workloads = new Workloads({
@@ -239,17 +244,18 @@ class Reconciler {
     return this.spending.holds(key) || this.#workloads.holds(key) ? 0 : this.endedTasks.restMs(key, live);
   }
 
-  async #follow(key: string, task: AgentTask, signal: AbortSignal): Promise<Outcome> {
+  async #follow(key: string, task: AgentTask, signal: AbortSignal): Promise<Outcome | 'Again'> {
     const taken = new Set<string>();
-    const [storage, dependencies] = await Promise.all([
+    const [storage, dependencies, note] = await Promise.all([
       task.spec.sandbox?.storage === undefined ? undefined : this.#volumes.view(task, signal),
       task.spec.dependsOn === undefined ? undefined : this.#dependencies.view(task, signal),
+      this.#note(key, task, signal),
     ]);
     let refusal: string | undefined;
     // A task that loses every race for a waiting sandbox gets one of its own; one that is refused waits.
     for (let round = 0; round < mostRounds; round += 1) {
       // From here to the assumption nothing waits: no other task is decided about in between.
-      const { snapshot, decision } = this.#decide(task, { refusal, taken }, { storage, dependencies });
+      const { snapshot, decision } = this.#decide(task, { refusal, taken }, { storage, dependencies, note });
       this.#assume(task, decision);
       this.#foresee(key, task, decision);
       const hindrance = await this.#executor.run(snapshot, decision, signal);
@@ -260,7 +266,15 @@ class Reconciler {
       if (hindrance.kind === 'Taken') taken.add(hindrance.uid);
       else refusal = hindrance.message;
     }
-    return requeueAfter(conflictMs.first);
+    return 'Again';
+  }
+
+  /** Events are read while a sandbox does not answer, and takes its time. */
+  async #note(key: string, { status }: AgentTask, signal: AbortSignal): Promise<string | undefined> {
+    const { sandbox, sandboxReadyAt } = status?.assignment ?? {};
+    if (sandbox === undefined || sandboxReadyAt !== undefined) return undefined;
+    const pods = this.#observer.sandboxes(key).filter(({ metadata }) => metadata.name === sandbox);
+    return (await this.#notes.read(pods, signal)).get(sandbox);
   }
 
   /** One that has begun goes on as it is, and is tried again: what its worker reports may become shorter. */

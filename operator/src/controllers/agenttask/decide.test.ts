@@ -40,7 +40,7 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
   [
     'a new task with room is given a worker and a sandbox',
     snapshotOf(taskOf(undefined)),
-    { phase: 'Preparing', scheduled: 'Assigned', at: '1/1 w-1 one-1 Run', did: ['create one-1'], in: 120 },
+    { phase: 'Preparing', scheduled: 'Assigned', at: '1/1 w-1 one-1 Run', did: ['create one-1'], in: 25 },
   ],
   [
     'the least loaded worker is taken',
@@ -196,7 +196,7 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
     snapshotOf(taskOf({ assignment: { ...assignment, since: ago(10) }, finished: 'false', conditions: [accepted] }), {
       pods: [podOf('one-1', { metadata: { creationTimestamp: ago(310) }, status: { containerStatuses: [] } })],
     }),
-    { phase: 'Preparing', at: '1/1 w-1 one-1 Run', in: 110 },
+    { phase: 'Preparing', at: '1/1 w-1 one-1 Run', in: 15 },
   ],
   [
     'an attempt that ended by a clock that was ahead is followed by the next one at once',

@@ -7,6 +7,7 @@ import {
   ResourceClient,
   asError,
   isRefused,
+  isWebhookFailure,
   isNotFound,
   isTooLarge,
   removeFinalizer,
@@ -161,8 +162,8 @@ export class Executor {
       signal,
     );
     for (const { held } of of('setAsideSpending')) {
-      const { pool } = snapshot.resolution;
-      if (pool !== undefined && !(await this.#options.spending.setAside(pool, held, signal))) return { kind: 'Again' };
+      const hindrance = await this.#setAside(snapshot, held, signal);
+      if (hindrance !== undefined) return hindrance;
     }
     const hindrance = await this.#getSandbox(snapshot, of('createSandbox')[0], of('claimSandbox')[0]?.pod, signal);
     if (hindrance !== undefined) return hindrance;
@@ -188,6 +189,16 @@ export class Executor {
     if (of('closeRun').length > 0) await this.#closeRun(snapshot.task, signal);
     if (of('deleteTask').length > 0) await this.#tasks.remove(snapshot.task, { signal, propagationPolicy: 'Background' });
     return undefined;
+  }
+
+  async #setAside({ resolution: { pool } }: Snapshot, held: Held, signal: AbortSignal): Promise<Hindrance | undefined> {
+    if (pool === undefined) return undefined;
+    try {
+      return (await this.#options.spending.setAside(pool, held, signal)) ? undefined : { kind: 'Again' };
+    } catch (error) {
+      if (!isRefused(error) && !isWebhookFailure(error)) throw error;
+      return { kind: 'Refused', message: `spending is noted in a ConfigMap beside ExpertPool ${keyOf(pool)}: ${error.message}` };
+    }
   }
 
   /** Caches hold no whole plan, so the report is read. A worker that reports meanwhile makes it a conflict, which is tried again. */

@@ -31,6 +31,8 @@ interface ObserverOptions {
   readonly spending: (task: AgentTask, pool: ExpertPool | undefined) => SpendingView | undefined;
   /** Returns the state of a task at Kueue; undefined: it has nothing to do with Kueue. */
   readonly quota: (task: AgentTask, pool: ExpertPool | undefined) => QuotaView | undefined;
+  /** Returns the reason for which the API server does not let a namespace be prepared. */
+  readonly unprepared: (namespace: string) => string | undefined;
   /** Of tasks of one namespace. */
   readonly order: Order<Turn>;
 }
@@ -47,6 +49,8 @@ export interface Hindrances {
 export interface Live {
   readonly storage?: StorageView | undefined;
   readonly dependencies?: DependencyView | undefined;
+  /** Newest warning of the kubelet about the sandbox that it prepares. */
+  readonly note?: string | undefined;
 }
 
 /** The queue of a task that no pool takes. */
@@ -82,6 +86,7 @@ export class Observer {
     const judges = pool === undefined ? undefined : this.#judges(pool);
     const spending = this.#options.spending(task, pool);
     const quota = this.#options.quota(task, pool);
+    const unprepared = this.#options.unprepared(task.metadata.namespace ?? '');
     return {
       task,
       tracked: isTracked(task, config.trackingLabels ?? usualTrackingLabels),
@@ -104,7 +109,9 @@ export class Observer {
       storage: live.storage,
       ...(spending === undefined ? {} : { spending }),
       ...(quota === undefined ? {} : { quota }),
+      ...(unprepared === undefined ? {} : { unprepared }),
       dependencies: live.dependencies,
+      ...(live.note === undefined ? {} : { note: live.note }),
       sinceWriteMs,
     };
   }

@@ -1,10 +1,10 @@
-import { findCondition } from '@agentfleet/kube';
+import { events, findCondition, ResourceClient, type KubeEvent } from '@agentfleet/kube';
 import type { AgentTaskStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { decide } from './decide.ts';
 import { Bed } from './testing/bed.ts';
 import { condition, finish, isReady, reported } from './testing/look.ts';
-import { runningStatus, waitingStatus } from './testing/kubelet.ts';
+import { preparingStatus, runningStatus, waitingStatus } from './testing/kubelet.ts';
 import { newPool, newTask } from './testing/objects.ts';
 import { ago, assignment, now, podOf, snapshotOf, taskOf, working } from './testing/snapshots.ts';
 import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker.ts';
@@ -70,6 +70,25 @@ describe('what stands in the way is reported', () => {
     );
     // It never worked, so that no clock ran; the deadline of 60 s did not end it.
     expect(task.status?.clock).toBeUndefined();
+  });
+
+  test('what the kubelet says in Events alone, while a sandbox takes its time and when its time is over', async () => {
+    await using bed = await Bed.start();
+    const client = new ResourceClient(bed.transport, events);
+    bed.kubelet.startsAs = ({ metadata: { name, uid = '' } }) => {
+      const note = 'MountVolume.SetUp failed for volume "link": secret "agentfleet-link" not found';
+      const about = { regarding: { kind: 'Pod', namespace: 'team', name, uid }, eventTime: '2030-01-01T00:00:00Z' };
+      const event = { metadata: { name: `${name}.1`, namespace: 'team' }, type: 'Warning', reason: 'FailedMount', note, ...about };
+      void client.create(event as unknown as KubeEvent).catch(() => undefined);
+      return preparingStatus(bed.clock.now());
+    };
+    await bed.create(newTask('one'));
+    const said = (): string | undefined => condition(bed.task('one'), 'Ready')?.message;
+    await bed.until('it is reported', () => said()?.includes('FailedMount: MountVolume') === true, 200);
+    expect(reported(bed.task('one'), 'SandboxReady')).toBe('False/Starting');
+    await bed.until('its time is over', () => bed.task('one').status?.attempts?.length === 1);
+    expect(reported(bed.task('one'), 'Ready')).toBe('Unknown/SandboxStartTimeout');
+    expect(said()).toContain('secret "agentfleet-link" not found');
   });
 
   test('an image name that can never be right fails the task', async () => {

@@ -111,7 +111,7 @@ function obstacle(facts: Facts, { attempts, why }: Books, notBefore: number): Tr
   if (fault !== undefined) return waits(fault.reason, fault.message, { untilMs: now + storageRetryMs, queued: true, newer: true });
   if (snapshot.refusal !== undefined) {
     const { reason, cure } = refusedBecause(snapshot.refusal);
-    const message = `the API server does not take the sandbox pod: ${snapshot.refusal}; ${cure}`;
+    const message = `the API server does not take the sandbox, or what belongs to it: ${snapshot.refusal}; ${cure}`;
     return waits(reason, message, { untilMs: now + refusedRetryMs, queued: true, newer: true });
   }
   if (!snapshot.prepared) return preparing(facts);
@@ -134,9 +134,12 @@ function troubleOf(facts: Facts, last: Attempt | undefined, why: string | undefi
 /** Time that the preparation of a namespace may take before it is reported, ms: as a rule it is over before. */
 const preparationMs = 2_000;
 
-function preparing({ task, status, now }: Facts): Transition {
+function preparing({ task, status, now, snapshot: { unprepared } }: Facts): Transition {
   const namespace = task.metadata.namespace ?? '';
-  const message = `namespace ${namespace} is being prepared for sandboxes of the pool; look at the conditions of the ExpertPool when this stays`;
+  const message =
+    unprepared === undefined
+      ? `namespace ${namespace} is being prepared for sandboxes of the pool; look at the conditions of the ExpertPool when this stays`
+      : `namespace ${namespace} cannot be prepared for sandboxes: ${unprepared}; ${refusedBecause(unprepared).cure}`;
   const untilMs = Date.parse(task.metadata.creationTimestamp ?? '') + preparationMs;
   const brief = status.conditions === undefined && now < untilMs ? { brief: true, untilMs } : {};
   return waits('NamespaceNotPrepared', message, { queued: true, ...brief });

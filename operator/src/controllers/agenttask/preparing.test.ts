@@ -19,3 +19,9 @@ test('a namespace that is not prepared after that is reported', () => {
   expect(written).toBe(true);
   expect(findCondition(status.conditions, 'Scheduled')?.reason).toBe('NamespaceNotPrepared');
 });
+
+test('what the API server refuses there is named, with a cure', () => {
+  const unprepared = 'secrets "agentfleet-link" is forbidden: exceeded quota: objects, requested: count/secrets=1';
+  const { status } = decide({ ...waiting(3), unprepared }, now);
+  expect(findCondition(status.conditions, 'Scheduled')?.message).toContain(`team cannot be prepared for sandboxes: ${unprepared}; raise`);
+});

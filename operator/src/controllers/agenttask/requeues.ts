@@ -17,7 +17,7 @@ import { leavesOpen } from './facts/closing.ts';
 import { sandboxUntil, taskUntil } from './storage/plan.ts';
 import { evictedUntil } from './approvals.ts';
 import { surelyEndedAt } from './sandbox/state.ts';
-import { startTimeoutSeconds, startUntil } from './verdict.ts';
+import { slowStartAt, slowStartMs, startTimeoutSeconds, startUntil } from './verdict.ts';
 import { anyDefault, isTracked, poolIndex, usualTrackingLabels } from '../../runtime/caches.ts';
 import { slimTask } from '../../runtime/transforms.ts';
 
@@ -220,13 +220,14 @@ function courseMoments(facts: Facts, transition: Transition, status: DesiredStat
       return [transition.untilMs];
     case 'Bind': {
       const starts = status.assignment?.sandboxReadyAt === undefined;
-      return [deadline, starts ? now + startTimeoutSeconds(snapshot.resolution.pool) * 1000 : Infinity];
+      const moments = [now + slowStartMs.look, now + startTimeoutSeconds(snapshot.resolution.pool) * 1000];
+      return [deadline, ...(starts ? moments : [])];
     }
     case 'Run':
     case 'Stop':
       break;
   }
-  return [deadline, startUntil(facts)];
+  return [deadline, startUntil(facts), slowStartAt(facts)];
 }
 
 /** Returns the time until a task that has ended needs an action, ms; undefined: it needs only what its pods ask for. */

@@ -101,7 +101,7 @@ const starts: readonly (readonly [string, Snapshot, readonly unknown[]])[] = [
   [
     'another worker gets the sandbox that starts',
     young(silent, 10, { assigned: gone, workers: [worker('w-2')] }),
-    ['Preparing', 'Preparing', 'Starting', 'Run', 30],
+    ['Preparing', 'Preparing', 'Starting', 'Run', 25],
   ],
 ];
 

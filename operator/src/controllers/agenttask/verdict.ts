@@ -166,6 +166,14 @@ export function startUntil({ assignment, sandbox, answered, open, snapshot }: Fa
   return since + startTimeoutSeconds(snapshot.resolution.pool) * 1000;
 }
 
+/** Times from a start on, ms: the kubelet may prepare a pod for so long without a question, and a look finds what it has to report then. */
+export const slowStartMs = { ordinary: 10_000, look: 25_000 } as const;
+
+/** Returns the time of that look, ms since the epoch; Infinity: none is due. Pure. */
+export function slowStartAt(facts: Facts): number {
+  return startUntil(facts) - startTimeoutSeconds(facts.snapshot.resolution.pool) * 1000 + slowStartMs.look;
+}
+
 /** Returns the ending of an attempt whose sandbox did not answer in time; undefined for any other one. Pure. */
 function lateStart(facts: Facts): Ending | undefined {
   const { now, sandboxIs, snapshot } = facts;

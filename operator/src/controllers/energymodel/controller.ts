@@ -28,7 +28,7 @@ import { infoRetryMs, isPreparing, newestReady, type InfoReader } from '../../se
 import { type ChildCaches, type ChildWriter, isGone, makesAnew } from '../expertpool/children.ts';
 import { lostStatus } from '../expertpool/conditions.ts';
 import { executePool } from '../expertpool/decide.ts';
-import { NoteReader, notePollMs } from '../expertpool/observe.ts';
+import { NoteReader, notePollMs } from '../../serving/notes.ts';
 import { judgeCalibration } from './calibration.ts';
 import { decideModel, modelStatus } from './decide.ts';
 import { observeModel, type ModelObserver, modelKinds } from './observe.ts';

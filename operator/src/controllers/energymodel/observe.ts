@@ -7,7 +7,7 @@ import type { OperatorContext } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { clusterAccess, newestReady, type InfoReader, type ServerInfo } from '../../serving/index.ts';
 import { childKinds, childrenIn, type ChildCaches, type Child } from '../expertpool/children.ts';
-import type { NoteReader } from '../expertpool/observe.ts';
+import type { NoteReader } from '../../serving/notes.ts';
 import { recordedModels } from './rollouts.ts';
 import type { ModelSnapshot } from './snapshot.ts';
 

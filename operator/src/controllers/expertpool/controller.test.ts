@@ -148,18 +148,37 @@ describe('the pool controller', () => {
     await bed.until('the access is gone', () => !names(bed, resources.roleBindings).some((name) => name.startsWith('team/')));
   });
 
-  it('reports what the API server refused, and goes on when it does not any more', async () => {
+  it.each([
+    [403, 'Forbidden', 'no'],
+    [500, 'InternalError', 'failed calling webhook "mservice.elbv2.k8s.aws": no endpoints available'],
+  ])('reports what the API server refused (%i), and goes on when it does not any more', async (code, reason, message) => {
     await using bed = await Bed.start();
     bed.server.onRequest = ({ verb, resource }) =>
-      verb === 'apply' && resource === 'services' ? { kind: 'error', code: 403, reason: 'Forbidden' } : undefined;
+      verb === 'apply' && resource === 'services' ? { kind: 'error', code, reason, message } : undefined;
     await bed.create(resources.expertPools, newPool());
     void bed.startOperator().catch(() => {});
     await bed.until('it is refused', () => bed.pool().status !== undefined && conditionOf(bed, 'Stalled') !== undefined);
     expect(conditionOf(bed, 'Ready')?.reason).toBe('WriteRefused');
     expect(conditionOf(bed, 'Ready')?.message).toContain('Service platform/coding-expert-gen was refused');
+    expect(conditionOf(bed, 'Ready')?.message).toContain(message);
     bed.server.onRequest = undefined;
     await bed.until('it goes on', () => conditionOf(bed, 'Stalled') === undefined);
     expect(names(bed, resources.services)).toEqual(['platform/coding-expert-gen']);
+  });
+
+  it('reports to tasks what keeps their namespace from being prepared, and prepares it when nothing does any more', async () => {
+    await using bed = await withPool();
+    const message = 'exceeded quota: objects, requested: count/configmaps=1';
+    const scheduled = (): string | undefined => bed.task('fix')?.status?.conditions?.find(({ type }) => type === 'Scheduled')?.message;
+    bed.server.onRequest = ({ verb, resource, namespace }) =>
+      verb === 'apply' && resource === 'configmaps' && namespace === 'team'
+        ? { kind: 'error', code: 403, reason: 'Forbidden', message }
+        : undefined;
+    await bed.create(resources.agentTasks, newTask('fix'));
+    await bed.until('it is reported', () => scheduled()?.includes(message) === true);
+    expect(scheduled()).toContain('raise that ResourceQuota');
+    bed.server.onRequest = undefined;
+    await bed.until('the namespace is prepared', () => names(bed, resources.configMaps).includes('team/agentfleet-jwks'), 20);
   });
 
   it('makes the workers although the Deployment of an expert is refused', async () => {

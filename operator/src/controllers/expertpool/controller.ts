@@ -28,7 +28,8 @@ import { type ChildCaches, type ChildWriter, isGone, makesAnew, accessOf, childK
 import { lostStatus } from './conditions.ts';
 import { decidePool, executePool } from './decide.ts';
 import { homeOf } from '../../operands/manifest.ts';
-import { NoteReader, notePollMs, observePool, reportedBy, type PoolObserver } from './observe.ts';
+import { NoteReader, notePollMs } from '../../serving/notes.ts';
+import { observePool, reportedBy, type PoolObserver } from './observe.ts';
 import { infoRetryMs, isPreparing, type AskInfo, type InfoReader } from '../../serving/index.ts';
 import { replayPollMs, ReplayReader, type PoolSnapshot, countedAs } from './snapshot.ts';
 import { planPool, withPlan } from './rollouts.ts';

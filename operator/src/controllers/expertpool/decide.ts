@@ -27,7 +27,7 @@ import { viewOfItem, weightsReady, weightsWall, modelsVolume } from './manifests
 import { seatDeployment, seatOf, wasSeated, type Seat } from '../../serving/index.ts';
 import { itemOf } from '../../placement/index.ts';
 import { bytesOfDemand, demandOf } from '../placement/owners.ts';
-import { isApiError, type ApiError, type KubeObject } from '@agentfleet/kube';
+import { isApiError, isWebhookFailure, type ApiError, type KubeObject } from '@agentfleet/kube';
 
 /** Decision on the objects of a pool. */
 export interface PoolDecision {
@@ -226,7 +226,8 @@ interface Execution {
 
 function refused({ resource, object }: Manifest, error: ApiError): Obstacle {
   const { name, namespace } = object.metadata;
-  return { reason: 'WriteRefused', message: `${resource.kind} ${namespace}/${name} was refused: ${error.message}` };
+  const cure = isWebhookFailure(error) ? '; mend or remove that admission webhook, or let it leave out the namespace' : '';
+  return { reason: 'WriteRefused', message: `${resource.kind} ${namespace}/${name} was refused: ${error.message}${cure}` };
 }
 
 /** Kinds on which nothing rests that is written after them: one that is refused stops no other. */
@@ -249,7 +250,8 @@ export async function executePool(
       const object: KubeObject | undefined = await writer.apply(manifest, signal);
       if (object !== undefined && manifest.resource === resources.deployments) deployments.set(object.metadata.name, object);
     } catch (error) {
-      if (!isApiError(error) || error.retryable) throw error;
+      // A webhook that does not answer stays so for a while, as a rule, and nobody else reports it.
+      if (!isApiError(error) || (error.retryable && !isWebhookFailure(error))) throw error;
       refusal ??= { error, obstacle: refused(manifest, error) };
       if (!leaves.has(manifest.resource)) break;
     }

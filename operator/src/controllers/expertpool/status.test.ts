@@ -30,12 +30,21 @@ function look(parts: Partial<PoolSnapshot>, spec: object = {}, decision: PoolDec
   return { status, said, kstatus: kstatus(object), message: status.conditions?.find(({ type }) => type === 'Ready')?.message };
 }
 
+const refused = { conditions: [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota: pods' }] };
+
 const waiting = (reason: string): ReturnType<typeof worker>['status'] => ({
   phase: 'Pending',
   containerStatuses: [{ name: 'worker', ready: false, restartCount: 0, state: { waiting: { reason, message: 'no such image' } } }],
 });
 
 describe('the status of a pool', () => {
+  it('names what keeps workers from being made', () => {
+    const [name, workers] = deployment('coding-workers', 1, { replicas: 0, updatedReplicas: 0, readyReplicas: 0, ...refused });
+    const { status, said } = look({ deployments: new Map([...good.deployments, [name, workers]]), pods: [] });
+    expect(said['WorkersReady']).toBe('False PodsNotReady');
+    expect(status.conditions?.find(({ type }) => type === 'WorkersReady')?.message).toContain('pods cannot be made: exceeded quota');
+  });
+
   it('is ready when experts, workers and storage are', () => {
     const { said, status, kstatus } = look({});
     expect(said).toEqual({

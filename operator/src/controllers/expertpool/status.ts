@@ -20,6 +20,7 @@ import {
   firstTrouble,
   isReady,
   newestReady,
+  refusedPods,
   rolledOut,
   serverUrl,
   servingOf,
@@ -218,7 +219,7 @@ function workersCondition(snapshot: PoolSnapshot, ready: number): ConditionValue
   // As with a Deployment, nothing is what was asked for.
   if (inPlace && wanted === 0) return { status: 'True', reason: 'ScaledToZero', message: 'spec.workers.replicas is 0, so no task runs' };
   if (inPlace && ready === wanted) return { status: 'True', reason: 'Ready', message: `${ready} workers are ready` };
-  const trouble = firstTrouble(pods.filter(isWorkerPod).filter(withImage(images.agent)), notes);
+  const trouble = firstTrouble(pods.filter(isWorkerPod).filter(withImage(images.agent)), notes) ?? refusedPods(deployment);
   const counted = `${ready} of ${wanted} workers are ready`;
   const message = inPlace
     ? `${counted}; the others answer, but have not renewed their Lease`

@@ -9,6 +9,7 @@ import { sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { Bed } from '../agenttask/testing/bed.ts';
 import { begin, finish, isReady, reported } from '../agenttask/testing/look.ts';
 import { newPool, newTask } from '../agenttask/testing/objects.ts';
+import { waitingStatus } from '../agenttask/testing/kubelet.ts';
 import { obedient, playWorkers, succeeds, succeedsLater } from '../agenttask/testing/scriptedWorker.ts';
 
 const warm = (replicas: number, change: object = {}) =>
@@ -249,6 +250,15 @@ describe('the pool', () => {
     expect(reported(bed.task('one'), 'SandboxReady')).toBe('True/Ready');
     refused = false;
     await bed.until('they wait', readyToTake(bed, 2));
+  });
+
+  test('reports why none comes to work', async () => {
+    await using bed = await Bed.start(newPool());
+    bed.kubelet.startsAs = () => waitingStatus('ImagePullBackOff', 'no such image');
+    await patchPool(bed, { sandbox: warm(1).spec.sandbox });
+    const told = () => bed.events.filter(({ reason }) => reason === 'WarmSandboxNotStarted');
+    await bed.until('it is reported', () => told().length > 0, 800);
+    expect(told()[0]?.note).toMatch(/^namespace team: ImagePullBackOff: .*no such image; .*template of the pool/);
   });
 
   test('makes none in a namespace that does not consent, and none remains when consent is withdrawn', async () => {

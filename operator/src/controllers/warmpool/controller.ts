@@ -9,6 +9,7 @@ import { Consistency, Controller, done, keyOf, requeueAfter, watches, type Outco
 import { labels } from '@agentfleet/protocol/pool';
 import { recordComponent, recordKeys } from '../../pools/made.ts';
 import { jwksConfigMap } from '../agenttask/sandbox/pod.ts';
+import { withCure } from '../agenttask/verdict.ts';
 import { refusedBecause } from '../agenttask/sandbox/refusal.ts';
 import { capabilitiesOf, sameAbility } from '../agenttask/sandbox/capabilities.ts';
 import { TemplateHashes, type TemplateSource } from '../agenttask/sandbox/template.ts';
@@ -40,6 +41,8 @@ function placesOf(
     };
   });
 }
+
+type Troubles = ReturnType<typeof decideWarm>['troubles'];
 
 /** Options that tests set. */
 interface WarmPoolOptions {
@@ -81,9 +84,22 @@ function presentPool({ caches }: OperatorContext, key: string): ExpertPool | und
   return pool?.metadata.deletionTimestamp === undefined ? pool : undefined;
 }
 
-/** Reports why the API server makes no sandbox, by namespace. */
-function tell({ log, events }: OperatorContext, pool: ExpertPool | undefined, refusals: ReadonlyMap<string, string>): void {
+/** Reports why the API server makes no sandbox, or none comes to work, by namespace. */
+function tell(
+  { log, events }: OperatorContext,
+  pool: ExpertPool | undefined,
+  refusals: ReadonlyMap<string, string>,
+  troubles: Troubles,
+): void {
   if (pool === undefined) return;
+  for (const [namespace, trouble] of troubles) {
+    events.record(pool, {
+      type: 'Warning',
+      reason: 'WarmSandboxNotStarted' satisfies Reason,
+      action: 'Warm',
+      note: `namespace ${namespace}: ${trouble.reason}: ${withCure(trouble)}`,
+    });
+  }
   for (const [namespace, why] of refusals) {
     log.warn('no sandbox can be made ahead', { pool: keyOf(pool), namespace, why });
     events.record(pool, {
@@ -114,11 +130,14 @@ export function createWarmPoolController(context: OperatorContext, options: Warm
     const places = placesOf(caches, config, preparations, key, pool);
     const waiting = places.flatMap(({ pods }) => pods);
     const isOurs = (pod: Pod): boolean => records.has(key, pod);
-    const { actions, requeueAfterMs } = decideWarm({ places, template, isOurs, madeAt: executor.madeAt(key, waiting) }, clock.now());
+    const { actions, troubles, requeueAfterMs } = decideWarm(
+      { places, template, isOurs, madeAt: executor.madeAt(key, waiting) },
+      clock.now(),
+    );
     const refusals = await executor.run(key, actions, source, signal);
     if (pool === undefined && waiting.length === 0) await records.remove(key, signal);
     else await records.write(key, waiting, signal);
-    tell(context, pool, refusals);
+    tell(context, pool, refusals, troubles);
     const waits = [requeueAfterMs ?? Infinity, refusals.size === 0 ? Infinity : refusedRetryMs];
     const next = Math.min(...waits);
     return Number.isFinite(next) ? requeueAfter(next) : done;

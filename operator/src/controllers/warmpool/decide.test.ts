@@ -83,7 +83,8 @@ describe('sandboxes that wait', () => {
       ['delete b', 'delete a'],
     ],
     ['go at once when the template has changed', place(1, [pod('a', { template: 't0' })]), ['delete a', 'create 1']],
-    ['that have ended are replaced', place(1, [pod('a', { status: { phase: 'Failed' } })]), ['delete a', 'create 1']],
+    ['that have ended are replaced', place(1, [pod('a', { age: 30, status: { phase: 'Failed' } })]), ['delete a', 'create 1']],
+    ['that ended as soon as they were made are so after a while', place(2, [pod('a', { status: { phase: 'Failed' } })]), ['create 1']],
     ['of a node that does not report are replaced', place(1, [pod('a', { status: silent })]), ['delete a', 'create 1']],
     ['that are old stay until others are ready', place(2, [pod('a', { age: 120 }), pod('b')]), ['create 1']],
     ['that are old go when others are ready', place(1, [pod('a', { age: 120 }), pod('b')]), ['delete a']],
@@ -103,6 +104,21 @@ describe('sandboxes that wait', () => {
     ['that are much too old go anyway', place(1, [pod('a', { age: 200 })], { prepared: false }), ['delete a']],
   ])('%s', (_, at, expected) => expect(effect(at)).toEqual(expected));
 
+  test('are looked at again when one that ended at once may be replaced', () => {
+    const places = [place(1, [pod('a', { status: { phase: 'Failed' } })])];
+    expect(decideWarm({ places, template: 't1', isOurs, madeAt: new Map() }, now).requeueAfterMs).toBe(20_000);
+  });
+
+  test('that do not start are reported when a new node would be there', () => {
+    const status: Pod['status'] = { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes' }] };
+    const at = (age: number) =>
+      decideWarm({ places: [place(1, [pod('a', { age, status })])], template: 't1', isOurs, madeAt: new Map() }, now);
+    expect([at(90).troubles, at(90).requeueAfterMs]).toEqual([new Map(), 10_000]);
+    expect(at(119).requeueAfterMs).toBe(1000);
+    expect([...at(120).troubles]).toEqual([['team', expect.objectContaining({ reason: 'Unschedulable' })]]);
+    expect(at(120).troubles.get('team')?.message).toContain('0/3 nodes');
+  });
+
   test('are looked at again when the next one comes of age', () => {
     const at = place(2, [pod('a', { age: 30 }), pod('b', { age: 130 })]);
     expect(decideWarm({ places: [at], template: 't1', isOurs, madeAt: new Map() }, now).requeueAfterMs).toBe(70_000);
@@ -111,7 +127,7 @@ describe('sandboxes that wait', () => {
 
   test('are as old as this process knows, where it made them', () => {
     const at = place(1, [{ ...pod('a', { age: 500 }), metadata: { ...pod('a', { age: 500 }).metadata, uid: 'u-a' } }]);
-    expect(decideWarm({ places: [at], template: 't1', isOurs, madeAt: new Map([['u-a', now - 40_000]]) }, now)).toEqual({
+    expect(decideWarm({ places: [at], template: 't1', isOurs, madeAt: new Map([['u-a', now - 40_000]]) }, now)).toMatchObject({
       actions: [],
       requeueAfterMs: 60_000,
     });

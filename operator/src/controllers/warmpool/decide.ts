@@ -1,7 +1,7 @@
 import type { WarmSandboxes, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { templateAnnotation, isUnclaimed } from '../../pools/resolve.ts';
 import type { Pod } from '../../runtime/resources.ts';
-import { lossOf, sandboxState, silentReason } from '../agenttask/sandbox/state.ts';
+import { lossOf, sandboxState, silentReason, type SandboxState } from '../agenttask/sandbox/state.ts';
 
 /** Facts that are known about one namespace in which sandboxes wait, or are to wait. */
 export interface WarmPlace {
@@ -30,6 +30,8 @@ export type WarmAction =
 
 interface WarmDecision {
   readonly actions: readonly WarmAction[];
+  /** Reasons for which sandboxes do not start, one for each namespace. */
+  readonly troubles: ReadonlyMap<string, Pick<SandboxState, 'reason' | 'message'>>;
   /** Ms after which time alone may change the decision. */
   readonly requeueAfterMs: number | undefined;
 }
@@ -40,14 +42,22 @@ export const startingAtOnce = 5;
 /** Most sandboxes of one namespace above those that are asked for: so many are made ahead of those that they replace. */
 const mostAbove = startingAtOnce;
 
+/** Time that one which ended at its start stands for another one, ms: a node that refuses each would have them made without a pause. */
+const failedMs = 30_000;
+
+/** Time after which one that does not start is reported, ms: a cluster that grows takes as long for a node. */
+const troubledMs = 120_000;
+
 /** Times its age after which one goes although no other one could be made for it. */
 const staleFactor = 2;
 
 const isReady = (pod: Pod): boolean => sandboxState(pod, false).ready;
 
+const isEnded = (pod: Pod): boolean => lossOf(pod, pod.metadata.name) !== undefined;
+
 /** One on a node that does not report is of no use to a task, and would keep another one from being made. */
 function isLost(pod: Pod): boolean {
-  return lossOf(pod, pod.metadata.name) !== undefined || sandboxState(pod, false).reason === silentReason;
+  return isEnded(pod) || sandboxState(pod, false).reason === silentReason;
 }
 
 interface View {
@@ -61,6 +71,8 @@ interface Sorted {
   readonly actions: readonly WarmAction[];
   /** As asked for. */
   readonly fresh: readonly Pod[];
+  /** Ended as soon as they were made. */
+  readonly failed: number;
   /** Past their age, and still good for a task until others are ready; the oldest first. */
   readonly aged: readonly Pod[];
 }
@@ -68,15 +80,17 @@ interface Sorted {
 function sorted({ pods }: WarmPlace, { template, isOurs, bornAt }: View, entry: WarmSandboxes, now: number): Sorted {
   const actions: WarmAction[] = [];
   const [fresh, aged]: [Pod[], Pod[]] = [[], []];
+  let failed = 0;
   for (const pod of [...pods].sort((a, b) => bornAt(a) - bornAt(b))) {
     if (pod.metadata.deletionTimestamp !== undefined) continue;
     const age = now - bornAt(pod);
     const isOutdated = pod.metadata.annotations?.[templateAnnotation] !== template || age >= staleFactor * entry.maxAgeSeconds * 1000;
-    if (!isOurs(pod) || isLost(pod) || isOutdated) actions.push({ type: 'delete', pod });
+    if (isOurs(pod) && !isOutdated && isEnded(pod) && age >= 0 && age < failedMs) failed += 1;
+    else if (!isOurs(pod) || isLost(pod) || isOutdated) actions.push({ type: 'delete', pod });
     else if (age >= entry.maxAgeSeconds * 1000) aged.push(pod);
     else fresh.push(pod);
   }
-  return { actions, fresh, aged };
+  return { actions, fresh, aged, failed };
 }
 
 /** One that is not ready goes before one that is, an old one before a young one. */
@@ -91,10 +105,11 @@ function decidePlace(place: WarmPlace, view: View, now: number): readonly WarmAc
     const present = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     return present.map((pod) => ({ type: 'delete', pod }));
   }
-  const { actions, fresh, aged } = sorted(place, view, entry, now);
+  const { actions, fresh, aged, failed } = sorted(place, view, entry, now);
   const ready = fresh.filter(isReady).length;
-  const room = Math.min(startingAtOnce - (fresh.length - ready), entry.replicas + mostAbove - fresh.length - aged.length);
-  const count = prepared ? Math.max(0, Math.min(entry.replicas - fresh.length, room)) : 0;
+  const present = fresh.length + failed;
+  const room = Math.min(startingAtOnce - (present - ready), entry.replicas + mostAbove - present - aged.length);
+  const count = prepared ? Math.max(0, Math.min(entry.replicas - present, room)) : 0;
   const relieved = aged.slice(0, Math.max(0, aged.length - Math.max(0, entry.replicas - ready)));
   return [
     ...actions,
@@ -108,8 +123,19 @@ function decidePlace(place: WarmPlace, view: View, now: number): readonly WarmAc
 function nextAge({ entry, pods }: WarmPlace, { bornAt }: View, now: number): readonly number[] {
   if (entry === undefined) return [];
   return pods
-    .flatMap((pod) => [1, staleFactor].map((times) => bornAt(pod) + times * entry.maxAgeSeconds * 1000 - now))
+    .flatMap((pod) => [
+      ...[1, staleFactor].map((times) => bornAt(pod) + times * entry.maxAgeSeconds * 1000 - now),
+      ...(isEnded(pod) ? [bornAt(pod) + failedMs - now] : []),
+      ...(isReady(pod) ? [] : [bornAt(pod) + troubledMs - now]),
+    ])
     .filter((ms) => ms > 0);
+}
+
+/** The trouble of the first sandbox of a namespace that does not come to work; undefined: none is late. */
+function troubleOf({ entry, pods }: WarmPlace, { bornAt }: View, now: number): SandboxState | undefined {
+  if (entry === undefined) return undefined;
+  const late = pods.filter((pod) => pod.metadata.deletionTimestamp === undefined && now - bornAt(pod) >= troubledMs);
+  return late.map((pod) => sandboxState(pod, false)).find(({ ready, reason }) => !ready && reason !== 'Starting');
 }
 
 /** Decides which sandboxes are made and deleted so that as many wait as the pool asks for. `now` is wall time in ms. Pure. */
@@ -117,8 +143,13 @@ export function decideWarm({ places, madeAt, isOurs, template }: WarmSnapshot, n
   const bornAt = ({ metadata }: Pod): number => madeAt.get(metadata.uid ?? '') ?? (Date.parse(metadata.creationTimestamp ?? '') || 0);
   const view: View = { template, isOurs, bornAt };
   const ages = places.flatMap((place) => nextAge(place, view, now));
+  const troubles = places.flatMap((place) => {
+    const trouble = troubleOf(place, view, now);
+    return trouble === undefined ? [] : [[place.namespace, trouble] as const];
+  });
   return {
     actions: places.flatMap((place) => decidePlace(place, view, now)),
+    troubles: new Map(troubles),
     requeueAfterMs: ages.length === 0 ? undefined : Math.max(1, Math.min(...ages)),
   };
 }

@@ -44,9 +44,12 @@ export function policyManifests(policy: AdmissionPolicy): readonly [Manifest, Ma
       metadata: { name, annotations: { [`${group}/purpose`]: policy.purpose } },
       spec: {
         failurePolicy: 'Fail',
+        // With what the API server would set: else each client-side apply patches it, and one by server side conflicts.
         matchConstraints: {
-          resourceRules: [{ ...served, operations: policy.operations, resources: [policy.resource] }],
-          ...(policy.coreLabels === undefined ? {} : { objectSelector: { matchLabels: policy.coreLabels } }),
+          matchPolicy: 'Equivalent',
+          namespaceSelector: {},
+          objectSelector: policy.coreLabels === undefined ? {} : { matchLabels: policy.coreLabels },
+          resourceRules: [{ ...served, operations: policy.operations, resources: [policy.resource], scope: '*' }],
         },
         ...(policy.conditions === undefined ? {} : { matchConditions: policy.conditions }),
         ...(policy.variables === undefined ? {} : { variables: policy.variables }),

@@ -72,6 +72,15 @@ describe('rules of a spec as a policy', () => {
   });
 });
 
+it.each(policies.map((policy) => [policy.name, policy] as const))(
+  'what the policy %s matches leaves nothing for the API server to set',
+  (_, policy) => {
+    const { matchConstraints } = policyManifests(policy)[0]['spec'] as { matchConstraints: { resourceRules: object[] } };
+    expect(Object.keys(matchConstraints).sort()).toEqual(['matchPolicy', 'namespaceSelector', 'objectSelector', 'resourceRules']);
+    expect(matchConstraints.resourceRules).toEqual([expect.objectContaining({ scope: '*' })]);
+  },
+);
+
 it('a policy that only warns refuses nothing; every other one does', () => {
   const actions = policies.map((policy) => [
     policy.name,

@@ -46,6 +46,7 @@ export const poolReasons = {
   TooFewSamples: ['The model was calibrated on too few acts.', 'calibrate it on more'],
   Unreadable: ['The calibration of the model cannot be read.', 'take an image that was calibrated anew'],
   WarmNamespaceNotReady: ['No sandboxes can wait in a namespace of spec.sandbox.warm.', 'see the message'],
+  WarmSandboxNotStarted: ['A sandbox that is made ahead does not start.', 'correct what the note names'],
   WarmSandboxRefused: ['The API server does not take a sandbox that is made ahead.', 'correct what the note names'],
   WeightsDigestMismatch: ['The weights have another digest than is demanded.', 'correct the digest or the uri'],
   WeightsNoRoom: ['The volume of weights is full.', 'raise spec.modelCache.size'],

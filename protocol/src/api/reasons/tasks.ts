@@ -113,7 +113,10 @@ export const taskReasons = {
   SandboxKept: ['The sandbox stays, because nobody reported that all is stored.'],
   SandboxLost: ['The sandbox pod is gone, being deleted, or has ended.'],
   SandboxNotStarted: ['The sandbox of the last attempt did not come to work.', 'see the message of the condition'],
-  SandboxRefused: ['The API server does not take the sandbox pod.', 'correct what the message names'],
+  SandboxRefused: [
+    'The API server does not take the sandbox pod.',
+    'correct what the message names; where a quota wants limits, give the namespace a LimitRange with defaults',
+  ],
   SandboxStartTimeout: ['The sandbox did not answer in time.', 'look at the events of its pod, or raise startTimeoutSeconds of the pool'],
   SnapshotFailed: ['A VolumeSnapshot cannot be taken; the volume is kept instead.', 'look at the VolumeSnapshot and its class'],
   SnapshotLate: ['A VolumeSnapshot is not ready in time; the volume is kept.', 'look at the VolumeSnapshot and its class'],

@@ -59,6 +59,8 @@ export interface Snapshot {
   readonly capabilities: ClusterCapabilities;
   /** Whether the namespace has what sandboxes and workers need there. */
   readonly prepared: boolean;
+  /** Reason for which the API server does not let it be prepared; absent: unknown. */
+  readonly unprepared?: string;
   /** Sandbox pods with the label of this task, also those of an earlier task of its name. */
   readonly pods: readonly Pod[];
   /** Sandboxes that wait ready and that this task may take, the oldest first. */
@@ -84,6 +86,8 @@ export interface Snapshot {
   readonly quota?: QuotaView;
   /** Undefined: it waits for no other task. */
   readonly dependencies: DependencyView | undefined;
+  /** Newest warning of the kubelet about the sandbox of the assignment, while it prepares that; absent: none. */
+  readonly note?: string;
   /** Ms since this process last wrote the status; Infinity when it has not. */
   readonly sinceWriteMs: number;
 }
@@ -258,7 +262,7 @@ export function factsOf(snapshot: Snapshot, now: number): Facts {
   const hasAnswered = assignment?.sandboxReadyAt !== undefined || findCondition(status.conditions, 'SandboxReady')?.status === 'True';
   const wasReady = sandbox?.metadata.name === assignment?.sandbox && hasAnswered;
   const run = currentRun(status);
-  const sandboxIs = sandbox === undefined ? undefined : sandboxState(sandbox, wasReady);
+  const sandboxIs = sandbox === undefined ? undefined : noted(sandboxState(sandbox, wasReady), snapshot.note);
   const isReady = sandbox?.metadata.name === assignment?.sandbox && sandboxIs?.ready === true;
   return {
     snapshot,
@@ -278,6 +282,11 @@ export function factsOf(snapshot: Snapshot, now: number): Facts {
     sandboxLoss: assignment === undefined ? undefined : lossOf(assigned, assignment.sandbox),
     remainingMs: remainingMs(snapshot, now),
   };
+}
+
+/** A pod that waits for a volume, its network or its runtime reports only that it starts. */
+function noted(state: SandboxState, note: string | undefined): SandboxState {
+  return state.reason !== 'Starting' || note === undefined ? state : { ...state, message: `${state.message}: ${note}` };
 }
 
 /** Returns the facts about a task for its Workload; `open`: its attempt goes on. Pure. */

@@ -118,3 +118,23 @@ test.each([
   await maps.delete(book()!.metadata);
   await bed.until('two runs', () => bed.task('two').status?.run !== undefined, 400);
 });
+
+test('a book that cannot be written is reported, and the task begins when it can', async () => {
+  await using bed = await Bed.start(pool);
+  playWorkers(
+    bed,
+    obedient(() => works),
+  );
+  const message = 'exceeded quota: objects, requested: count/configmaps=1';
+  bed.server.onRequest = ({ verb, resource, namespace, userAgent }) =>
+    verb === 'create' && resource === 'configmaps' && namespace === 'platform' && userAgent.startsWith('operator')
+      ? { kind: 'error', code: 403, reason: 'Forbidden', message }
+      : undefined;
+  await bed.create(newTask('one'));
+  const scheduled = () => findCondition(bed.task('one').status?.conditions, 'Scheduled');
+  await bed.until('it is reported', () => scheduled()?.reason === 'ResourceQuotaExceeded', 200);
+  expect(scheduled()?.message).toContain(`spending is noted in a ConfigMap beside ExpertPool platform/coding:`);
+  expect(scheduled()?.message).toContain(message);
+  bed.server.onRequest = undefined;
+  await bed.until('it runs', () => bed.task('one').status?.run !== undefined, 400);
+});

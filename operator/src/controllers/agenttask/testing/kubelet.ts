@@ -63,3 +63,14 @@ export function waitingStatus(reason: string, message: string): object {
   const waiting = { name: 'tools', ready: false, restartCount: 0, state: { waiting: { reason, message } } };
   return { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'True' }], containerStatuses: [waiting] };
 }
+
+/** A pod that the kubelet prepares since a time, ms. */
+export function preparingStatus(since: number): object {
+  const creating = { ready: false, restartCount: 0, state: { waiting: { reason: 'ContainerCreating' } } };
+  return {
+    phase: 'Pending',
+    startTime: new Date(since).toISOString(),
+    conditions: [{ type: 'PodScheduled', status: 'True' }],
+    containerStatuses: names.map((name) => ({ name, ...creating })),
+  };
+}

@@ -13,6 +13,8 @@ import {
   type ReconcileContext,
   type Source,
   isAlreadyExists,
+  isRefused,
+  isWebhookFailure,
   ResourceClient,
   type Transport,
 } from '@agentfleet/kube';
@@ -136,19 +138,31 @@ function observe(context: OperatorContext, children: ChildCaches, name: string):
 export function createServedNamespaceController(context: OperatorContext, options: ServedOptions): Controller {
   const { newLinkKey = () => randomBytes(32).toString('base64url') } = options;
   const linkKeys = new LinkKeys(context.transport, newLinkKey);
+  const prepare = async (snapshot: NamespaceSnapshot, signal: AbortSignal): Promise<void> => {
+    const { apply, remove, linkKey } = decideNamespace(snapshot);
+    const { name } = snapshot.namespace.metadata;
+    if (snapshot.shared.length < sharedParts) linkKeys.forget(name);
+    if (linkKey === 'Keep') await linkKeys.ensure(snapshot.namespace, signal);
+    else if (linkKey === 'Remove') await linkKeys.remove(name, signal);
+    for (const manifest of apply) await options.writer.apply(manifest, signal);
+    for (const child of remove) await options.writer.remove(child, signal);
+    if (remove.length > 0) context.log.info('no longer served', { namespace: name, removed: remove.map(({ object }) => keyOf(object)) });
+  };
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const snapshot = observe(context, options.children, key);
     if (snapshot === undefined) {
       linkKeys.forget(key);
+      context.unprepared?.delete(key);
       return done;
     }
-    const { apply, remove, linkKey } = decideNamespace(snapshot);
-    if (snapshot.shared.length < sharedParts) linkKeys.forget(key);
-    if (linkKey === 'Keep') await linkKeys.ensure(snapshot.namespace, signal);
-    else if (linkKey === 'Remove') await linkKeys.remove(key, signal);
-    for (const manifest of apply) await options.writer.apply(manifest, signal);
-    for (const child of remove) await options.writer.remove(child, signal);
-    if (remove.length > 0) context.log.info('no longer served', { namespace: key, removed: remove.map(({ object }) => keyOf(object)) });
+    try {
+      await prepare(snapshot, signal);
+      context.unprepared?.delete(key);
+    } catch (error) {
+      // Its tasks wait for that, and no object of the namespace reports it.
+      if (isRefused(error) || isWebhookFailure(error)) context.unprepared?.set(key, error.message);
+      throw error;
+    }
     return done;
   };
   const sources = sourcesOf(context, options.children);

@@ -63,6 +63,8 @@ export const testConfig: ProcessConfig = {
 /** The API server's answer about its tokens; the fake one knows no such paths. */
 export interface Discovery {
   issuer: unknown;
+  /** Error of each question; absent: they are answered. */
+  fault?: Error | undefined;
   keys: readonly object[];
 }
 
@@ -70,6 +72,7 @@ function withDiscovery(transport: Transport, discovery: Discovery): Transport {
   return {
     host: transport.host,
     request: <T>(request: Parameters<Transport['request']>[0]) => {
+      if (discovery.fault !== undefined && request.path.includes('openid')) return Promise.reject(discovery.fault);
       if (request.path === '/.well-known/openid-configuration') return Promise.resolve({ issuer: discovery.issuer } as T);
       if (request.path === '/openid/v1/jwks') return Promise.resolve({ keys: discovery.keys } as T);
       return transport.request<T>(request);

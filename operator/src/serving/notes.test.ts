@@ -1,8 +1,8 @@
 import { type KubeEvent, type Transport, silentLog } from '@agentfleet/kube';
 import { VirtualClock } from '@agentfleet/kube/testing';
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../../runtime/resources.ts';
-import { newestWarning, NoteReader, notePollMs } from './observe.ts';
+import type { Pod } from '../runtime/resources.ts';
+import { newestWarning, NoteReader, notePollMs } from './notes.ts';
 
 const event = (type: 'Normal' | 'Warning', note: string, eventTime: string): KubeEvent =>
   ({ metadata: { name: note }, type, reason: 'FailedMount', note, eventTime }) as KubeEvent;
