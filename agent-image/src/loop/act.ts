@@ -283,7 +283,8 @@ export function whyLeftOut(
   if (last && name !== 'submit') return 'LastTurn';
   if (index >= maxCalls) return 'TooMany';
   // A look at what is not there takes nothing back.
-  const failed = before.some(({ ok, tool, refused }) => !ok && (refused !== undefined || (tool !== 'read_file' && tool !== 'search')));
+  const looked = ({ tool, look }: CallObserved): boolean => look === true || tool === 'read_file' || tool === 'search';
+  const failed = before.some((one) => !one.ok && (one.refused !== undefined || !looked(one)));
   return name === 'submit' && failed && !/"unreachable"\s*:\s*"?true/i.test(text) ? 'FailedBefore' : null;
 }
 

@@ -384,7 +384,7 @@ class Loop {
       tool: name,
       text: text === '' ? '(no output)' : text,
       ok,
-      ...(left && { notRun: true }),
+      ...(acted.look === true && { look: true }),
       ...(refused !== undefined && { refused }),
       ...(tree !== undefined && { tree }),
       ...(restored !== undefined && { restored }),
@@ -393,7 +393,7 @@ class Loop {
       ...(acted.holds !== undefined && { holds: acted.holds }),
       ...submission,
       ...(energy !== undefined && { energy }),
-      ...(!left && factsOf(this.#acts, name, seconds)),
+      ...(left ? { notRun: true } : factsOf(this.#acts, name, seconds)),
     });
     this.#at.scope.progress.count(transcript.step, transcript.step);
   }

@@ -99,6 +99,8 @@ export interface CallObserved {
   readonly ok: boolean;
   /** It was left out: too many calls, or after one that handed in. */
   readonly notRun?: true;
+  /** It only looked, and bars no submission where it failed. */
+  readonly look?: true;
   /** Every check of the task held on the tree. */
   readonly holds?: boolean;
   /** The rule that refused it; absent: it was done. */

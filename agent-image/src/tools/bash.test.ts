@@ -29,6 +29,17 @@ describe.skipIf(binary === '')('bash', () => {
     run('a number in quotes', { command: 'echo 1', timeout_seconds: '5', stdin: null }, '1\n[exit status 0, N s]'),
   ])('$name', (one) => play(one)); // prettier-ignore
 
+  it.each([
+    ['cat gone.txt', true],
+    ['ls gone; make', undefined],
+    ['cat gone > a', undefined],
+    ['grep -q x README.md', undefined],
+    ['find . -name x', undefined],
+  ])('knows a command that only looks: %s', async (command, looks) => {
+    const bed = await begin();
+    expect((await bed.call('bash', { command })).look).toBe(looks);
+  });
+
   it('is there where the question for a shell was cut off', async () => {
     const bed = await begin();
     const { session } = bed.scope;

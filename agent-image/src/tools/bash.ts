@@ -176,6 +176,8 @@ function named({ background, ...args }: BashArguments): BashArguments {
   return { ...args, background: background === 'true' ? 'job' : background };
 }
 
+/** One command that only shows files; its status answers no question, as that of `grep` or `diff` does. */
+const onlyLooks = /^\s*(?:cat|ls|head|tail|stat|file|tree)\b[^;&|<>$`\n]*$/;
 /** Interpreters that end at once without a program. */
 const interpreter = /^\s*(?:python3?|node|bash|sh|ruby|php|irb)\s*$/;
 /** Commands that fetch packages or pages. */
@@ -203,7 +205,7 @@ async function run(shell: CommandShell, max: number, args: BashArguments, contex
   const { stdout, end } = result;
   const more = remark(args, result, context);
   const text = report(stdout, end, { seconds: timeoutSeconds, max, ...(more !== '' && { remark: more }) });
-  return { text, ok: end.exitCode === 0, changed: true };
+  return { text, ok: end.exitCode === 0, changed: true, ...(onlyLooks.test(command) && { look: true }) };
 }
 
 /** Runs a command with the task's reach; its effects outside of the sandbox are in the log before and after it. */

@@ -86,6 +86,8 @@ export interface Observation {
   readonly whole?: string;
   /** False: the call failed. */
   readonly ok: boolean;
+  /** It only looked, which proves nothing where it failed. */
+  readonly look?: true;
   /** The tree may have changed. */
   readonly changed?: boolean;
   /** Set by `run_checks`: whether every check of the task holds on the tree as it is. */
