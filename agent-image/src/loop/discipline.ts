@@ -4,7 +4,7 @@ import type { ToolCall } from '@agentfleet/protocol/chat';
 import { canonicalJson } from '@agentfleet/protocol/text';
 import { jsonIn, learnedScore } from '../base/text.ts';
 import type { ModelProposal } from '../models/models.ts';
-import { repeatedIn } from './kept.ts';
+import { isLoop } from './kept.ts';
 import type { CallObserved } from './notes.ts';
 
 /** One call and its outcome. */
@@ -120,7 +120,7 @@ function assessRepetitions(steps: readonly StepTrace[], now: number): Assessment
 /** Returns the cause that ended a reply before a call, as its trace has it. @param tokens the bound of its output */
 export function cutOf({ finish, calls, text }: Ended, tokens: number): Pick<StepTrace, 'cut'> {
   if (calls.length > 0 || finish === 'Stop' || finish === 'Calls') return {};
-  const repeats = repeatedIn(text) === null ? {} : { repeats: true as const };
+  const repeats = isLoop(text) ? { repeats: true as const } : {};
   return { cut: finish === 'Length' ? { by: finish, tokens, ...repeats } : { by: finish } };
 }
 
@@ -136,6 +136,7 @@ export function remarkOn(
   { asksPeople, changed }: { readonly asksPeople: boolean; readonly changed: boolean },
 ): Pick<StepTrace, 'remark'> {
   if (calls.length > 0) return {};
+  if (isLoop(text)) return { remark: 'It repeated itself: do not take it up again.' };
   if (/\?\W*$/.test(text.trimEnd()))
     return {
       remark: `Nobody answers questions in it: ${asksPeople ? 'ask by ask_human, or ' : ''}decide by yourself, and say so at the end.`,

@@ -25,6 +25,7 @@ describe('a reply', () => {
 
   it('that was cut off before a call stays in short', () => {
     expect(reply(`I begin. ${line.repeat(300)}`)).toMatch(/^I begin\. .{40,120}\n\[… the same again and again, cut off …\]$/);
+    expect(reply(line.repeat(300), 'Stop')).toMatch(/again and again, cut off …\]$/);
     expect(reply(story)).toMatch(/^Then I look at file 0 [^]*are not shown; cut off before a call …\][^]*project\.$/);
     expect(reply(story).length).toBeLessThan(1800);
   });
@@ -47,6 +48,7 @@ describe('a reply', () => {
 
   it('that ended by itself, or that is short, stays as it is', () => {
     expect(reply(story, 'Stop')).toBe(story);
+    expect(reply(line.repeat(20), 'Stop')).toBe(line.repeat(20));
     expect(reply(line)).toBe(line);
   });
 });

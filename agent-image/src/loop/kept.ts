@@ -36,16 +36,17 @@ export function repeatedIn(text: string): Repeated | null {
 
 /** A reply as it stays in the conversation: of one that was cut off before a call, its beginning and end; of none its repetition. */
 export function keptReply({ text, calls, finish, providerState }: ModelProposal): Pick<ModelProposal, 'text' | 'calls'> {
+  if (calls.length === 0) return { text: finish === 'Length' || isLoop(text) ? short(text) : text, calls };
   if (finish !== 'Length') return { text, calls };
-  if (calls.length === 0) return { text: short(text), calls };
   // A provider's signature may cover the calls.
   if (providerState !== undefined) return { text, calls };
   const one = ({ arguments: args, ...call }: ToolCall): ToolCall =>
-    repeatedIn(args) === null || textTokens(args) <= cutTokens
-      ? { ...call, arguments: args }
-      : { ...call, arguments: JSON.stringify({ unparsed: short(args) }) };
+    isLoop(args) ? { ...call, arguments: JSON.stringify({ unparsed: short(args) }) } : { ...call, arguments: args };
   return { text, calls: [...calls.slice(0, -1), ...calls.slice(-1).map(one)] };
 }
+
+/** Reports whether a text is long and ends by repeating itself. */
+export const isLoop = (text: string): boolean => textTokens(text) > cutTokens && repeatedIn(text) !== null;
 
 function short(text: string): string {
   if (textTokens(text) <= cutTokens) return text;
