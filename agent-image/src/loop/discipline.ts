@@ -6,6 +6,7 @@ import { jsonIn, learnedScore } from '../base/text.ts';
 import type { ModelProposal } from '../models/models.ts';
 import { isLoop } from './kept.ts';
 import type { CallObserved } from './notes.ts';
+import { spoken } from './summary.ts';
 
 /** One call and its outcome. */
 export interface CallTrace {
@@ -136,6 +137,7 @@ export function remarkOn(
   { asksPeople, changed }: { readonly asksPeople: boolean; readonly changed: boolean },
 ): Pick<StepTrace, 'remark'> {
   if (calls.length > 0) return {};
+  if (/^\{?\s*\}?$/.test(spoken(text))) return { remark: 'It was empty, or thought alone.' };
   if (isLoop(text)) return { remark: 'It repeated itself: do not take it up again.' };
   if (/\?\W*$/.test(text.trimEnd()))
     return {

@@ -53,7 +53,7 @@ const longestOf = (texts: readonly string[]): string => texts.toSorted((a, b) =>
 const isNotes = (text: string): boolean => (text.match(headings) ?? []).length > 1;
 
 /** A text without the reasoning before it; one that is only reasoning is empty. */
-function spoken(text: string): string {
+export function spoken(text: string): string {
   return text.replace(/^[^]*<\/think(?:ing)?>/, '').replace(/^\s*<think(?:ing)?>[^]*$/, '').trim();
 } // prettier-ignore
 

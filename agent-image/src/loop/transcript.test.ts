@@ -99,6 +99,8 @@ it.each<readonly [text: string, changed: boolean, remark: string | undefined]>([
   ['I fixed add(), and all tests pass now.', false, 'No file has been changed yet.'],
   ['I fixed add(), and all tests pass now.', true, undefined],
   ['I look at add() first.', false, undefined],
+  ['<think>The sign is wrong, and it is fixed.', false, 'It was empty, or thought alone.'],
+  ['{}', false, 'It was empty, or thought alone.'],
   ['Shall I look at it? '.repeat(100), false, 'It repeated itself: do not take it up again.'],
 ])('remarks on a reply without a call: %s', (text, changed, remark) => {
   const proposals = [{ text, calls: [], finish: 'Stop', entropyNats: null } as const];
