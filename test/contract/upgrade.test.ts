@@ -96,7 +96,7 @@ describe.runIf(enabled)('definitions over those of an older version', () => {
       // Some are in two files.
       expect([201, 409], `${object.kind} ${object.metadata.name}: ${answer.message}`).toContain(status);
     }
-    const now = [...chartFiles()].filter(([path]) => path.includes('/agentfleet-crds/')).map(([, text]) => text);
+    const now = [...chartFiles()].filter(([path]) => /\/agentfleet-crds\/.*[.]yaml$/.test(path)).map(([, text]) => text);
     await install(now.flatMap((text) => loadAll(text) as Definition[]));
     // The API does not show when a changed schema is in force.
     const pool = [...files.values()].flat().find(({ kind, spec }) => kind === 'ExpertPool' && spec['rollout'] !== undefined);

@@ -198,7 +198,7 @@ function largestEndpoint(path: string): object {
     model: 'm'.repeat(256),
     credential: longName(63, 1),
     caBundleRef: { name: longest.className, key: longName(253, 0) },
-    proxyURL: `http://${longName(253, 1)}:`.padEnd(508, '0') + '3128',
+    proxyURL: `http://${longName(253, 1)}.${longName(245, 1)}:65535`,
     contextTokens: 16_777_216,
     maxOutputTokens: 1_048_576,
     toolCalls: 'Native',
