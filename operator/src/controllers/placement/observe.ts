@@ -186,6 +186,25 @@ function recordedBindings(claims: readonly KubeObject[], { pools, models }: Ledg
   return [...fromClaims.sort(bySlot), ...fromPlans.sort(bySlot)];
 }
 
+/** The GPUs as the caches and the ledger show them. */
+function clusterOf(
+  { context: { caches, config }, gpus }: Pick<PlacementSources, 'context' | 'gpus'>,
+  ledger: Ledger,
+  isHome: (object: KubeObject) => boolean,
+): PlacementSnapshot['cluster'] {
+  return {
+    driver: config.gpus ?? defaultDriver,
+    resourceApi: gpus.slices.isServed && gpus.claims.isServed,
+    slices: gpus.slices.informer.lister.list(),
+    deviceClasses: gpus.deviceClasses.informer.lister.list(),
+    nodes: caches.nodes.lister.list(),
+    runtimeClass: caches.runtimeClasses.lister.list().some(({ metadata }) => metadata.name === 'nvidia'),
+    book: readBook(ledger.book),
+    recorded: recordedBindings(gpus.claims.informer.lister.list().filter(isHome), ledger),
+    holders: ledger.reserve.filter(isHome).flatMap((pod) => holderView(pod) ?? []),
+  };
+}
+
 /** Reads all that decisions about placement are made from. */
 export function observePlacement({ context, gpus, records, absences, homes }: PlacementSources, ledger: Ledger): PlacementSnapshot {
   const { caches, config } = context;
@@ -217,17 +236,7 @@ export function observePlacement({ context, gpus, records, absences, homes }: Pl
     inUse: holdersInUse(deployments, pods),
     probe: probeIn(ledger.reserve, config.namespace),
     revisions: { images: config.images, records: records.lister.list() },
-    cluster: {
-      driver: config.gpus ?? defaultDriver,
-      resourceApi: gpus.slices.isServed && gpus.claims.isServed,
-      slices: gpus.slices.informer.lister.list(),
-      deviceClasses: gpus.deviceClasses.informer.lister.list(),
-      nodes: caches.nodes.lister.list(),
-      runtimeClass: caches.runtimeClasses.lister.list().some(({ metadata }) => metadata.name === 'nvidia'),
-      book: readBook(ledger.book),
-      recorded: recordedBindings(claims.filter(isHome), ledger),
-      holders: ledger.reserve.filter(isHome).flatMap((pod) => holderView(pod) ?? []),
-    },
+    cluster: clusterOf({ context, gpus }, ledger, isHome),
   };
 }
 
