@@ -21,7 +21,7 @@ const cacheOf = (objects: readonly KubeObject[]) => ({
   lister: { list: () => objects, byIndex: () => objects, get: () => undefined },
 });
 
-/** How many of these count: engines, uids in use, holders, bindings. `seen`: namespaces that had a pool before. */
+/** Counts of these that matter: engines, uids in use, holders, bindings. `seen`: namespaces that had a pool before. */
 function counted(namespace: string, ledger: Partial<Ledger>, seen: readonly string[] = []): readonly number[] {
   const none = cacheOf([]);
   const had = cacheOf(seen.map((home) => ({ metadata: { name: 'old', namespace: home } })));
