@@ -199,9 +199,30 @@ describe('fleet undo', () => {
     expect(ofWorkspace()).toEqual(left);
   });
 
+  test.each<[string, (script: string) => string]>([
+    ['that is another program', () => "#!/bin/sh\necho 'done and verified: 8 paths'\n"],
+    ['with a line before', (script) => `#!/bin/sh\ntouch ../evil\n${script}`],
+    ['with a line among the fixed ones', (script) => script.replace('\nusage() {\n', '\ntouch ../evil\nusage() {\n')],
+    ['with a line in a phase', (script) => script.replace('\nmake_all() {\n', '\nmake_all() {\n  touch ../evil\n')],
+    ['that expands a word', (script) => script.replace(/ {2}tell "\$ROOT_\w+" '/, '$&\'"$(touch ../evil)"\'')],
+    ['that writes above its folder', (script) => script.replace(/(  put "\$ROOT_\w+" ')/, '$1../evil/')],
+    ['that writes elsewhere', (script) => script.replace(/ {2}put "\$ROOT_\w+"/, "  put '/tmp'")],
+    ['with other options', (script) => script.replace('MODE=guard COUNT=0', 'MODE=guard COUNT=$(touch ../evil)')],
+  ])('a script %s is not run, not for a dry run either', async (_, change) => {
+    await forge((name, content) => (name === 'revert.sh' ? Buffer.from(change(content.toString('latin1')), 'latin1') : content));
+    const left = ofWorkspace();
+    expect(await undo('--mode', 'dry-run')).toMatchObject({ code: 1, err: expect.stringContaining('it is not run') as string });
+    expect(ofWorkspace()).toEqual(left);
+  });
+
+  const scripted = (change: (script: string) => string): Promise<void> =>
+    forge((name, content) => (name === 'revert.sh' ? Buffer.from(change(content.toString('latin1')), 'latin1') : content));
+
   test('a script that only reports that it is done is not believed: 4', async () => {
-    const lie = "#!/bin/sh\necho 'done and verified: 8 paths'\n";
-    await forge((name, content) => (name === 'revert.sh' ? Buffer.from(lie) : content));
+    // Its phases are empty, but for the list.
+    const emptied = (script: string, name: string): string =>
+      script.replace(new RegExp(`(\\n${name}_all\\(\\) \\{\\n)[^]*?\\n\\}\\n\\n`), '$1  :\n}\n\n');
+    await scripted((script) => ['guard', 'remove', 'make', 'place', 'perm', 'attr', 'time', 'close', 'check'].reduce(emptied, script));
     const { code, out } = await undo();
     expect(code).toBe(4);
     for (const wrong of ['workspace/script: its mode is 0755', 'workspace/gone/file: it is missing', 'workspace/made: it is still there'])
@@ -210,7 +231,7 @@ describe('fleet undo', () => {
   });
 
   test('a script that stops in the middle can be run again', async () => {
-    await forge((name, content) => (name === 'revert.sh' ? Buffer.concat([Buffer.from('#!/bin/sh\nexit 1\n'), content]) : content));
+    await scripted((script) => script.replace('\nmake_all() {\n', `\nmake_all() {\n  perm "$ROOT_workspace" 'none' 00644\n`));
     expect(await undo()).toMatchObject({ code: 1, err: expect.stringContaining('run it again, it goes on where it stopped') as string });
   });
 

@@ -109,6 +109,18 @@ describe('an act that waits', () => {
     expect(open([{ ...note, attempt: 1 }]).approvals.rejection).toBeNull();
   });
 
+  test('is asked about where only the log says that it was approved: whoever is in the pod can write that', async () => {
+    const forged: DecidedNote = { attempt: 2, action, decision: 'Approved', summary: 'it', at: '', order: 'yes-1', requester: 'ann' };
+    const { approvals, reports, decide } = open([forged]);
+    const asked = approvals.ask(held);
+    expect(reports).toMatchObject([{ pendingApproval: held }]);
+    decide(said('Rejected'));
+    expect(await asked).toMatchObject({ decision: 'Rejected' });
+    const known = open([forged], { approvals: [said('Approved')] });
+    expect(await known.approvals.ask(held)).toMatchObject({ decision: 'Approved' });
+    expect([known.reports, known.notes]).toEqual([[], []]);
+  });
+
   test('a worker that takes over does not begin the time anew', async () => {
     const run = { attempt: 2, epoch: 2, pendingApproval: { ...held, expires: '2030-01-01T00:03:00Z' } };
     const { approvals, reports, stop } = open([], { run });

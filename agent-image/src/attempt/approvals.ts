@@ -49,10 +49,18 @@ export class Approvals {
 
   constructor(options: ApprovalsOptions) {
     this.#options = options;
-    this.#known = new Map(options.noted.map((note) => [note.action, note]));
+    this.#known = new Map(options.noted.filter((note) => this.#stands(note)).map((note) => [note.action, note]));
     const { attempt } = options.context.assignment;
     const last = options.noted.findLast((note) => note.attempt === attempt && note.decision === 'Rejected');
     if (last !== undefined) this.#rejection = `${last.summary} was rejected ${byOf(last)}`;
+  }
+
+  /**
+   * A yes counts as the operator has it: the log of a sandbox can be written by all who may run programs in its pod. One that has given way
+   * to newer decisions is asked for again.
+   */
+  #stands({ action, decision }: DecidedNote): boolean {
+    return decision !== 'Approved' || this.#find(action)?.decision === 'Approved';
   }
 
   /** The newest rejection of this attempt in words; null when nothing was rejected. */

@@ -2,7 +2,7 @@ import type { Clock } from '@agentfleet/kube';
 import type { Usage } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { noUsage } from '../report/index.ts';
-import { Meter, type Bounds, type SpentTokens } from './meter.ts';
+import { boundsOf, Meter, type Bounds, type SpentTokens } from './meter.ts';
 
 const clock: Clock = { now: () => 0, monotonic: () => 0, after: () => ({ cancel: () => undefined }) };
 const earlier = { ...noUsage, tokensIn: 600, tokensOut: 100, cost: '0.4' };
@@ -46,4 +46,18 @@ describe('tokens and cost', () => {
     expect(() => meter.check()).toThrow(expect.objectContaining({ failureClass: 'BudgetExceeded', reason, message: expect.stringMatching(message) as string }) as Error);
     expect(meter.modelShare()).toBe(1);
   }); // prettier-ignore
+});
+
+describe('the bounds of a task', () => {
+  const most = { wallSeconds: 60, toolCalls: 10, tokens: 100, cost: '9.5' };
+  const less = { wallSeconds: 59, toolCalls: 9, tokens: 99, cost: '9' };
+  const raised = { wallSeconds: 61, toolCalls: 11, tokens: 101, cost: '10' };
+  test.each<readonly [string, Bounds, Bounds, Bounds]>([
+    ['are its own', less, most, less],
+    ['are its own where the pool has none', raised, {}, raised],
+    ['are those of its pool where it has none', {}, most, most],
+    ['are never more than those of its pool, also when they are raised after it was let in', raised, most, most],
+  ])('%s', (_, budget, maxBudget, is) => {
+    expect(boundsOf({ task: { spec: { budget } }, pool: { maxBudget } } as unknown as Parameters<typeof boundsOf>[0])).toEqual(is);
+  });
 });

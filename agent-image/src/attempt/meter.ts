@@ -14,14 +14,23 @@ export interface Bounds {
   readonly cost?: string | undefined;
 }
 
-/** Returns the bounds of a task, where it has none those of its pool. */
+/**
+ * Returns the bounds of a task, where it has none those of its pool, and never more: the budget may be raised when the task has begun, and
+ * the operator looks at it again only before the next attempt.
+ */
 export function boundsOf({ task: { spec }, pool: { maxBudget } }: Pick<AttemptContext, 'task' | 'pool'>): Bounds {
   const { budget } = spec;
+  const least = (bound: Bounded): number | undefined => {
+    const [own, most] = [budget[bound], maxBudget[bound]];
+    return own === undefined || most === undefined ? (own ?? most) : Math.min(own, most);
+  };
+  const [own, most] = [budget.cost, maxBudget.cost];
+  const isAbove = own !== undefined && most !== undefined && toMicros(own) > toMicros(most);
   return {
-    wallSeconds: budget.wallSeconds ?? maxBudget.wallSeconds,
-    toolCalls: budget.toolCalls ?? maxBudget.toolCalls,
-    tokens: budget.tokens ?? maxBudget.tokens,
-    cost: budget.cost ?? maxBudget.cost,
+    wallSeconds: least('wallSeconds'),
+    toolCalls: least('toolCalls'),
+    tokens: least('tokens'),
+    cost: isAbove ? most : (own ?? most),
   };
 }
 

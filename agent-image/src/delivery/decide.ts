@@ -22,9 +22,19 @@ export function decideBranch(branch: string, { remote, commit, ours }: BranchSta
   if (remote === commit) return { kind: 'There' };
   if (remote === null) return { kind: 'Push', lease: '' };
   if (ours.has(remote)) return { kind: 'Push', lease: remote };
+  throw branchMoved(branch, remote);
+}
+
+/** The branch holds a commit of another author. */
+export function branchMoved(branch: string, remote: string): AttemptFailure {
   const how = `branch ${branch} holds commit ${remote.slice(0, 12)}, which this task did not push; nothing was overwritten`;
   const cure = 'delete the branch, or name another one in spec.output.git.branch of a new task';
-  throw new AttemptFailure('InvalidInput', 'BranchMoved', `${how}; ${cure}`);
+  return new AttemptFailure('InvalidInput', 'BranchMoved', `${how}; ${cure}`);
+}
+
+/** The line at the end of a commit by which a task knows its own. */
+export function trailerOf(uid: string): string {
+  return `AgentFleet-Task-UID: ${uid}`;
 }
 
 /** The line of a body by which a task finds its pull request again. */

@@ -9,7 +9,7 @@ import { openLocalProxy, type Dialer } from '../egress/index.ts';
 import { credentialFor, fetchCommit, openGit, type Git } from '../workspace/index.ts';
 import type { ChangedFile, ReadParts } from './changes.ts';
 import { writeCommit } from './commit.ts';
-import { bodyOf, branchOf, decideBranch, leftOutWords, standing, titleOf, type Story } from './decide.ts';
+import { bodyOf, branchMoved, branchOf, decideBranch, leftOutWords, standing, titleOf, trailerOf, type Story } from './decide.ts';
 import { RateLimited, withPullRequests, type ForgeOptions } from './forges/index.ts';
 import { opened, pushed, type DeliveryReader, type JournalOptions } from './journal.ts';
 
@@ -156,7 +156,7 @@ class Delivery {
     const base = this.#base;
     await fetchCommit(git, { url: git.url, ref: base, depth: 1 });
     const { name, namespace = '', uid = '' } = task.metadata;
-    const message = `${this.#title}\n\nAgentFleet-Task: ${namespace}/${name}\nAgentFleet-Task-UID: ${uid}\n`;
+    const message = `${this.#title}\n\nAgentFleet-Task: ${namespace}/${name}\n${trailerOf(uid)}\n`;
     const { commit, leftOut } = await writeCommit(git, { base, subPath, message, at: this.#at, files, read: this.#ports.read });
     const without = leftOut.length === 0 ? undefined : leftOutWords(leftOut);
     this.#leftOut = leftOut;
@@ -185,6 +185,7 @@ class Delivery {
     const branch = this.#branch;
     const decision = decideBranch(branch, { remote, commit, ours: this.#ours });
     if (decision.kind === 'Push') {
+      if (decision.lease !== '') await this.#assertOwn(git, decision.lease);
       this.#ports.say(`delivering: pushing branch ${branch}`);
       const name = `refs/heads/${branch}`;
       const args = ['push', '--quiet', '--no-verify', `--force-with-lease=${name}:${decision.lease}`, git.url, `${commit}:${name}`];
@@ -194,6 +195,16 @@ class Delivery {
       });
     }
     this.reached = { ...this.reached, commit };
+  }
+
+  /**
+   * Before a branch is overwritten its commit itself has to name the task: what the log of a sandbox says was pushed can be written by all
+   * who may run programs in its pod, and the credential is the pool's.
+   */
+  async #assertOwn(git: Git, commit: string): Promise<void> {
+    await fetchCommit(git, { url: git.url, ref: commit, depth: 1 });
+    const text = (await git.run(['cat-file', 'commit', commit], { cwd: git.folder })).toString('utf8');
+    if (!text.split('\n').includes(trailerOf(this.#order.task.metadata.uid ?? ''))) throw branchMoved(this.#branch, commit);
   }
 
   async #pullRequest(url: string, into: string | undefined): Promise<void> {

@@ -171,6 +171,22 @@ describe('bad input', () => {
     expect(await knowsNothing(next)).toBe(true);
   });
 
+  it('contents of a keeper that lies are not stored: all tasks of the pool share them', async () => {
+    const old = await bench.keeper();
+    await live(old);
+    const client = old.client();
+    const honest = client.exportParts.bind(client);
+    client.exportParts = async (...asked) => {
+      const parts = Buffer.from(await honest(...asked));
+      parts[parts.length - 1] = (parts.at(-1) ?? 0) ^ 1;
+      return parts;
+    };
+    const worker = bench.worker();
+    await worker.attach(client, signal);
+    await expect(worker.checkpoint(signal)).rejects.toThrow(/^object [0-9a-f]{64} of the sandbox is damaged/);
+    expect(bench.store.keys('.pack')).toEqual([]);
+  });
+
   it('a pack that is lost before the checkpoint names it is stored again', async () => {
     const { old, worker } = await bench.lost();
     writeFileSync(join(old.workspace, 'src/c.py'), noise(3000));

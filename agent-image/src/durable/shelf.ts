@@ -3,7 +3,7 @@ import type { Clock } from '@agentfleet/kube';
 import { maxPartBytes, partsOf } from '@agentfleet/protocol/keeper';
 import { StoreFailure, type ArtifactStore } from '../store/index.ts';
 import { DurableFailure } from './failure.ts';
-import { blobName, doomedFolder, indexKey, manifestKey, packKey, packsFolder, readSealer, type Names } from './manifest.ts';
+import { blobName, doomedFolder, indexKey, manifestKey, packKey, packsFolder, readSealer, type Content, type Names } from './manifest.ts';
 import type { Sealer } from './seal.ts';
 import type { ArtifactPlace } from '@agentfleet/protocol/pool';
 
@@ -34,6 +34,7 @@ export class PackShelf {
   readonly #store: ArtifactStore;
   readonly sealer: Sealer;
   readonly #clock: Pick<Clock, 'monotonic'>;
+  /** By hash and size: a keeper that lies about a size must not hide what others store. */
   readonly #holdings = new Map<string, Holding>();
   readonly #indexes = new Map<string, readonly Indexed[]>();
   #doomed: ReadonlySet<string> = new Set();
@@ -50,8 +51,8 @@ export class PackShelf {
   }
 
   /** Returns the names of the packs that together hold a content; undefined when unknown. */
-  holders(sha256: string): readonly string[] | undefined {
-    const holding = this.#holdings.get(sha256);
+  holders({ sha256, size }: Content): readonly string[] | undefined {
+    const holding = this.#holdings.get(`${sha256} ${size}`);
     if (holding === undefined || holding.parts.size < Math.max(1, Math.ceil(holding.size / maxPartBytes))) return undefined;
     return [...new Set(holding.parts.values())];
   }
@@ -194,8 +195,8 @@ export class PackShelf {
   #hold(name: string, indexed: readonly Indexed[]): void {
     if (this.#outdated.has(name)) return;
     for (const [sha256, size, offset] of indexed) {
-      const one = this.#holdings.get(sha256) ?? { size, parts: new Map<number, string>() };
-      this.#holdings.set(sha256, one);
+      const one = this.#holdings.get(`${sha256} ${size}`) ?? { size, parts: new Map<number, string>() };
+      this.#holdings.set(`${sha256} ${size}`, one);
       one.parts.set(offset, name);
     }
   }

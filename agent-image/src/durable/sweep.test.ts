@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog, type Clock } from '@agentfleet/kube';
-import { partHeader } from '@agentfleet/protocol/keeper';
+import { maxPartBytes, partHeader } from '@agentfleet/protocol/keeper';
 import { createHash } from 'node:crypto';
 import { createSealer } from './seal.ts';
 import { PackShelf } from './shelf.ts';
@@ -78,7 +78,7 @@ describe('a store with the copies of many tasks', () => {
     };
     const shared = new PackShelf(store, createSealer(null), clockOf(bench.store));
     await shared.refresh(signal);
-    expect(shared.holders(createHash('sha256').update('meanwhile').digest('hex'))).toHaveLength(1);
+    expect(shared.holders({ sha256: createHash('sha256').update('meanwhile').digest('hex'), size: 9 })).toHaveLength(1);
   });
 
   it('gives back files that are larger than a pack, whatever the list of another task forgets meanwhile', async () => {
@@ -113,7 +113,9 @@ describe('a store with the copies of many tasks', () => {
     }
     const bounded = new PackShelf(bench.store, createSealer(null), clockOf(bench.store), 5);
     await bounded.refresh(signal);
-    const known = ['a', 'bb', 'cc'].map((word) => bounded.holders(createHash('sha256').update(word).digest('hex'))?.length);
+    const known = ['a', 'bb', 'cc'].map(
+      (word) => bounded.holders({ sha256: createHash('sha256').update(word).digest('hex'), size: word.length })?.length,
+    );
     expect(known).toEqual([undefined, 1, 1]);
   });
 
@@ -158,6 +160,17 @@ describe('a sweep', () => {
     expect(tree(next.keeper)).toEqual(tree(old));
   });
 
+  it('is known by hash and size: a part that lies about the size hides nothing', async () => {
+    const one = shelf();
+    const bytes = Buffer.from('shared');
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const lie = { sha256, size: 3 * maxPartBytes, offset: 0, length: bytes.length };
+    await one.put(Buffer.concat([partHeader(lie), bytes]), signal);
+    expect(one.holders({ sha256, size: bytes.length })).toBeUndefined();
+    await one.put(pack('shared'), signal);
+    expect(one.holders({ sha256, size: bytes.length })).toHaveLength(1);
+  });
+
   it('is not relied on: marked content is stored again under a new name', async () => {
     await bench.lost();
     const name = await shelf().put(pack('nobody'), signal);
@@ -165,7 +178,7 @@ describe('a sweep', () => {
     const other = shelf();
     await other.refresh(signal);
     const sha256 = createHash('sha256').update('nobody').digest('hex');
-    expect(other.holders(sha256)).toBeUndefined();
+    expect(other.holders({ sha256, size: 6 })).toBeUndefined();
     const again = await other.put(pack('nobody'), signal);
     expect(again).not.toBe(name);
     await swept(1.5);

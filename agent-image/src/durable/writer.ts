@@ -173,7 +173,7 @@ export class CheckpointWriter {
     const { shelf } = this.#options;
     const text = await shelf.getManifest(manifest, signal);
     if (!shelf.isCurrentManifest(manifest, text)) return;
-    const holders = contentsOf(text).map(({ sha256 }) => shelf.holders(sha256));
+    const holders = contentsOf(text).map((content) => shelf.holders(content));
     if (holders.includes(undefined)) return;
     this.#stored.set(digest, { manifest, packs: [...new Set(holders.flatMap((names) => names ?? []))] });
   }
@@ -197,7 +197,7 @@ export class CheckpointWriter {
     const { shelf } = this.#options;
     for (let round = 1; round <= storeRounds; round += 1) {
       await this.#storeContents(contents, signal);
-      const holders = contents.map(({ sha256 }) => shelf.holders(sha256));
+      const holders = contents.map((content) => shelf.holders(content));
       if (!holders.includes(undefined)) return [...new Set(holders.flatMap((names) => names ?? []))];
     }
     throw new DurableFailure('Missing', `contents of a snapshot were stored ${storeRounds} times and are in no pack that is known`);
@@ -205,7 +205,7 @@ export class CheckpointWriter {
 
   async #storeContents(contents: readonly Content[], signal: AbortSignal): Promise<void> {
     const { clock, keeper, shelf } = this.#options;
-    const lacking = (): readonly Content[] => contents.filter(({ sha256 }) => shelf.holders(sha256) === undefined);
+    const lacking = (): readonly Content[] => contents.filter((content) => shelf.holders(content) === undefined);
     if (lacking().length === 0 && clock.monotonic() - this.#refreshedAt < freshMs) return;
     if (clock.monotonic() - this.#refreshedAt >= freshMs) {
       await shelf.refresh(signal);
@@ -252,7 +252,7 @@ export class CheckpointWriter {
   }
 }
 
-/** The keeper has verified contents that it sent whole; those in several parts are verified here. */
+/** Verifies contents before they are stored: all tasks of a pool share them, and a keeper is as good as those who may change its pod. */
 class WholeContents {
   #open: { readonly sha256: string; readonly hash: Hash } | null = null;
 
@@ -261,14 +261,13 @@ class WholeContents {
     let at = 0;
     for (const { bytes, ...part } of partsOf(parts)) {
       const wanted = plan[at++];
-      const same = wanted?.sha256 === part.sha256 && wanted.offset === part.offset && wanted.length === part.length;
+      const { sha256, size, offset, length } = part;
+      const same = wanted?.sha256 === sha256 && wanted.size === size && wanted.offset === offset && wanted.length === length;
       if (!same) throw new DurableFailure('Damaged', 'the keeper sent other contents than it was asked for');
-      if (part.length === part.size) continue;
-      if (part.offset === 0) this.#open = { sha256: part.sha256, hash: createHash('sha256') };
+      if (offset === 0) this.#open = { sha256, hash: createHash('sha256') };
       this.#open?.hash.update(bytes);
-      const ended = part.offset + part.length === part.size;
-      if (ended && this.#open?.hash.digest('hex') !== part.sha256)
-        throw new DurableFailure('Damaged', `object ${part.sha256} of the sandbox is damaged`);
+      if (offset + length === size && this.#open?.hash.digest('hex') !== sha256)
+        throw new DurableFailure('Damaged', `object ${sha256} of the sandbox is damaged`);
     }
     if (at !== plan.length) throw new DurableFailure('Damaged', 'the keeper sent fewer contents than it was asked for');
   }

@@ -3,6 +3,7 @@ import {
   maxMessagesTaken,
   maxPatchCharacters,
   maxPlanNodes,
+  type Delivered,
   type Run,
   toMicros,
   type AgentTask,
@@ -125,6 +126,10 @@ const wholeUsage: Change<Usage> = (usage) =>
     Object.entries(usage).map(([name, value]) => [name, typeof value === 'number' ? whole(value, Number.MAX_SAFE_INTEGER) : value]),
   ) as Usage;
 
+/** An address that was cut leads nowhere; one from the log of a sandbox can be anything. */
+const withoutBadAddress: Change<Delivered> = ({ pullRequest, ...output }) =>
+  pullRequest === undefined || !/^[!-~]{1,1024}$/.test(pullRequest) ? output : { ...output, pullRequest };
+
 /** Cuts every list, text and number of the run to the API's bounds. Does not check patterns and the total size. */
 const shape: Reduction = each(
   on('progress', (progress) => ({ ...progress, done: whole(progress.done, 100_000), total: whole(progress.total, 100_000) })),
@@ -135,6 +140,7 @@ const shape: Reduction = each(
   on('pendingApproval', each(on('summary', cutTo(512)), on('question', cutTo(1024)), on('evidence', cutTo(1024)))),
   artifactsTo(16),
   answerTo(maxAnswerBytes),
+  on('output', each(on('branch', cutTo(256)), on('message', cutTo(512)), withoutBadAddress)),
   on('messagesTaken', (taken) => taken.slice(-maxMessagesTaken)),
   patchTo(maxPatchCharacters),
   on(
@@ -187,6 +193,7 @@ const reductions: readonly Reduction[] = [
   artifactsTo(2),
   answerTo(512),
   without('experts'),
+  on('output', on('message', cutTo(128))),
   without('shadow'),
   without('artifacts'),
   approvalTo(64),

@@ -45,6 +45,11 @@ const plan = fc.array(
 const report = fc.record(
   {
     progress: fc.record({ done: count, total: count, message: words(900) }),
+    output: fc.record({
+      branch: fc.constantFrom('fix', 'x'.repeat(256)),
+      message: words(900),
+      pullRequest: fc.oneof(words(3000), fc.constantFrom('https://forge/1', `https://forge/${'x'.repeat(5000)}`)),
+    }),
     plan,
     snapshots: fc.record({
       initial: snapshot,

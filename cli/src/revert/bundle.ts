@@ -7,6 +7,7 @@ import { fieldsOf, listOf, textOf } from '@agentfleet/protocol/text';
 import { CliError } from '../base/failure.ts';
 import type { Mode } from './modes.ts';
 import { bytesOf } from '@agentfleet/keeper/snapshot/paths';
+import { isScript } from '@agentfleet/keeper/snapshot/script';
 import { decodePath } from '@agentfleet/protocol/keeper';
 import { spawn, type SpawnOptionsWithStdioTuple, type StdioNull, type StdioPipe } from 'node:child_process';
 
@@ -57,6 +58,11 @@ export async function unpackBundle(tar: Buffer, folder: string): Promise<Descrip
     if (error instanceof CliError) throw error;
     throw new CliError(`revert.tar cannot be unpacked (${error instanceof Error ? error.message : String(error)}); fetch it again`);
   }
+  const script = files.get('revert.sh');
+  if (script !== undefined && !isScript(script.toString('latin1')))
+    throw new CliError(
+      'revert.sh is not as keepers of this release make it: it may be of another release, or of somebody in the pod of the sandbox; it is not run. Read it, then unpack revert.tar and run it yourself',
+    );
   for (const [name, content] of files) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
     await writeFile(join(folder, name), content, { flag: 'wx', mode: 0o600 });

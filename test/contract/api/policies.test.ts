@@ -109,6 +109,18 @@ describe.runIf(enabled)('admission policies', () => {
       expect(refusal(await relabel('made', { app: 'x' }, tenant))).toContain(refused);
       expect((await relabel('made', { app: 'x' }, maker)).status).toBe(200);
     });
+
+    it('lets the controllers of Kubernetes make none: editors write their templates', async () => {
+      const template = { metadata: { labels: { app: 'x', ...sandbox } }, spec: pod('x', {})['spec'] };
+      const sets = `/apis/apps/v1/namespaces/${namespace}/replicasets`;
+      await post(sets, { metadata: { name: 'planted' }, spec: { replicas: 1, selector: { matchLabels: { app: 'x' } }, template } });
+      const failure = async (): Promise<string | undefined> => {
+        const { body } = await server.ask('GET', `${sets}/planted`);
+        const conditions = (body.status?.['conditions'] ?? []) as readonly { readonly type: string; readonly message?: string }[];
+        return conditions.find(({ type }) => type === 'ReplicaFailure')?.message;
+      };
+      await until('a refusal of the pod of the ReplicaSet', async () => (await failure())?.includes(refused) === true);
+    });
   });
 
   describe('the fence of the worker', () => {

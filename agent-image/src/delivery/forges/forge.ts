@@ -70,20 +70,33 @@ export function pullRequestsOf(kind: ForgeKind, repository: URL, call: Call, sec
         found.push(...listed.map(fieldsOf).filter((one) => kind.isOwn(one, branch)));
         if (listed.length < pages.size) break;
       }
-      return found.map((one) => ({
-        url: fieldOf(one, members.url),
-        open: one['state'] === members.open,
-        body: fieldOf(one, members.body),
-      }));
+      return found.flatMap((one): Listed[] => {
+        const url = addressOf(one, members.url);
+        return url === '' ? [] : [{ url, open: one['state'] === members.open, body: fieldOf(one, members.body) }];
+      });
     },
     /** Returns the address. @throws AttemptFailure */
     async open(order: PullRequestOrder): Promise<string> {
       const answer = await call('POST', await path(), kind.opening(order));
-      const url = fieldOf(answer.body, members.url);
+      const url = addressOf(answer.body, members.url);
       if (answer.status !== 201 || url === '') throw refused(answer);
       return url;
     },
   };
+}
+
+/** Characters of an address that the status of a task takes: a longer one would keep the whole report out. */
+const maxAddress = 1024;
+
+/**
+ * Returns the address of a page in an answer, without anything that a terminal obeys; empty where it has none. A task names its
+ * server, so that the answer is what its author likes.
+ */
+function addressOf(value: unknown, name: string): string {
+  const text = fieldOf(value, name);
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) return '';
+  const { href } = new URL(text);
+  return href.length > maxAddress ? '' : href;
 }
 
 /** Path of a repository without slash and `.git` at its ends. */

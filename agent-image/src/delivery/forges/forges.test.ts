@@ -143,6 +143,28 @@ describe('GitLab', () => {
   });
 });
 
+/** The server of a repository is whose the task's author names. */
+describe('an address in an answer', () => {
+  const pulls = 'https://api.github.com/repos/acme/parser/pulls';
+  const ask = <T>(exchange: Exchange, use: (asked: PullRequests) => Promise<T>): Promise<T> =>
+    at('https://github.com/acme/parser', [exchange], use);
+
+  it.each([
+    ['a script', 'javascript:alert(1)'],
+    ['a path', 'pull/7'],
+    ['longer than a status takes', `https://github.com/${'x'.repeat(1024)}`],
+  ])('is none where it is %s', async (_, html_url) => {
+    const own = { html_url, state: 'open', body: '' };
+    expect(await ask([`GET ${pulls}?state=all&per_page=100&head=acme:x`, 200, [own]], (asked) => asked.list('x'))).toEqual([]);
+    await expect(ask([`POST ${pulls}`, 201, own], (asked) => asked.open(order))).rejects.toMatchObject({ reason: 'PullRequestRefused' });
+  });
+
+  it('has nothing that a terminal obeys', async () => {
+    const html_url = 'https://github.com/\u001b[2J/7';
+    expect(await ask([`POST ${pulls}`, 201, { html_url }], (asked) => asked.open(order))).toBe('https://github.com/%1B[2J/7');
+  });
+});
+
 describe('Gitea', () => {
   it('finds the pull requests of a branch, page by page, and may lie below a path', async () => {
     const from = (ref: string, fork: number): object => ({ head: { ref, repo_id: fork }, base: { ref: 'main', repo_id: 1 } });
@@ -266,7 +288,7 @@ describe('a repository that has moved', () => {
       else
         request.on('data', (sent: Buffer) => {
           const { title } = JSON.parse(sent.toString()) as { readonly title: string };
-          response.writeHead(201).end(JSON.stringify({ html_url: title }));
+          response.writeHead(201).end(JSON.stringify({ html_url: `https://shown.example/${title}` }));
         });
       return true;
     });
@@ -297,7 +319,7 @@ describe('a repository that has moved', () => {
     await use(async (pulls) => {
       expect(await pulls.list(order.head)).toEqual([]);
       moved[old] = [status, now];
-      expect(await pulls.open(order)).toBe(order.title);
+      expect(await pulls.open(order)).toBe(`https://shown.example/${order.title}`);
     });
     const token = 'Bearer secret-token';
     const query = '?state=all&per_page=100&head=acme:agentfleet%2Ffix';

@@ -1,6 +1,9 @@
-import { findCondition } from '@agentfleet/kube';
+import { findCondition, type Transport } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
+import type { Caches } from '../../runtime/context.ts';
 import { resources } from '../../runtime/resources.ts';
+import { Dependencies } from './observe.ts';
 import { Bed } from './testing/bed.ts';
 import { newPool, newTask } from './testing/objects.ts';
 import { fails, obedient, playWorkers, succeeds } from './testing/scriptedWorker.ts';
@@ -11,6 +14,20 @@ const message = (bed: Bed, name: string, type = 'Scheduled'): string =>
   findCondition(bed.task(name).status?.conditions, type)?.message ?? '';
 const after = (...names: readonly string[]): { dependsOn: { name: string }[] } => ({ dependsOn: names.map((name) => ({ name })) });
 const phase = (bed: Bed, name: string): string | undefined => bed.task(name).status?.phase;
+
+test('a look for a circle is bounded: a tenant may make thousands of tasks that depend on each other', async () => {
+  const names = Array.from({ length: 3000 }, (_, at) => `t-${at}`);
+  const tasks = new Map(names.map((name, at) => [`team/${name}`, newTask(name, after(...names.slice(at + 1, at + 17)))]));
+  let reads = 0;
+  const get = (key: string): AgentTask | undefined => {
+    reads += 1;
+    return tasks.get(key);
+  };
+  const dependencies = new Dependencies({} as Transport, { tasks: { lister: { get } } } as unknown as Pick<Caches, 'tasks'>);
+  const view = await dependencies.view(tasks.get('team/t-0')!, new AbortController().signal);
+  expect(view?.cycle).toBeUndefined();
+  expect(reads).toBeLessThan(20_000);
+});
 
 describe('tasks that depend on others', () => {
   test('begin when all of them have succeeded, and take no place in the queue before', async () => {

@@ -232,8 +232,8 @@ function lossOfWorker(key: string, pod: Pod | undefined, freshMs: number): strin
   return freshMs > 0 ? undefined : `the worker ${key} does not renew its Lease`;
 }
 
-/** Tasks on one path that are followed: a longer one is not looked at for a cycle. */
-const longestPath = 256;
+/** Tasks on one path, and in all, that are followed: what lies beyond is not looked at for a cycle. Each of a namespace's tasks asks. */
+const mostFollowed = { path: 256, tasks: 1024 } as const;
 
 /**
  * Reads what became of dependencies. Those that have not ended are in the cache; the others are read one by one, as no
@@ -284,7 +284,8 @@ export class Dependencies {
         const name = key.slice(key.indexOf('/') + 1);
         if (key === goal) return [...way, name];
         const next = this.#caches.tasks.lister.get(key);
-        if (next === undefined || ways.has(key) || way.length >= longestPath) continue;
+        if (next === undefined || ways.has(key) || way.length >= mostFollowed.path) continue;
+        if (ways.size >= mostFollowed.tasks) return undefined;
         ways.set(key, [...way, name]);
         queue.push(next);
       }

@@ -40,6 +40,19 @@ describe('a NetworkPolicy', () => {
     expect(openingsOf([opening], { task: newTask('one'), pool: newPool(), pods: [] })).toEqual([]);
   });
 
+  test.each<readonly [string, Partial<Spec>, string]>([
+    ['that got a way out', { egress: [{}] }, 'egress'],
+    ['that got a second door', { ingress: [{}, {}] }, 'ingress'],
+    ['that leaves sandboxes out', { podSelector: { matchLabels: { [labels.component]: 'sandbox', other: 'x' } } }, 'ingress and egress'],
+  ])('of ours %s by another writer is no wall, and is named with the cure', (_what, change, expected) => {
+    const { metadata, spec } = sandboxNetworkPolicy('team', ['platform']) as unknown as NetworkPolicy;
+    const found = openingsOf([{ metadata, spec: { ...spec, ...change } }], { task: labelled, pool: newPool(), pods: [] });
+    expect(found).toEqual([{ policy: 'agentfleet-sandbox', adds: expected }]);
+    expect(openedMessage(labelled, found)).toMatch(
+      /^NetworkPolicy team\/agentfleet-sandbox .* delete team\/agentfleet-sandbox, which is made/,
+    );
+  });
+
   test('of ours is the wall itself; of others some are named with the cure', () => {
     const ours = sandboxNetworkPolicy('team', ['platform']) as unknown as NetworkPolicy;
     expect(openingsOf([ours], { task: labelled, pool: newPool(), pods: [] })).toEqual([]);

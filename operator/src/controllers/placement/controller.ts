@@ -33,6 +33,7 @@ import {
   absentMs,
   type GpuCaches,
   cachedLedger,
+  Homes,
   observePlacement,
   type Ledger,
   type PlacementSources,
@@ -212,7 +213,7 @@ function sourcesOf({ context: { caches }, gpus, records }: PlacementSources): re
 /** Keeps the plans of all pools and models, the claims that they name and the names of GPUs. */
 export function createPlacementController(context: OperatorContext, gpus: GpuCaches, records: Informer<ControllerRevision>): Controller {
   const absences = new Absences(context.clock);
-  const from = { context, gpus, records, absences };
+  const from = { context, gpus, records, absences, homes: new Homes(context.caches) };
   const { clock, registry } = context;
   const writer = new PlacementWriter(context, gpus);
   const solve = solveTimes(registry, clock);

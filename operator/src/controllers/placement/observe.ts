@@ -27,7 +27,7 @@ import {
 } from '../../runtime/resources.ts';
 import { exceeded, rolledOut } from '../../serving/index.ts';
 import { type Progress, type ProgressOf, type PlacementSnapshot, occupantsOf } from './decide.ts';
-import { cachedReserve, holderView, probeIn, usedHolders } from './reserve/index.ts';
+import { cachedReserve, holdersInUse, holderView, probeIn } from './reserve/index.ts';
 import { readBook, slotsConfigMap } from './slots.ts';
 import { scaledPool } from '../../pools/scales.ts';
 import { slimObject } from '../../runtime/transforms.ts';
@@ -44,6 +44,8 @@ export interface PlacementSources {
   readonly records: Informer<ControllerRevision>;
   /** Of who decides; others take engines as they are. */
   readonly absences?: Absences;
+  /** Of who decides; for others namespaces count that have a pool or a model now. */
+  readonly homes?: Homes;
 }
 
 /** Objects that are decided upon and may be newer than the caches. */
@@ -53,6 +55,30 @@ export interface Ledger {
   readonly book: ConfigMap | undefined;
   /** Pods that hold GPUs, and the one that asks for them. */
   readonly reserve: readonly Pod[];
+}
+
+/**
+ * Namespaces that have, or had since the start, a pool or a model. Pods elsewhere are on no GPU, whatever their labels and annotations say:
+ * any tenant can write these, and would keep all others from their GPUs.
+ */
+export class Homes {
+  readonly #seen = new Set<string>();
+
+  constructor({ pools, energyModels }: Pick<OperatorContext['caches'], 'pools' | 'energyModels'>) {
+    const onAdd = ({ metadata: { namespace = '' } }: KubeObject): void => void this.#seen.add(namespace);
+    pools.addHandler({ onAdd });
+    energyModels.addHandler({ onAdd });
+  }
+
+  has(namespace: string): boolean {
+    return this.#seen.has(namespace);
+  }
+}
+
+/** Returns what tells whether an object lies where engines can be. */
+function atHome(homes: Homes | undefined, { pools, models }: Ledger): (object: KubeObject) => boolean {
+  const now = new Set([...pools, ...models].map(({ metadata }) => metadata.namespace ?? ''));
+  return ({ metadata: { namespace = '' } }) => now.has(namespace) || homes?.has(namespace) === true;
 }
 
 /** A pool with as many pods as its ExpertScales were granted. */
@@ -160,10 +186,32 @@ function recordedBindings(claims: readonly KubeObject[], { pools, models }: Ledg
   return [...fromClaims.sort(bySlot), ...fromPlans.sort(bySlot)];
 }
 
+/** The GPUs as the caches and the ledger show them. */
+function clusterOf(
+  { context: { caches, config }, gpus }: Pick<PlacementSources, 'context' | 'gpus'>,
+  ledger: Ledger,
+  isHome: (object: KubeObject) => boolean,
+): PlacementSnapshot['cluster'] {
+  return {
+    driver: config.gpus ?? defaultDriver,
+    resourceApi: gpus.slices.isServed && gpus.claims.isServed,
+    slices: gpus.slices.informer.lister.list(),
+    deviceClasses: gpus.deviceClasses.informer.lister.list(),
+    nodes: caches.nodes.lister.list(),
+    runtimeClass: caches.runtimeClasses.lister.list().some(({ metadata }) => metadata.name === 'nvidia'),
+    book: readBook(ledger.book),
+    recorded: recordedBindings(gpus.claims.informer.lister.list().filter(isHome), ledger),
+    holders: ledger.reserve.filter(isHome).flatMap((pod) => holderView(pod) ?? []),
+  };
+}
+
 /** Reads all that decisions about placement are made from. */
-export function observePlacement({ context, gpus, records, absences }: PlacementSources, ledger: Ledger): PlacementSnapshot {
+export function observePlacement({ context, gpus, records, absences, homes }: PlacementSources, ledger: Ledger): PlacementSnapshot {
   const { caches, config } = context;
+  const isHome = atHome(homes, ledger);
   const claims = gpus.claims.informer.lister.list();
+  const pods = caches.pods.lister.byIndex(gpuIndex, onGpus).filter(isHome);
+  const deployments = caches.deployments.lister.list().filter(isHome);
   const deploymentsOf = (owner: Owner, { item }: Assignment): readonly Deployment[] =>
     caches.deployments.lister.list({ namespace: owner.namespace }).filter(isOf(owner, item));
   const progress = (owner: Owner, assignment: Assignment): Progress => {
@@ -184,21 +232,11 @@ export function observePlacement({ context, gpus, records, absences }: Placement
     progress: absences?.over(progress) ?? progress,
     present,
     runs: (owner, { item, slot }) => podsOf(owner, item).some((pod) => !isOver(pod) && pod.spec?.nodeName === nodeOfSlot(slot)),
-    occupants: occupantsOf(caches.pods.lister.byIndex(gpuIndex, onGpus), caches.deployments.lister.list()),
-    inUse: usedHolders(caches),
+    occupants: occupantsOf(pods, deployments),
+    inUse: holdersInUse(deployments, pods),
     probe: probeIn(ledger.reserve, config.namespace),
     revisions: { images: config.images, records: records.lister.list() },
-    cluster: {
-      driver: config.gpus ?? defaultDriver,
-      resourceApi: gpus.slices.isServed && gpus.claims.isServed,
-      slices: gpus.slices.informer.lister.list(),
-      deviceClasses: gpus.deviceClasses.informer.lister.list(),
-      nodes: caches.nodes.lister.list(),
-      runtimeClass: caches.runtimeClasses.lister.list().some(({ metadata }) => metadata.name === 'nvidia'),
-      book: readBook(ledger.book),
-      recorded: recordedBindings(claims, ledger),
-      holders: ledger.reserve.flatMap((pod) => holderView(pod) ?? []),
-    },
+    cluster: clusterOf({ context, gpus }, ledger, isHome),
   };
 }
 

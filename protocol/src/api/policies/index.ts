@@ -93,7 +93,8 @@ export const workerFence: AdmissionPolicy = {
 
 /**
  * A pod counts as a sandbox by its labels and its owner, which any account that may create pods in a namespace can write. So only an
- * account that may assign tasks, the operator, makes pods with that label or changes them; the parts of Kubernetes itself may, too.
+ * account that may assign tasks, the operator, makes pods with that label or changes them. The parts of Kubernetes itself may change them, and make
+ * none: its controllers make pods from templates that any editor writes.
  */
 export const sandboxOrigin: AdmissionPolicy = {
   name: 'sandbox-pod-origin',
@@ -103,9 +104,9 @@ export const sandboxOrigin: AdmissionPolicy = {
   coreLabels: { [`${group}/component`]: 'sandbox' },
   conditions: [
     {
-      name: 'not-kubernetes-itself',
+      name: 'not-a-change-by-kubernetes-itself',
       expression:
-        "!request.userInfo.username.startsWith('system:serviceaccount:kube-system:') && !request.userInfo.username.startsWith('system:kube-') && !('system:nodes' in request.userInfo.groups)",
+        "request.operation == 'CREATE' || (!request.userInfo.username.startsWith('system:serviceaccount:kube-system:') && !request.userInfo.username.startsWith('system:kube-') && !('system:nodes' in request.userInfo.groups))",
     },
   ],
   validations: [

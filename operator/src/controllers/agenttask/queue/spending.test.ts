@@ -1,13 +1,15 @@
 import { findCondition, ResourceClient } from '@agentfleet/kube';
 import type { AgentTaskStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import { emptyBook, type Held, spendingKey } from '../../../pools/spending.ts';
+import { bookOf, bookText, emptyBook, type Held, spendingKey } from '../../../pools/spending.ts';
+import { labels } from '@agentfleet/protocol/pool';
+import { spendingName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { decide } from '../decide.ts';
 import { Bed } from '../testing/bed.ts';
 import { newPool, newTask } from '../testing/objects.ts';
 import { ago, assignment, now, snapshotOf, taskOf, worker, working } from '../testing/snapshots.ts';
-import { obedient, playWorkers, usage, works } from '../testing/scriptedWorker.ts';
+import { fails, obedient, playWorkers, usage, works } from '../testing/scriptedWorker.ts';
 import type { SpendingView } from './spending.ts';
 
 const pool = newPool({ policy: { maxBudget: { tokens: 10 } }, limits: { spending: { windowSeconds: 60, tokens: 100 } } });
@@ -137,4 +139,29 @@ test('a book that cannot be written is reported, and the task begins when it can
   expect(scheduled()?.message).toContain(message);
   bed.server.onRequest = undefined;
   await bed.until('it runs', () => bed.task('one').status?.run !== undefined, 400);
+});
+
+test.each([
+  ['without a pool', undefined, 1],
+  ['of a pool of the tenant', 'own', 2],
+])('a book %s that somebody wrote keeps no attempt of a task from being charged to its pool', async (_, own, attempt) => {
+  const namespace = 'team';
+  const capped = newPool({ policy: { maxBudget: { tokens: 60 } }, limits: { spending: { windowSeconds: 86_400, tokens: 100 } } });
+  await using bed = await Bed.start(capped);
+  if (own !== undefined) await bed.createPool({ ...newPool({}, own), metadata: { name: own, namespace } });
+  playWorkers(
+    bed,
+    obedient(({ attempt }) => (attempt === 1 ? fails() : works)),
+  );
+  await bed.create(newTask('one', { suspend: true, attempts: { max: 2, backoff: { seconds: 0 } } }));
+  const { uid = '' } = bed.task('one').metadata;
+  const forged = { ...emptyBook, held: [{ ...held, uid, attempt }] };
+  const marks = { [labels.component]: 'spending', [labels.pool]: own ?? 'none' };
+  const metadata = { name: spendingName(own ?? 'none'), namespace, labels: marks };
+  await new ResourceClient(bed.transport, resources.configMaps).create({ metadata, data: { [spendingKey]: bookText(forged) } });
+  await bed.pass(1);
+  await bed.tasks.patch({ name: 'one', namespace }, { spec: { suspend: false } });
+  await bed.until('the second attempt runs', () => bed.task('one').status?.run?.attempt === 2);
+  const book = bed.server.objects(resources.configMaps).find((map) => map.metadata.namespace === 'platform' && map.data?.[spendingKey]);
+  expect(bookOf(book?.data?.[spendingKey])?.spent).toEqual({ team: { tokens: 3, micros: 0, estimated: 0 } });
 });

@@ -92,7 +92,7 @@ export class SpendingBooks {
       start: (to) => {
         const end = source.start(to);
         // An earlier leader may have left amounts that are to be charged.
-        for (const shown of this.#shown.values()) for (const key of shown.keys()) enqueue(key);
+        for (const shown of this.#shown.values()) for (const [key, { pool }] of shown) if (this.#hasPool(pool)) enqueue(key);
         return end;
       },
     };
@@ -107,14 +107,18 @@ export class SpendingBooks {
   view(task: AgentTask, pool: ExpertPool | undefined): SpendingView | undefined {
     const capped = pool?.spec.limits?.spending !== undefined;
     const key = keyOf(task);
-    const [shown] = this.#entries(key).filter(({ uid }) => uid === task.metadata.uid);
-    if (!capped && shown === undefined) return undefined;
-    // The writes of this process are newer than what the cache shows.
-    const home = shown === undefined || (capped && shown.pool === keyOf(pool)) ? pool : this.#context.caches.pools.lister.get(shown.pool);
-    const newest = home === undefined ? null : this.#book(placeOf(home));
-    const own = newest?.held.find(({ uid }) => uid === task.metadata.uid);
-    const held = own === undefined || home === undefined ? undefined : { ...own, pool: keyOf(home) };
+    const shown = this.#entries(key).filter(({ uid }) => uid === task.metadata.uid);
+    if (!capped && shown.length === 0) return undefined;
+    // The book of its pool comes before others: who owns another pool can write what it likes in the book of that one.
+    const others = shown.flatMap((held) => this.#context.caches.pools.lister.get(held.pool) ?? []);
+    const [held] = [...(capped ? [pool] : []), ...others].flatMap((home) => this.#heldIn(home, task));
     return { ...(capped ? { book: this.#book(placeOf(pool)) } : {}), ...(held === undefined ? {} : { held }) };
+  }
+
+  /** The entry of a task in the book of a pool, if any. The writes of this process are newer than what the cache shows. */
+  #heldIn(home: ExpertPool, { metadata }: AgentTask): readonly HeldIn[] {
+    const own = this.#book(placeOf(home))?.held.find(({ uid }) => uid === metadata.uid);
+    return own === undefined ? [] : [{ ...own, pool: keyOf(home) }];
   }
 
   /** Reports whether an amount is set aside for a task of this name. */
@@ -161,8 +165,16 @@ export class SpendingBooks {
     }
   }
 
+  /** A book goes with its pool. Where none is, anybody who may write ConfigMaps may have written one. */
   #entries(key: string): readonly HeldIn[] {
-    return [...this.#shown.values()].flatMap((shown) => shown.get(key) ?? []);
+    const entries = [...this.#shown.values()].flatMap((shown) => shown.get(key) ?? []);
+    return entries.filter(({ pool }) => this.#context.caches.pools.lister.get(pool) !== undefined);
+  }
+
+  /** Reports whether there is such a pool; at the start, while that is not known yet, whether there may be one. */
+  #hasPool(key: string): boolean {
+    const { pools } = this.#context.caches;
+    return !pools.hasSynced() || pools.lister.get(key) !== undefined;
   }
 
   #book(place: LedgerPlace): SpendingBook | null {
@@ -197,9 +209,10 @@ export class SpendingBooks {
 
   /** A book changed: tasks that were charged may begin again, and others that wait for a cap. */
   #show(map: ConfigMap): void {
-    const { namespace = '', labels: own = {} } = map.metadata;
-    if (own[labels.component] !== 'spending') return;
-    const pool = `${namespace}/${own[labels.pool] ?? ''}`;
+    const { name, namespace = '', labels: own = {} } = map.metadata;
+    const { [labels.component]: component, [labels.pool]: of = '' } = own;
+    if (component !== 'spending' || name !== spendingName(of)) return;
+    const pool = `${namespace}/${of}`;
     const before = this.#shown.get(keyOf(map));
     const book = bookOf(map.data?.[spendingKey]) ?? emptyBook;
     const after = new Map(book.held.map((held) => [`${held.namespace}/${held.name}`, { ...held, pool }]));
@@ -208,7 +221,7 @@ export class SpendingBooks {
     for (const key of before?.keys() ?? []) if (!after.has(key) && this.#waits(key)) this.#enqueue(key);
     // The cache began behind: no other event shows a task that went meanwhile.
     for (const key of after.keys())
-      if (before?.has(key) !== true && this.#context.caches.tasks.lister.get(key) === undefined) this.#enqueue(key);
+      if (before?.has(key) !== true && this.#hasPool(pool) && this.#context.caches.tasks.lister.get(key) === undefined) this.#enqueue(key);
     if (before !== undefined || map.data?.[spendingKey] === undefined) this.#wake(pool, book);
   }
 

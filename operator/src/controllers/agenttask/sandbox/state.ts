@@ -152,13 +152,22 @@ export function openingsOf(
   if (policies.length === 0) return [];
   const sandboxes = labelsOf(task, pool, pods).map((own) => ({ metadata: { name: '', labels: own } }));
   return policies
-    .filter(({ metadata }) => metadata.name !== wall)
     .flatMap(({ metadata, spec }): Opening[] => {
-      const adds = added(spec);
+      const isWall = metadata.name === wall;
       const selects = labelMatcher(spec?.podSelector ?? {});
+      if (isWall && !sandboxes.every(selects)) return [{ policy: metadata.name, adds: 'ingress and egress' }];
+      const adds = added(isWall ? beyondWall(spec) : spec);
       return adds === undefined || !sandboxes.some(selects) ? [] : [{ policy: metadata.name, adds }];
     })
     .sort((a, b) => (a.policy < b.policy ? -1 : 1));
+}
+
+/**
+ * The rules of the wall that are not the operator's, which has one for the door of workers and none that leads out: what somebody else
+ * put there stays, as an apply takes away only what its own manager has set.
+ */
+function beyondWall(spec: NetworkPolicy['spec']): NetworkPolicy['spec'] {
+  return { ...spec, ingress: (spec?.ingress ?? []).slice(1) };
 }
 
 function added(spec: NetworkPolicy['spec']): Opening['adds'] | undefined {
@@ -177,6 +186,8 @@ const named = 3;
 export function openedMessage({ metadata: { namespace = '' } }: AgentTask, openings: readonly Opening[]): string {
   const first = openings.slice(0, named).map(({ policy, adds }) => `${namespace}/${policy} (${adds})`);
   const more = openings.length > named ? ` and ${openings.length - named} more` : '';
+  if (openings.some(({ policy }) => policy === wall))
+    return `NetworkPolicy ${first.join(', ')}${more} opens the wall of the sandbox; delete ${namespace}/${wall ?? ''}, which is made again without the rules of others, or set spec.policy.allowUnenforcedNetwork of the pool`;
   return `NetworkPolicy ${first.join(', ')}${more} selects the sandbox and opens its wall; let spec.podSelector.matchExpressions have {key: ${labels.component}, operator: NotIn, values: [sandbox]}, or set spec.policy.allowUnenforcedNetwork of the pool`;
 }
 

@@ -3,5 +3,5 @@
 // Part of `controllers/placement`: may import `controllers/agenttask`, `operands`, `revisions`, `pools`, `serving`, `runtime`, `placement`, `rollout`;
 // of packages protocol and kube.
 export { holderChanges, holderView, wantedHolders, type HolderChanges, countedSlots, isCounted, sharingNodes } from './holders.ts';
-export { cachedReserve, isReserve, probeIn, usedHolders, ReserveWriter } from './writer.ts';
+export { cachedReserve, holdersInUse, isReserve, probeIn, ReserveWriter } from './writer.ts';
 export { bootOf, injectionOf, injectionsOf, probeChanges, type ProbeChanges } from './probe.ts';

@@ -97,8 +97,3 @@ export function cachedReserve({ pods }: Pick<Caches, 'pods'>, namespace: string)
   const probe = pods.lister.get(`${namespace}/${probeName}`);
   return [...pods.lister.byIndex(gpuIndex, onGpus).filter(isReserve), ...(probe === undefined ? [] : [probe])];
 }
-
-/** Uids of pods that hold GPUs for engines that are there, or that a Deployment makes. */
-export function usedHolders({ pods, deployments }: Pick<Caches, 'pods' | 'deployments'>): ReadonlySet<string> {
-  return holdersInUse(deployments.lister.list(), pods.lister.byIndex(gpuIndex, onGpus));
-}

@@ -6,6 +6,7 @@ import { planRestore, type RestorePlan } from '../restore/plan.ts';
 import { describeChange } from '../diff/treeDiff.ts';
 import { decodeXattrs } from '../base/xattrs.ts';
 import { MAIN, PRELUDE } from './prelude.ts';
+import { OPENING, optionsOf } from './script.ts';
 import { Readable } from 'node:stream';
 import { pack, type Pack } from 'tar-stream';
 import type { ExternalEffect } from '@agentfleet/protocol/keeper';
@@ -34,7 +35,7 @@ function makeScript({ state, goal, title }: Direction, roots: readonly RootBytes
   const counts = `${plan.created} to create, ${plan.modified} to modify, ${plan.deleted} to delete`;
   return [
     `#!/bin/sh\n# ${title}\n# ${counts}. Made by AgentFleet; see description.json.`,
-    '# shellcheck disable=SC2329\nset -eu\nunset CDPATH\nexport LC_ALL=C',
+    OPENING,
     PRELUDE,
     options(roots, goal, changes),
     ...readingPhases(state, changes, plan),
@@ -96,41 +97,11 @@ function checks(changes: readonly Change[], plan: RestorePlan): string[] {
 }
 
 function options(roots: readonly RootBytes[], goal: Manifest, changes: readonly Change[]): string {
-  const names = roots.map(({ name, path }) => `ROOT_${name}=\${ROOT_${name}-${quote(path)}}`);
-  const cases = roots.map(({ name }) => `      ${name}=*) ROOT_${name}=\${2#*=} ;;`);
-  // Skips the command for an empty name: that root is left alone.
-  const given = (name: string, command: string): string => `[ -z "$ROOT_${name}" ] || ${command}`;
-  // `set -e` does not hold inside of lists: a folder that is not there would go on as the root of the file system.
-  const resolve = roots.map(({ name }) => {
-    const path = `ROOT_${name}=$(cd -- "$ROOT_${name}" && pwd -P && echo .) || exit 2; ROOT_${name}=\${ROOT_${name}%??}`;
-    return given(name, `{ open_root "$ROOT_${name}"; ${path}; }`);
+  const named = roots.map(({ name, path }) => {
+    const count = changes.filter((change) => rootOf(change.path) === name).length;
+    return { name, folder: quote(path), count };
   });
-  const counts = roots.map(({ name }) => {
-    const count = changes.filter(({ path }) => rootOf(path) === name).length;
-    return given(name, `COUNT=$((COUNT + ${count}))`);
-  });
-  return `MODE=guard COUNT=0
-TMP=.agentfleet-revert-${goal.digest.slice(7, 23)}
-${names.join('\n')}
-while [ $# -gt 0 ]; do
-  case $1 in
-    --force) MODE=force ;;
-    --dry-run) MODE=dry-run ;;
-    --root)
-      case \${2-} in
-${cases.join('\n')}
-      *) usage ;;
-      esac
-      shift
-      ;;
-    *) usage ;;
-  esac
-  shift
-done
-OBJECTS=\${OBJECTS:-$(dirname -- "$0")/objects}
-${resolve.join('\n')}
-${counts.join('\n')}
-`;
+  return optionsOf(goal.digest.slice(7, 23), named);
 }
 
 function phase(name: string, lines: readonly string[]): string {

@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import type { CasEngine } from '../cas/casEngine.ts';
+import { isScript } from '../revert/script.ts';
 import { Harness } from './harness.ts';
 import { applyOperations, type TreeOperation } from './treeOps.ts';
 
@@ -48,6 +49,7 @@ export async function assertRevertTrip(shell: ShellUnderTest, sequences: readonl
       const { status, output } = runScript(shell, join(dir, script), args);
       assert.equal(status, 0, `${script}: ${output}`);
     };
+    for (const script of ['revert.sh', 'redo.sh']) assert.ok(isScript(fs.readFileSync(join(dir, script), 'latin1')), script);
     expectDone('revert.sh', ['--dry-run']);
     assert.deepEqual(describe(), after);
     expectDone('revert.sh');
