@@ -64,6 +64,8 @@ describe('repetitions', () => {
       ],
       '...n',
     ],
+    ['another pattern after two notices by its own bound', [...times(5, silent), ...fresh(1), ...times(3, a)], '..n.r....'],
+    ['another pattern after two notices that goes on', [...times(5, silent), ...fresh(1), ...times(4, a)], '..n.r....E'],
     ['broken arguments', times(4, step(call('x', { arguments: '{"a":', outcome: 'Failed' }))), '..n.'],
   ])('judges %s', ([, steps, expected]) => {
     expect(kinds(steps)).toBe(expected);

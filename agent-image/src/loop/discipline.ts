@@ -87,7 +87,7 @@ interface Found {
 
 /**
  * Judges the conversation after its last step: goes on, nudges, asks for a reassessment, or ends it. A pattern that comes again
- * after a nudge counts from half its bound on. Pure: the same steps get the same judgement in every worker.
+ * after a nudge about it counts from half its bound on. Pure: the same steps get the same judgement in every worker.
  *
  * @param now ms of the wall clock
  */
@@ -102,13 +102,16 @@ function assessRepetitions(steps: readonly StepTrace[], now: number): Assessment
   const keyed = steps.map((step): Keyed => ({ ...step, ...keysOf(step) }));
   let level = 0;
   let since = 0;
+  let limits: Repetitions = bounds;
   let found: Found | null = null;
   for (let end = 1; end <= steps.length; end += 1) {
-    if (level > 0 && end - since > bounds.calm) level = 0;
-    found = repetition(keyed.slice(since, end), end === steps.length ? now : (steps[end - 1]?.at ?? now), level === 0 ? bounds : halved);
+    if (level > 0 && end - since > bounds.calm) [level, limits] = [0, bounds];
+    found = repetition(keyed.slice(since, end), end === steps.length ? now : (steps[end - 1]?.at ?? now), limits);
     if (found === null) continue;
     level += 1;
     since = end;
+    const bound = boundOf[found.pattern];
+    limits = { ...limits, [bound]: halved[bound] };
   }
   const last = steps.at(-1);
   const cure = last?.cut === undefined ? noCall(last?.remark) : cutOff(last.cut);
@@ -191,6 +194,8 @@ const halved: Repetitions = {
   noAct: half(bounds.noAct),
   alternation: Math.max(4, half(bounds.alternation)),
 };
+
+const boundOf = { RepeatedCall: 'sameCall', RepeatedError: 'sameError', NoAct: 'noAct', Alternation: 'alternation' } as const;
 
 /** The repetition that the last of these steps completes. */
 function repetition(steps: readonly Keyed[], now: number, { sameCall, sameError, noAct, alternation }: Repetitions): Found | null {

@@ -140,7 +140,8 @@ it('a call by which reasoning ends is made, wherever the server puts reasoning',
 describe('output of a model without tool calls', () => {
   it.for<[string, string, string, string]>([
     ['the object', ls, 'look', '{"command":"ls"}'],
-    ['a block of code', `Here it is:\n\`\`\`json\n${ls}\n\`\`\`\nDone.`, 'look', '{"command":"ls"}'],
+    ['a block of code', `Here it is:\n\`\`\`json\n${ls}\n\`\`\``, 'look', '{"command":"ls"}'],
+    ['a block of code before words', `\`\`\`json\n${ls}\n\`\`\`\nThis lists the files.`, 'look', '{"command":"ls"}'],
     ['text before', `I think so. ${ls}`, 'look', '{"command":"ls"}'],
     ['text after', `${ls}\nThat is it.`, 'look', '{"command":"ls"}'],
     ['an object after one that is quoted', `Not ${ls} but\n${ls}`, 'look', '{"command":"ls"}'],
@@ -175,6 +176,7 @@ describe('output of a model without tool calls', () => {
     ['an object without a tool', '{"answer":42}'],
     ['a list', '[1,2]'],
     ['an object in a sentence', `I should not run ${ls} because it would be wrong.`],
+    ['a block of code between words', `Never run this:\n\n${fence}json\n${ls}\n${fence}\nIt is only an example.`],
     ['a cited block of code', `The README says:\n> ${fence}json\n> ${ls}\n> ${fence}`],
     ['a tool that is no name', '{"tool":7}'],
     ['a draft in a thought without an end', `<think>maybe ${ls}`],

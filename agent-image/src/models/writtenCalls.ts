@@ -151,8 +151,8 @@ function taggedAt(text: string, from: number, name: string): Read | null {
 }
 
 /**
- * An object that calls a tool, with those right behind it. It ends the reply, or where any text may call (`offered` null) it stands in a line
- * or block of its own: what a sentence or a quotation has is no call.
+ * An object that calls a tool, with those right behind it. It ends the reply, or where any text may call (`offered` null) begins
+ * or ends it: what stands between words, or in a quotation, is no call.
  */
 function bare(text: string, offered: readonly string[] | null): Found | null {
   for (const { text: object, from, to } of candidates(text)) {
@@ -163,7 +163,9 @@ function bare(text: string, offered: readonly string[] | null): Found | null {
     const found = { thought: first.thought === '' ? before : first.thought, calls: acts, broken: false, last: false };
     const ends = text.slice(run.end).trim() === '';
     const begins = /(?:^|\n)[ \t]*$/.test(before);
-    if (offered === null ? !isCited(before) && (ends || begins) : ends && begins && acts.every((act) => isMeant(act, offered)))
+    if (
+      offered === null ? !isCited(before) && (ends || before.trim() === '') : ends && begins && acts.every((act) => isMeant(act, offered))
+    )
       return found;
   }
   return scripted(text, offered) ?? unreadable(text, offered);
