@@ -81,7 +81,8 @@ const calls = [
 
 /** A model that gives the n-th call at the n-th step. */
 const model = () =>
-  served((_path, body) => {
+  served((path, body) => {
+    if (path.endsWith('/models')) return { data: [] };
     const { messages } = JSON.parse(body) as { readonly messages: readonly { readonly role: string }[] };
     const at = messages.filter(({ role }) => role === 'assistant').length;
     const { name, args } = calls[at] ?? { name: 'submit', args: { answer: 'more' } };

@@ -122,7 +122,9 @@ describe.runIf(enabled)('the results API', () => {
     expect(await bed.store.list(`${bed.namespace}/deleted/${deleted}/`)).toHaveLength(1);
     const swept = await bed.task('swept', { 'change.patch': 'x' });
     await bed.store.remove([`${bed.namespace}/swept/${swept}/1/change.patch`]);
-    expect(message(await ask(bed.pathOf('swept', 'artifacts', 'change.patch')))).toContain('the life cycle of its bucket or a person removed it');
+    expect(message(await ask(bed.pathOf('swept', 'artifacts', 'change.patch')))).toContain(
+      'the life cycle of its bucket or a person removed it',
+    );
     expect(message(await ask(bed.pathOf('swept', 'log')))).toContain('nothing of the event log');
     const url = bed.workersUrl;
     bed.workersUrl = 'http://127.0.0.1:1';

@@ -100,13 +100,15 @@ function keyOf({ keyEnv }: ModelOptions): string | undefined {
 async function refuseSilence(endpoint: string, options: ModelOptions): Promise<void> {
   const key = keyOf(options);
   const headers = key === undefined ? {} : { 'x-api-key': key, authorization: `Bearer ${key}` };
-  const request = { headers, redirect: 'manual', signal: AbortSignal.timeout(30_000) } as const;
+  const request = { headers, redirect: 'manual', signal: AbortSignal.timeout(10_000) } as const;
   const answer = await fetch(`${endpoint}/models`, request).catch((error: unknown) => {
+    // A server may be busy with a model.
+    if (asError(error).name === 'TimeoutError') return undefined;
     const reason = asError(asError(error).cause ?? error).message;
     throw new EvalError(`nothing answers at ${endpoint}: ${reason}; start its server, or mend --endpoint`);
   });
-  await answer.body?.cancel();
-  if (answer.status !== 401) return;
+  await answer?.body?.cancel();
+  if (answer?.status !== 401) return;
   const cure =
     key === undefined ? 'a key (401); name the variable that holds one by --key-env' : `another key (401); mend ${options.keyEnv}`;
   throw new EvalError(`${endpoint} wants ${cure}`);
