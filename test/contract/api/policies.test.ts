@@ -111,9 +111,10 @@ describe.runIf(enabled)('admission policies', () => {
     });
 
     it('lets the controllers of Kubernetes make none: editors write their templates', async () => {
-      const template = { metadata: { labels: { app: 'x', ...sandbox } }, spec: pod('x', {})['spec'] };
+      // Of other labels than the pods above, which it would adopt.
+      const template = { metadata: { labels: { app: 'planted', ...sandbox } }, spec: pod('x', {})['spec'] };
       const sets = `/apis/apps/v1/namespaces/${namespace}/replicasets`;
-      await post(sets, { metadata: { name: 'planted' }, spec: { replicas: 1, selector: { matchLabels: { app: 'x' } }, template } });
+      await post(sets, { metadata: { name: 'planted' }, spec: { replicas: 1, selector: { matchLabels: { app: 'planted' } }, template } });
       const failure = async (): Promise<string | undefined> => {
         const { body } = await server.ask('GET', `${sets}/planted`);
         const conditions = (body.status?.['conditions'] ?? []) as readonly { readonly type: string; readonly message?: string }[];
