@@ -21,6 +21,7 @@ await describeRail('unresolved', {
       'import os\nnames = ["getcwd"]\nnames.append(chr(115))\nfor n in names: getattr(os, n)("x")',
       'import os\nd = {"a": "getcwd"}\nd["a"] = input()\ngetattr(os, d["a"])("x")',
       'import os\nd = {"a": "getcwd"}\ne = d\ne.update(a=input())\ngetattr(os, d["a"])("x")',
+      `import os\nfor i in ("a", "b", "c", "d"): f(${'1, '.repeat(9000)})\nfor n in ("getcwd", "system"): getattr(os, n)("x")`,
       'import calc\nfor n in dir(calc): getattr(calc, n)()',
       'import sys\nexec(open(sys.argv[1]).read())',
       'import sys\nexec(sys.stdin.read())',

@@ -10,7 +10,7 @@ const maxNodes = 100_000;
 /** Nodes that are walked again for calls of the program's own functions, and calls within calls. */
 const maxReplayed = 10_000;
 /** The same for further members that loops go over. */
-const maxLooped = 5_000;
+const maxLooped = 20_000;
 const maxDepth = 4;
 
 /** Acts of a function that is called with anything. */
@@ -195,21 +195,28 @@ class Program implements Walk {
     for (const [name, known] of this.#names) if (known === value) this.#names.set(name, nothingKnown);
   }
 
-  /** The first member counts as any text does. */
+  /**
+   * Walks the body of a loop for each member. Those beyond the bound are one that nothing is known of: what depends on it, only running
+   * would tell.
+   */
   loop(members: readonly Abstract[], walk: (member: Abstract) => void): void {
     const [first = nothingKnown, ...others] = members;
     walk(first);
     const [inner, outer] = [this.#loops, this.actions];
     const known = new Set(outer.map(shapeOf));
-    for (const one of others) {
-      if (this.#looped > maxLooped) break;
+    const further = (member: Abstract, loops: boolean): void => {
       this.actions = [];
-      this.#loops = true;
-      walk(one);
+      this.#loops = loops;
+      walk(member);
       this.#loops = inner;
       outer.push(...this.actions.filter((action) => !known.has(shapeOf(action))));
       for (const action of this.actions) known.add(shapeOf(action));
+    };
+    for (const one of others) {
+      if (this.#looped > maxLooped) break;
+      further(one, true);
     }
+    if (!inner && others.length > 0 && this.#looped > maxLooped) further(nothingKnown, false);
     this.actions = outer;
   }
 
