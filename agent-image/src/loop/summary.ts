@@ -63,7 +63,7 @@ function textsIn(value: unknown): readonly string[] {
 }
 
 /** A summary, null where none was written, and the request that is paid for it. */
-export interface Summarised {
+interface Summarised {
   readonly text: string | null;
   readonly paid: Paid | null;
 }

@@ -2,7 +2,7 @@
 import { linesOf } from './tool.ts';
 
 /** A place of a text, what stands there afterwards, and in which way it is not what was named. */
-export interface Alike {
+interface Alike {
   readonly from: number;
   readonly to: number;
   readonly put: string;
@@ -13,7 +13,7 @@ export interface Alike {
 const number = /^(?:[> ]{0,2} *|\S{1,200}:)\d+(?: \| ?|\t|: )/;
 
 /** A text without the numbers before its lines; null where not all lines have one. */
-export function withoutNumbers(text: string): string | null {
+function withoutNumbers(text: string): string | null {
   const lines = text.split('\n');
   const ends = lines.at(-1) === '' && lines.length > 1 ? 1 : 0;
   const own = lines.slice(0, lines.length - ends);

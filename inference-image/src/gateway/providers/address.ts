@@ -3,7 +3,7 @@ const azureVersion = '2024-10-21';
 const deployment = /\/openai\/deployments\/[^/]+$/;
 
 /** An address of the OpenAI chat API as requests need it. */
-export interface ChatAddress {
+interface ChatAddress {
   readonly url: string;
   /** The key has a header of Azure's, not `authorization`. */
   readonly hasOwnHeader: boolean;

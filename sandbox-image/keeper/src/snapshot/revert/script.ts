@@ -5,7 +5,7 @@ import { MAIN, PRELUDE } from './prelude.ts';
 export const OPENING = '# shellcheck disable=SC2329\nset -eu\nunset CDPATH\nexport LC_ALL=C';
 
 /** A root of a script: its name, its folder as a quoted word, and how many paths of it change. */
-export interface ScriptRoot {
+interface ScriptRoot {
   readonly name: string;
   readonly folder: string;
   readonly count: number;
