@@ -1,4 +1,4 @@
-import { auditLines, type AuditMark } from '../bench/operator/auditLog.ts';
+import { auditEntry, auditLines, type AuditMark } from '../bench/operator/auditLog.ts';
 
 /** One kind of request that an account made. */
 export interface Asked {
@@ -13,20 +13,6 @@ export interface Asked {
 
 export type Asks = readonly Asked[];
 
-interface RawEvent {
-  readonly verb?: string;
-  readonly requestURI?: string;
-  readonly user?: { readonly username?: string };
-  readonly objectRef?: {
-    readonly resource?: string;
-    readonly subresource?: string;
-    readonly apiGroup?: string;
-    readonly name?: string;
-  };
-  readonly responseStatus?: { readonly code?: number };
-  readonly annotations?: Readonly<Record<string, string>>;
-}
-
 /** Open to all authenticated users, by roles of the cluster itself. */
 const forAll = /^\/(?:api|apis|healthz|livez|openapi|readyz|version)(?:[/?]|$)/;
 
@@ -36,13 +22,8 @@ const forAll = /^\/(?:api|apis|healthz|livez|openapi|readyz|version)(?:[/?]|$)/;
  */
 export function asksOf(line: string, accounts: readonly string[]): Asks {
   const account = accounts.find((one) => line.includes(`:${one}"`));
-  if (account === undefined) return [];
-  let raw: RawEvent;
-  try {
-    raw = JSON.parse(line) as RawEvent;
-  } catch {
-    return []; // the log was cut off here
-  }
+  const raw = account === undefined ? undefined : auditEntry(line);
+  if (account === undefined || raw === undefined) return [];
   const { objectRef: ref, verb = '', requestURI = '', annotations = {}, user } = raw;
   if (!new RegExp(`^system:serviceaccount:[^:]+:${account}$`).test(user?.username ?? '')) return [];
   const allowed = annotations['authorization.k8s.io/decision'] !== 'forbid';

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { jsonOf } from '@agentfleet/protocol/text';
 
 /** Fields that are read of one answered request in the API server's audit log. */
 export interface AuditEvent {
@@ -28,12 +29,27 @@ export interface Tally {
   readonly watches: number;
 }
 
-interface RawEvent {
+/** Fields of a line of the log that we read. */
+export interface AuditEntry {
   readonly verb?: string;
+  readonly requestURI?: string;
   readonly userAgent?: string;
-  readonly objectRef?: { readonly resource?: string; readonly subresource?: string };
+  readonly user?: { readonly username?: string };
+  readonly objectRef?: {
+    readonly apiGroup?: string;
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
   readonly responseStatus?: { readonly code?: number };
   readonly requestReceivedTimestamp?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** One line of the log; nothing when it was cut off. Pure. */
+export function auditEntry(line: string): AuditEntry | undefined {
+  return jsonOf(line) as AuditEntry | undefined;
 }
 
 const writing = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
@@ -42,13 +58,8 @@ const writing = new Set(['create', 'update', 'patch', 'delete', 'deletecollectio
 export function auditEvent(line: string, agent: string): AuditEvent | undefined {
   // Most lines are of others; parsing them would take most of the time.
   if (!line.includes(`"userAgent":"${agent}`)) return undefined;
-  let raw: RawEvent;
-  try {
-    raw = JSON.parse(line) as RawEvent;
-  } catch {
-    return undefined;
-  }
-  if (raw.userAgent?.startsWith(agent) !== true) return undefined;
+  const raw = auditEntry(line);
+  if (raw?.userAgent?.startsWith(agent) !== true) return undefined;
   const { resource = '', subresource } = raw.objectRef ?? {};
   return {
     verb: raw.verb ?? '',
@@ -59,7 +70,7 @@ export function auditEvent(line: string, agent: string): AuditEvent | undefined 
 }
 
 /** Reports whether the request asked for a change. Pure. */
-export function isWrite({ verb }: AuditEvent): boolean {
+export function isWrite({ verb = '' }: Pick<AuditEntry, 'verb'>): boolean {
   return writing.has(verb);
 }
 

@@ -12,7 +12,7 @@ import {
 import { resources } from '@agentfleet/operator/resources';
 import { labels, workerLease } from '@agentfleet/protocol/pool';
 import { freePort } from '../../cluster/base/ports.ts';
-import { operatorBundle as imageBundle } from '../../images/parts.ts';
+import { operatorBundle } from '../../images/parts.ts';
 import { Measured, metricOf } from './process.ts';
 import { type Place, type Running, type Subject, type Wishes, poll } from './subject.ts';
 import { hasCondition } from '../../cluster/base/api.ts';
@@ -70,11 +70,6 @@ async function mountAccount(place: Place): Promise<{ readonly env: Record<string
   };
 }
 
-/** The one file that the image starts, made of the sources as they are. */
-export async function operatorBundle(): Promise<string> {
-  return (await imageBundle()).code.file;
-}
-
 const pool = 'bench';
 /** Most tasks that one worker may run. */
 const slots = 64;
@@ -87,7 +82,7 @@ export const imageFlags = '--disable-sigusr1 --liftoff-only --max-semi-space-siz
 export const imageEnv = { NODE_ENV: 'production', MALLOC_ARENA_MAX: '1' } as const;
 
 /** The environment of a process, which nobody needs a token to measure. */
-export const operatorEnv = (
+const operatorEnv = (
   namespace: string,
   index: number,
   ports: { readonly metricsPort: number; readonly probesPort: number },
@@ -155,20 +150,28 @@ interface OurOptions {
 }
 
 interface Process extends Measured {
+  /** Addresses of its metrics, and of its servers of probes. */
   readonly metrics: string;
+  readonly probes: string;
 }
 
-async function startProcess(
-  place: Place,
+interface ProcessOptions extends OurOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly log: string;
+}
+
+/** Starts a process of the operator as the image does, made of the sources as they are. @param system its namespace */
+export async function startProcess(
+  system: string,
   index: number,
-  { profile, nodeFlags, env: more }: OurOptions & { readonly env: Readonly<Record<string, string>> },
+  { profile, nodeFlags, env: more, log }: ProcessOptions,
 ): Promise<Process> {
   const [metricsPort, probesPort] = [await freePort(), await freePort()];
-  const env = { ...operatorEnv(place.system, index, { metricsPort, probesPort }), ...more };
+  const env = { ...operatorEnv(system, index, { metricsPort, probesPort }), ...more };
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
-  const args = ['--disable-warning=ExperimentalWarning', ...nodeFlags, ...profiling, await operatorBundle()];
-  const log = join(place.logs, `${place.namespace}-operator-${index}.log`);
-  return Object.assign(new Measured(process.execPath, args, { env, log }), { metrics: `http://127.0.0.1:${metricsPort}/metrics` });
+  const args = ['--disable-warning=ExperimentalWarning', ...nodeFlags, ...profiling, (await operatorBundle()).code.file];
+  const addresses = { metrics: `http://127.0.0.1:${metricsPort}/metrics`, probes: `http://127.0.0.1:${probesPort}` };
+  return Object.assign(new Measured(process.execPath, args, { env, log }), addresses);
 }
 
 async function warmReady(place: Place, count: number): Promise<boolean> {
@@ -187,7 +190,8 @@ async function start(place: Place, wishes: Wishes, options: OurOptions): Promise
   // The times that recovery is measured with; a leader without a standby renews as it does by default.
   const election: Record<string, string> = wishes.replicas > 1 ? { AGENTFLEET_ELECTION: '6/4/1' } : {};
   for (let index = 0; index < wishes.replicas; index += 1) {
-    processes.push(await startProcess(place, index, { ...options, env: { ...account.env, ...election } }));
+    const log = join(place.logs, `${place.namespace}-operator-${index}.log`);
+    processes.push(await startProcess(place.system, index, { ...options, env: { ...account.env, ...election }, log }));
     await poll('our operator leads', () => leads(place), 30_000);
   }
   if (wishes.warm > 0) await poll('sandboxes wait', () => warmReady(place, wishes.warm), 120_000);

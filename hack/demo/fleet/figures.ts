@@ -3,22 +3,10 @@ import { conditionOf, namespaces, type Stage, type Evidence } from './stage.ts';
 import type { Capability } from '@agentfleet/protocol/inference';
 import { expertPort } from '@agentfleet/protocol/pool';
 import { expertsToken, portForward } from '../../sandbox/index.ts';
-import { readFile } from 'node:fs/promises';
+import { auditEntry, auditLines, isWrite, type AuditEntry } from '../../bench/operator/auditLog.ts';
 import { dirname, join } from 'node:path';
 
-/** Fields that the demo reads of an entry in the audit log of the API server. */
-export interface AuditEntry {
-  readonly verb: string;
-  readonly user?: { readonly username?: string };
-  readonly objectRef?: {
-    readonly resource?: string;
-    readonly subresource?: string;
-    readonly namespace?: string;
-    readonly name?: string;
-  };
-  readonly responseStatus?: { readonly code?: number };
-  readonly requestReceivedTimestamp: string;
-}
+export type { AuditEntry };
 
 export interface WritesQuery {
   readonly username: string;
@@ -30,22 +18,21 @@ export interface WritesQuery {
   readonly until: number;
 }
 
-const writing: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
-
 /** The writes that took place, as `verb resource/subresource name`. Pure. */
 export function writes(entries: readonly AuditEntry[], query: WritesQuery): readonly string[] {
   return entries.filter((entry) => counts(entry, query)).map(writeOf);
 }
 
-function counts({ verb, user, objectRef = {}, responseStatus, requestReceivedTimestamp }: AuditEntry, query: WritesQuery): boolean {
+function counts(entry: AuditEntry, query: WritesQuery): boolean {
+  const { user, objectRef = {}, responseStatus, requestReceivedTimestamp = '' } = entry;
   const at = Date.parse(requestReceivedTimestamp);
-  if (!writing.has(verb) || user?.username !== query.username || objectRef.namespace !== query.namespace) return false;
+  if (!isWrite(entry) || user?.username !== query.username || objectRef.namespace !== query.namespace) return false;
   if (at < query.from || at > query.until || (responseStatus?.code ?? 0) >= 300) return false;
   const object = `${objectRef.resource ?? ''}/${objectRef.name ?? ''}`;
   return query.objects.some((wanted) => (wanted.endsWith('*') ? object.startsWith(wanted.slice(0, -1)) : object === wanted));
 }
 
-function writeOf({ verb, objectRef = {} }: AuditEntry): string {
+function writeOf({ verb = '', objectRef = {} }: AuditEntry): string {
   const { resource = '', subresource, name = '' } = objectRef;
   return `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`} ${name}`;
 }
@@ -59,10 +46,10 @@ async function readAuditLog(
   namespace: string,
 ): Promise<readonly AuditEntry[] | undefined> {
   if (cluster.provider !== 'local') return undefined;
-  const text = await readFile(join(dirname(cluster.kubeconfig), 'logs', 'audit.log'), 'utf8');
-  const lines = text.split('\n');
-  lines.pop(); // what is behind the last newline is still being written
-  return lines.filter((line) => line.includes(`"namespace":"${namespace}"`)).map((line) => JSON.parse(line) as AuditEntry);
+  const entries: AuditEntry[] = [];
+  for await (const line of auditLines(join(dirname(cluster.kubeconfig), 'logs'), new Map()))
+    if (line.includes(`"namespace":"${namespace}"`)) entries.push(auditEntry(line) ?? {});
+  return entries;
 }
 
 /** Buckets of one histogram: upper bound and how many values do not exceed it, ascending; the last bound is infinite. */
@@ -216,10 +203,6 @@ async function countWrites({ environment, proofs }: Stage, timeline: Timeline): 
   }
   const claim = `${name}: at most ${writeBudget} writes of the operator until the sandbox was ready`;
   proofs.prove(claim, seen.length > 0 && seen.length <= writeBudget, list);
-}
-
-interface Pods {
-  readonly items: readonly { readonly metadata: { readonly name: string } }[];
 }
 
 /** Resident memory of the first process of each pod, as the kernel counts it. */

@@ -8,10 +8,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { freePort } from '../../../cluster/base/ports.ts';
-import { imageFlags, operatorBundle, operatorEnv } from '../ours.ts';
+import { imageFlags, startProcess } from '../ours.ts';
 import { poll } from '../subject.ts';
-import { Measured, metricOf } from '../process.ts';
+import { type Measured, metricOf } from '../process.ts';
 import { makeIdentity } from './identity.ts';
 import { namespaces } from './population.ts';
 
@@ -50,20 +49,17 @@ async function startOperator(): Promise<{
   readonly page: () => Promise<string>;
   readonly isReady: () => Promise<boolean>;
 }> {
-  const [metricsPort, probesPort] = [await freePort(), await freePort()];
   const env = {
-    ...operatorEnv(namespaces.system, 0, { metricsPort, probesPort }),
     AGENTFLEET_SERVICE_ACCOUNT: identity.folder,
     KUBERNETES_SERVICE_HOST: '127.0.0.1',
     KUBERNETES_SERVICE_PORT: String(port),
   };
-  const profiling = values.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(values.profile)}`];
-  const flags = values['node-flags'].split(' ').filter((word) => word !== '');
-  const args = ['--disable-warning=ExperimentalWarning', ...flags, ...profiling, await operatorBundle()];
-  const operator = new Measured(process.execPath, args, { env, log: join(folder, 'operator.log') });
-  const page = async (): Promise<string> => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+  const nodeFlags = values['node-flags'].split(' ').filter((word) => word !== '');
+  const profile = values.profile === undefined ? undefined : resolve(values.profile);
+  const operator = await startProcess(namespaces.system, 0, { nodeFlags, profile, env, log: join(folder, 'operator.log') });
+  const page = async (): Promise<string> => (await fetch(operator.metrics)).text();
   const isReady = async (): Promise<boolean> =>
-    fetch(`http://127.0.0.1:${probesPort}/readyz`).then(
+    fetch(`${operator.probes}/readyz`).then(
       ({ ok }) => ok,
       () => false,
     );
