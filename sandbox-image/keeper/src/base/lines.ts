@@ -13,12 +13,12 @@ interface LineRange {
   readonly start?: number;
   /** First byte that is not read; default: the end of the file when reading started. */
   readonly end?: number;
-  /** A longer line is yielded in pieces, each `complete: false`. */
-  readonly maxLineBytes?: number;
   readonly signal?: AbortSignal;
 }
 
 const chunkBytes = 64 * 1024;
+/** A longer line is yielded in pieces, each `complete: false`. */
+const maxLineBytes = 16 * 1024 * 1024;
 const newline = 0x0a;
 
 /** The lines of a file, one chunk in memory at a time. */
@@ -29,7 +29,6 @@ export async function* readLines(file: string, range: LineRange = {}): AsyncGene
 }
 
 async function* splitLines(handle: FileHandle, start: number, end: number, range: LineRange): AsyncGenerator<FileLine> {
-  const limit = range.maxLineBytes ?? 16 * 1024 * 1024;
   const buffer = Buffer.allocUnsafe(chunkBytes);
   let held: Buffer[] = [];
   let heldBytes = 0;
@@ -55,7 +54,7 @@ async function* splitLines(handle: FileHandle, start: number, end: number, range
       held.push(Buffer.from(buffer.subarray(from, bytesRead)));
       heldBytes += bytesRead - from;
     }
-    if (heldBytes > limit) yield take(Buffer.alloc(0), false);
+    if (heldBytes > maxLineBytes) yield take(Buffer.alloc(0), false);
   }
   if (heldBytes > 0) yield take(Buffer.alloc(0), false);
 }

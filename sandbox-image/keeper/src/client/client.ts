@@ -128,8 +128,8 @@ export class KeeperClient {
   }
 
   /** Waits at most `seconds` (60) for the end of a command; null when it runs on. */
-  async waitFor(execId: string, seconds?: number, signal?: AbortSignal): Promise<ExecWaited['end']> {
-    return (await this.#http.json<ExecWaited>({ method: 'GET', path: `/v1/exec/${execId}/wait`, query: { seconds }, signal })).end;
+  async waitFor(execId: string, seconds?: number): Promise<ExecWaited['end']> {
+    return (await this.#http.json<ExecWaited>({ method: 'GET', path: `/v1/exec/${execId}/wait`, query: { seconds } })).end;
   }
 
   /** Part `seq` (1, 2, …) of the input of a command with stdinMode Open or a pty. Repeat the same part when there was no answer. */
@@ -162,8 +162,8 @@ export class KeeperClient {
   }
 
   /** Runs a command in a session to its end and collects both outputs. */
-  runInSession(sessionId: string, body: SessionRunRequest, signal?: AbortSignal): Promise<ExecResult> {
-    return collect(this.execInSession(sessionId, body, signal));
+  runInSession(sessionId: string, body: SessionRunRequest): Promise<ExecResult> {
+    return collect(this.execInSession(sessionId, body));
   }
 
   async closeSession(sessionId: string): Promise<void> {
@@ -215,8 +215,8 @@ export class KeeperClient {
   }
 
   /** Reads the whole snapshot store and compares it with its hashes. */
-  scrub(signal?: AbortSignal): Promise<ScrubReport> {
-    return this.#http.json({ method: 'POST', path: '/v1/scrub', signal, bound: bounds.work });
+  scrub(): Promise<ScrubReport> {
+    return this.#http.json({ method: 'POST', path: '/v1/scrub', bound: bounds.work });
   }
 
   /** Applies a unified diff whole or not at all; a known requestId is answered again. */
@@ -230,8 +230,8 @@ export class KeeperClient {
   }
 
   /** A tar of all that is below a folder; how many sockets, fifos, devices and closed files it leaves out. Read it to its end or destroy it. */
-  async readTree(path: string, signal?: AbortSignal): Promise<{ readonly tar: Readable; readonly skipped: number }> {
-    const { body, headers } = await this.#http.stream({ method: 'GET', path: '/v1/tree', query: { path }, signal, bound: bounds.tree });
+  async readTree(path: string): Promise<{ readonly tar: Readable; readonly skipped: number }> {
+    const { body, headers } = await this.#http.stream({ method: 'GET', path: '/v1/tree', query: { path }, bound: bounds.tree });
     return { tar: body, skipped: Number(headers[treeHeaders.skipped] ?? 0) };
   }
 

@@ -58,14 +58,11 @@ async function endStaging(staging: Staging): Promise<void> {
  * undone: the engine's whole folder is removed, because only a keeper without a snapshot adopts. After the rename it
  * counts as done.
  */
-export async function recoverAdoption(storeDir: string, engineFolder: string): Promise<'None' | 'Done' | 'Undone'> {
+export async function recoverAdoption(storeDir: string, engineFolder: string): Promise<void> {
   const staging = stagingOf(storeDir);
-  const placing = (await ifThere(stat(staging.mark))) !== null;
-  const undone = placing && (await ifThere(stat(staging.log))) !== null;
-  if (undone) await rm(engineFolder, { recursive: true, force: true });
+  const isPlacing = (await ifThere(stat(staging.mark))) !== null;
+  if (isPlacing && (await ifThere(stat(staging.log))) !== null) await rm(engineFolder, { recursive: true, force: true });
   await endStaging(staging);
-  if (!placing) return 'None';
-  return undone ? 'Undone' : 'Done';
 }
 
 interface AdoptionsOptions {

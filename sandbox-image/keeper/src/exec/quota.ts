@@ -130,8 +130,8 @@ export class Quota {
     return Number.isFinite(this.#limits.bytes) ? this.#limits.bytes : null;
   }
 
-  async measure(signal?: AbortSignal): Promise<void> {
-    this.#usage = await measureUsage(this.#roots, this.#limits, signal);
+  async measure(): Promise<void> {
+    this.#usage = await measureUsage(this.#roots, this.#limits);
   }
 
   /** Measures in the background; the caller next waits for it. */

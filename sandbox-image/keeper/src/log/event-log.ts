@@ -124,12 +124,10 @@ export class EventLog {
   }
 
   /** Reads the whole log back from disk and checks it; a break found now stops all recording. */
-  async verify(signal?: AbortSignal): Promise<AuditReport> {
+  async verify(): Promise<AuditReport> {
     await this.flush();
-    const expect = this.#head;
-    const check = await verifyLog(this.#options.file, { end: this.#end, expect, ...(signal === undefined ? {} : { signal }) });
-    this.#broken ??= check.broken;
-    const { ok, records, root } = check;
+    const { ok, records, root, broken } = await verifyLog(this.#options.file, { end: this.#end, expect: this.#head });
+    this.#broken ??= broken;
     return { ok: ok && this.#broken === null, records, root, broken: this.#broken };
   }
 
@@ -138,23 +136,20 @@ export class EventLog {
    * log's file by one rename. The earlier records follow with new numbers and hashes, then `last`. Appends meanwhile
    * wait. Rejects before the rename with this log unchanged, or not at all.
    */
-  async adopt(staged: string, last: { readonly type: AuditType; readonly body: AuditRecord['body'] }): Promise<ChainHead> {
+  async adopt(staged: string, last: { readonly type: AuditType; readonly body: AuditRecord['body'] }): Promise<void> {
     while (this.#draining !== null) await this.#draining;
     this.assertWritable();
     const replacing = this.#replace(staged, this.#entry(last.type, last.body));
-    this.#draining = replacing.then(
-      () => undefined,
-      () => undefined,
-    );
+    this.#draining = replacing.catch(() => undefined);
     try {
-      return await replacing;
+      await replacing;
     } finally {
       this.#draining = null;
       this.#kick();
     }
   }
 
-  async #replace(staged: string, last: Pending['entry']): Promise<ChainHead> {
+  async #replace(staged: string, last: Pending['entry']): Promise<void> {
     const own: Pending['entry'][] = [];
     for await (const { bytes } of readLines(this.#options.file, { end: this.#end }))
       own.push(JSON.parse(bytes.toString('utf8')) as AuditRecord);
@@ -173,7 +168,6 @@ export class EventLog {
     await this.#handle.close();
     [this.#handle, this.#offsets, this.#end] = [handle, offsets, check.end];
     this.#head = { seq: check.records, hash: check.root };
-    return this.#head;
   }
 
   /** Returns when everything that can be written is written and synced. */

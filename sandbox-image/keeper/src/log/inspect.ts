@@ -162,7 +162,6 @@ export interface VerifyOptions {
   readonly onRecord?: (record: AuditRecord, offset: number) => void;
   /** A head seen earlier. A log that lost its tail is a valid, shorter chain: only this shows it. */
   readonly expect?: ChainHead;
-  readonly signal?: AbortSignal;
 }
 
 interface LogCheck extends AuditReport {

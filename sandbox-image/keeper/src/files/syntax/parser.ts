@@ -9,7 +9,6 @@ import { type Answers, type Job, type ParserFiles, type Reply, languageOf } from
 
 interface SyntaxParserOptions {
   readonly clock: Clock;
-  readonly files?: ParserFiles;
   /** Of one job, the start of the thread included. */
   readonly millis: number;
   /** The thread ends after so long without a job, and gives its memory back. */
@@ -22,7 +21,7 @@ interface SyntaxParserOptions {
  */
 export class SyntaxParser {
   readonly #options: SyntaxParserOptions;
-  readonly #files: ParserFiles;
+  readonly #files: ParserFiles = parserFiles();
   #thread: Worker | null = null;
   readonly #jobs = new Serial();
   #next = 0;
@@ -31,7 +30,6 @@ export class SyntaxParser {
 
   constructor(options: SyntaxParserOptions) {
     this.#options = options;
-    this.#files = options.files ?? parserFiles();
   }
 
   get running(): boolean {

@@ -12,13 +12,12 @@ interface OverlayOptions extends Omit<CasOptions, 'changes'> {
   /** A directory of this engine alone, that commands cannot reach, on the file system of the volumes. */
   readonly layersDir: string;
   readonly mounter: Mounter;
-  /** A stack that is deeper is made flat in the background. Default: 48. */
-  readonly flattenOver?: number;
   readonly onFailed: (error: unknown) => void;
   /** Reports the time for which a switch of layers froze the roots, µs. */
   readonly onSwitched?: (what: 'take' | 'restore', micros: number) => void;
 }
 
+/** A stack that is deeper is made flat in the background. */
 const FLATTEN_OVER = 48;
 
 /**
@@ -27,8 +26,8 @@ const FLATTEN_OVER = 48;
  */
 export async function openOverlayEngine(options: OverlayOptions): Promise<CasEngine> {
   const roots = checkRoots(options.roots, options.storeDir);
-  const { layersDir, mounter, onFailed, flattenOver = FLATTEN_OVER } = options;
-  const layers = new Layers({ dir: layersDir, roots, mounter, flattenOver, onFailed });
+  const { layersDir, mounter, onFailed } = options;
+  const layers = new Layers({ dir: layersDir, roots, mounter, flattenOver: FLATTEN_OVER, onFailed });
   await layers.open();
   layers.tidy();
   return new OverlayEngine(options, roots, layers);
