@@ -61,8 +61,9 @@ export function chooseMirrors(sources: readonly AptSource[], override?: string):
   return security === undefined ? { archive } : { archive, security };
 }
 
-/** Reads the apt sources below `etc` and chooses the mirrors from them. */
-export async function readMirrors(etc = '/etc/apt', env: NodeJS.ProcessEnv = process.env): Promise<Mirrors> {
+/** Reads the apt sources of this machine and chooses the mirrors from them. */
+export async function readMirrors(): Promise<Mirrors> {
+  const etc = '/etc/apt';
   const folder = join(etc, 'sources.list.d');
   const names = existsSync(folder) ? (await readdir(folder)).sort() : [];
   const files = [join(etc, 'sources.list'), ...names.map((name) => join(folder, name))].filter((file) => existsSync(file));
@@ -71,7 +72,7 @@ export async function readMirrors(etc = '/etc/apt', env: NodeJS.ProcessEnv = pro
     if (file.endsWith('.sources')) sources.push(...parseSourcesFile(await readFile(file, 'utf8')));
     else if (file.endsWith('.list')) sources.push(...parseSourcesList(await readFile(file, 'utf8')));
   }
-  return chooseMirrors(sources, debianMirrorOverride(env));
+  return chooseMirrors(sources, debianMirrorOverride(process.env));
 }
 
 /** `AGENTFLEET_DEBIAN_MIRROR`, when set and not empty. */

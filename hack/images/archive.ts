@@ -71,8 +71,8 @@ interface ListedImage {
 }
 
 /** The images in the cache. The first listing of an image compresses it to learn its size. */
-export async function listImages(root: string = cacheRoot()): Promise<readonly ListedImage[]> {
-  const folder = join(root, 'images');
+export async function listImages(): Promise<readonly ListedImage[]> {
+  const folder = join(cacheRoot(), 'images');
   const names = existsSync(folder) ? (await readdir(folder)).sort() : [];
   const finished = names.filter((name) => existsSync(join(folder, name, '.complete')));
   return Promise.all(finished.map((name) => listImage(join(folder, name))));

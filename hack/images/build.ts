@@ -26,10 +26,8 @@ export interface BuiltImage {
   readonly built: boolean;
 }
 
-/** Options of a build: its abort signal, and the sources of parts (for tests). */
 export interface BuildOptions {
   readonly signal?: AbortSignal;
-  readonly parts?: Parts;
   /** Reported which images are left out, and why; a warning of the process otherwise. */
   readonly warn?: (message: string) => void;
 }
@@ -67,7 +65,7 @@ export async function imageKey(inputs: ImageInputs): Promise<string> {
 export async function buildImages(names?: readonly string[], options: BuildOptions = {}): Promise<BuiltImage[]> {
   const images = selectImages(names);
   const prepare = once(() => ensurePrerequisites(options.signal));
-  const tools: Tools = { prepare, signal: options.signal, parts: options.parts ?? machineParts({ prepare, signal: options.signal }) };
+  const tools: Tools = { prepare, signal: options.signal, parts: machineParts({ prepare, signal: options.signal }) };
   const bases = new Map<RecipeName, Promise<HashedFile>>();
   const base = (name: RecipeName): Promise<HashedFile> => {
     const known = bases.get(name) ?? rootfs(name, prepare, options.signal);

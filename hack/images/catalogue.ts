@@ -14,41 +14,18 @@ import {
   strippedNode,
   type Bundle,
 } from './parts.ts';
-import { dashboardPage, type Page } from './page.ts';
+import { dashboardPage } from './page.ts';
 import { llamaModules, nodeModules, npmModules } from './nodeModules.ts';
 import { noPreparation, type Prepare } from './prerequisites.ts';
 import type { RecipeName } from './recipes.ts';
 import type { HashedFile } from './rootfs.ts';
-import { s3Server, type S3Server } from './s3Server.ts';
-import { smollm2, weights, type Weights } from './weights.ts';
+import { s3Server } from './s3Server.ts';
+import { smollm2, weights } from './weights.ts';
 
 /** One file of a build context: its path for the Dockerfile, its content, and its mode. */
 export interface ContextFile extends HashedFile {
   readonly path: string;
   readonly mode: number;
-}
-
-/** Makes each part once per build, also when two parallel images need it. */
-export interface Parts {
-  node(): Promise<HashedFile>;
-  nodeLicence(): Promise<HashedFile>;
-  runner(): Promise<HashedFile>;
-  keeper(): Promise<Bundle>;
-  keeperSyntax(): Promise<Bundle>;
-  keeperMcp(): Promise<Bundle>;
-  inference(): Promise<Bundle>;
-  operator(): Promise<Bundle>;
-  results(): Promise<Bundle>;
-  dashboard(): Promise<Bundle>;
-  page(): Promise<Page>;
-  agent(): Promise<Bundle>;
-  engine(): Promise<Bundle>;
-  otlp(): Promise<Bundle>;
-  moduleMarker(): Promise<HashedFile>;
-  s3Server(): Promise<S3Server>;
-  npm(): Promise<HashedFile>;
-  llama(): Promise<HashedFile>;
-  weights(): Promise<Weights>;
 }
 
 /** An image: a Dockerfile on a root file system, and the files that it copies. */
@@ -63,21 +40,21 @@ export interface ImageDefinition {
   context(parts: Parts): Promise<readonly ContextFile[]>;
 }
 
-/** Options of parts; `keeperEntry` is for tests. */
-export interface PartsOptions {
+interface PartsOptions {
   readonly prepare?: Prepare;
   readonly signal?: AbortSignal | undefined;
-  readonly keeperEntry?: string;
 }
 
-/** Parts from this machine. */
-export function machineParts(options: PartsOptions = {}): Parts {
-  const { prepare = noPreparation, signal, keeperEntry = join(repository, 'sandbox-image/keeper/src/main.ts') } = options;
+/** Parts from this machine. Each is made once per build, also when two parallel images need it. */
+export type Parts = ReturnType<typeof machineParts>;
+
+/** {@link Parts}. */
+export function machineParts({ prepare = noPreparation, signal }: PartsOptions = {}) {
   return {
     node: once(() => strippedNode(prepare, signal)),
     nodeLicence: once(nodeLicence),
     runner: once(() => runnerBinary(hostArch(), signal)),
-    keeper: once(() => bundle('keeper', keeperEntry)),
+    keeper: once(() => bundle('keeper', join(repository, 'sandbox-image/keeper/src/main.ts'))),
     keeperSyntax: once(() => bundle('keeper-syntax', join(repository, 'sandbox-image/keeper/src/files/syntax/thread.ts'))),
     keeperMcp: once(() => bundle('keeper-mcp', join(repository, 'sandbox-image/keeper/src/mcp/library.ts'))),
     inference: once(() => bundle('inference', join(repository, 'inference-image/src/main.ts'))),

@@ -49,9 +49,9 @@ export async function goInputs(folder: string): Promise<readonly string[]> {
   return wanted.sort();
 }
 
-/** The runner as a static binary for `arch`, built from `folder` with the machine's Go. */
-export async function runnerBinary(arch: ImageArch, signal?: AbortSignal, folder = defaultRunner): Promise<HashedFile> {
-  if (!existsSync(join(folder, 'go.mod'))) throw new Error(`No Go module in ${relative(repository, folder)}: the runner is not there.`);
+/** The runner as a static binary for `arch`, built with the machine's Go. */
+export async function runnerBinary(arch: ImageArch, signal?: AbortSignal): Promise<HashedFile> {
+  const folder = join(repository, 'sandbox-image', 'runner');
   const inputs = await goInputs(folder);
   const go = await run('go', ['env', 'GOVERSION'], { cwd: folder, signal });
   const key = await hashInputs({ text: [arch, go, ...inputs], paths: inputs.map((file) => join(folder, file)) });
@@ -63,8 +63,6 @@ export async function runnerBinary(arch: ImageArch, signal?: AbortSignal, folder
   });
   return { file: join(dir, 'runner'), sha256: await readFile(join(dir, 'sha256'), 'utf8') };
 }
-
-const defaultRunner = join(repository, 'sandbox-image', 'runner');
 
 /** Reads kubeconfigs, which no pod has: three quarters of the operator's own code in memory. */
 export const kubeconfigLibrary = '@kubernetes/client-node';

@@ -50,9 +50,9 @@ function supersededEntries(entries: readonly EntryAge[], nowMs: number): readonl
  * The entries to delete: finished ones unused for 14 days, or for 6 hours when 8 of the same name were used since; unfinished
  * ones older than a day (no build takes that long).
  */
-export function staleEntries(entries: readonly EntryAge[], nowMs: number, keepDays = 14): readonly EntryAge[] {
+export function staleEntries(entries: readonly EntryAge[], nowMs: number): readonly EntryAge[] {
   const superseded = new Set(supersededEntries(entries, nowMs));
-  return entries.filter((entry) => superseded.has(entry) || nowMs - entry.lastUsedMs > (entry.unfinished ? 1 : keepDays) * day);
+  return entries.filter((entry) => superseded.has(entry) || nowMs - entry.lastUsedMs > (entry.unfinished ? 1 : 14) * day);
 }
 
 /** Deletes stale entries of images and their parts; returns the folders that went. */

@@ -13,7 +13,6 @@ export const previousCommit = '400fd882218aad03d0efb073d9bf9a13a8416406';
 
 /** An older version, built from its own sources by its own programs. */
 export interface Previous {
-  readonly commit: string;
   /** Folder of its chart. */
   readonly chart: string;
   /** Reference and docker-archive of each image, by name. */
@@ -27,12 +26,14 @@ interface BuiltBefore {
 }
 
 /** Builds the older version from the history of this repository, or takes it from the cache. Rejects in a shallow clone. */
-export async function previousVersion(commit: string = previousCommit): Promise<Previous> {
-  const { dir } = await cached('previous', commit, async (target) => {
+export async function previousVersion(): Promise<Previous> {
+  const { dir } = await cached('previous', previousCommit, async (target) => {
     const sources = join(target, 'sources');
-    await execa('sh', ['-c', 'mkdir "$2" && git archive "$1" | tar -x -C "$2"', 'sh', commit, sources], { cwd: root }).catch(
+    await execa('sh', ['-c', 'mkdir "$2" && git archive "$1" | tar -x -C "$2"', 'sh', previousCommit, sources], { cwd: root }).catch(
       (error: unknown) => {
-        throw new Error(`the commit ${commit} is not in this clone; fetch the whole history: git fetch --unshallow`, { cause: error });
+        throw new Error(`the commit ${previousCommit} is not in this clone; fetch the whole history: git fetch --unshallow`, {
+          cause: error,
+        });
       },
     );
     const build = ['hack/bootstrap.mjs', 'hack/images/main.ts', 'build', '--json', ...releasedImages];
@@ -45,5 +46,5 @@ export async function previousVersion(commit: string = previousCommit): Promise<
   });
   const refs = JSON.parse(await readFile(join(dir, 'images.json'), 'utf8')) as Readonly<Record<string, string>>;
   const images = Object.fromEntries(Object.entries(refs).map(([name, ref]) => [name, { ref, archive: join(dir, `${name}.tar`) }]));
-  return { commit, chart: join(dir, 'agentfleet'), images };
+  return { chart: join(dir, 'agentfleet'), images };
 }

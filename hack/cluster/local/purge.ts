@@ -56,8 +56,8 @@ export async function cacheUsers(root: string = cacheRoot()): Promise<CacheUser[
 }
 
 /** Throws AF_CACHE_SHARED when the caches are not this cluster's alone. */
-export async function assertMayPurge(layout: Layout, env: NodeJS.ProcessEnv = process.env): Promise<void> {
-  const refusal = purgeRefusal(layout.state, env['AGENTFLEET_STATE'], await cacheUsers());
+export async function assertMayPurge(layout: Layout): Promise<void> {
+  const refusal = purgeRefusal(layout.state, process.env['AGENTFLEET_STATE'], await cacheUsers());
   if (refusal !== undefined) throw refusal;
 }
 
