@@ -62,12 +62,9 @@ export async function bytesOf(file: string): Promise<number> {
   return (await stat(file)).size;
 }
 
-/** One row of `list`: an image in the cache. Sizes in bytes; compressed by gzip. */
-interface ListedImage {
+/** One row of `list`: an image in the cache. */
+interface ListedImage extends ArchiveSummary {
   readonly ref: string;
-  readonly digest: string;
-  readonly compressedBytes: number;
-  readonly layerBytes: number;
 }
 
 /** The images in the cache. The first listing of an image compresses it to learn its size. */

@@ -2,6 +2,7 @@ import { copyFile, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { cached } from '../cache/index.ts';
+import type { BuiltImage } from '../images/build.ts';
 import { repository as root } from '../images/parts.ts';
 import { releasedImages } from './release.ts';
 
@@ -19,11 +20,7 @@ export interface Previous {
   readonly images: Readonly<Record<string, { readonly ref: string; readonly archive: string }>>;
 }
 
-interface BuiltBefore {
-  readonly name: string;
-  readonly ref: string;
-  readonly archive: string;
-}
+type BuiltBefore = Pick<BuiltImage, 'name' | 'ref' | 'archive'>;
 
 /** Builds the older version from the history of this repository, or takes it from the cache. Rejects in a shallow clone. */
 export async function previousVersion(): Promise<Previous> {

@@ -1,15 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import type { Provider, Tier } from '../base/cluster.ts';
+import type { Cluster } from '../base/cluster.ts';
 import type { Layout } from '../base/layout.ts';
 import { defaultPorts, type Ports } from '../base/ports.ts';
 
 /** The stored state of the cluster between two commands. */
-interface ClusterRecord {
-  readonly provider: Provider;
-  readonly tier: Tier;
+interface ClusterRecord extends Pick<Cluster, 'provider' | 'tier' | 'context' | 'nodeName'> {
   readonly kwok: boolean;
-  readonly context: string;
-  readonly nodeName: string;
 }
 
 async function readJson<T>(path: string): Promise<T | undefined> {

@@ -7,7 +7,7 @@ import { Drafts, example, languages, Sources, type WireEntry, proposeAt, type Op
 import type { Grammars, SyntaxNode } from './language/syntax.ts';
 import { InferenceError } from '../../base/failure.ts';
 import { canonical, sha256 } from './language/edit.ts';
-import { mentioned } from './language/language.ts';
+import { mentioned, type NodeLines } from './language/language.ts';
 
 /** Suspicion of a line: `ochiai` 0…1, `dstar` ≥ 0 (may be Infinity) to break ties. */
 interface Suspicion {
@@ -73,13 +73,8 @@ const traceBoost = 0.6;
 const maxTexts = 128;
 const maxTextChars = 16_384;
 
-interface SiteLines {
+interface SiteLines extends NodeLines {
   readonly path: string;
-  /** First and last line, from 1. */
-  readonly from: number;
-  readonly to: number;
-  /** True when it is outside of every function: it runs for every test. */
-  readonly global: boolean;
 }
 
 /**

@@ -58,13 +58,8 @@ function paxTime(ns: bigint): string {
   return `${length}${rest}`;
 }
 
-interface Fields {
-  readonly name: BytePath;
+interface Fields extends Omit<TarEntry, 'type'> {
   readonly flag: string;
-  readonly mode: number;
-  readonly size: number;
-  readonly mtimeNs: bigint;
-  readonly link?: BytePath;
 }
 
 function block({ name, flag, mode, size, mtimeNs, link = '' }: Fields): Buffer {

@@ -1,15 +1,12 @@
 import fs from 'node:fs';
-import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import type { Part as PartHeader, SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { SnapshotError, isFull } from '../base/errors.ts';
 import { type StoreLayout, readStored, replaceStored } from '../objects/stored.ts';
 import { type Manifest, digestOf, hashOf, parseManifest } from '../base/manifest.ts';
 import type { Incoming, ObjectStore } from '../objects/objectStore.ts';
 import type { Base, SnapshotFiles } from '../records/snapshotFiles.ts';
 
-interface Part {
-  readonly sha256: string;
-  readonly size: number;
-  readonly offset: number;
+interface Part extends Omit<PartHeader, 'length'> {
   readonly bytes: Buffer;
 }
 

@@ -8,18 +8,11 @@ import type { SeenStat } from './statCursor.ts';
  * The result of the last scan at one path: the stat cache, shaped as the tree. An unchanged directory keeps its
  * children, so that it is not even listed again.
  */
-export interface TreeNode {
+export interface TreeNode extends SeenStat {
   readonly name: BytePath;
   readonly abs: BytePath;
   readonly path: BytePath;
-  ino: number;
-  ctimeMs: number;
-  mtimeMs: number;
   mtimeNs: bigint;
-  size: number;
-  /** Type and permissions, as stat gives them. */
-  mode: number;
-  nlink: number;
   /** True when the next scan must not trust this node. */
   racy: boolean;
   /** The stat is from the program's last answer, which omits it until it changes. */

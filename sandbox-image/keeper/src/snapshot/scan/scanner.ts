@@ -1,17 +1,17 @@
 import fs from 'node:fs';
 import type { SkippedPath } from '@agentfleet/protocol/keeper';
-import { type Manifest, type ManifestEntry, type RootBytes, type Tree, digestOf, makeEntry } from '../base/manifest.ts';
+import { type Manifest, type ManifestEntry, type Tree, digestOf, makeEntry } from '../base/manifest.ts';
 import { type BytePath, byBytes, displayPath, sysPath } from '../base/pathBytes.ts';
 import { type TreeNode, isSame, makeNode, statOf } from './node.ts';
 import { SnapshotError, errnoOf } from '../base/errors.ts';
 import type { ObjectStore } from '../objects/objectStore.ts';
 import type { Slices } from '../base/slices.ts';
-import type { TreeStats, XattrAccess } from '../base/xattrs.ts';
+import type { XattrAccess } from '../base/xattrs.ts';
 import { LISTABLE, type ModeGuard } from './modeGuard.ts';
 import { NodeReader } from './nodeReader.ts';
 import type { ReportedStat, StatCursor } from './statCursor.ts';
-import { ReportedStats, type StatCache } from './statCache.ts';
-import { MAX_NOTED, TreeBudget, type TreeLimits, TreeTooLarge } from './treeLimits.ts';
+import { ReportedStats, type ReportedStatsOptions, type StatCache } from './statCache.ts';
+import { MAX_NOTED, TreeBudget, TreeTooLarge } from './treeLimits.ts';
 import { XattrScan } from './xattrScan.ts';
 
 /** Names in a directory at which something may have changed; null for a name: anything at it and below. */
@@ -72,16 +72,12 @@ interface Start {
   readonly seen: StatCursor | null;
 }
 
-interface ScannerOptions {
-  readonly roots: readonly RootBytes[];
+interface ScannerOptions extends ReportedStatsOptions {
   readonly store: ObjectStore;
   readonly guard: ModeGuard;
-  readonly limits: TreeLimits;
   readonly cache: StatCache;
   /** Absent: extended attributes are not captured. */
   readonly xattrs?: XattrAccess | undefined;
-  /** Absent: each name is asked for by itself. */
-  readonly treeStats?: TreeStats | undefined;
   /** Absent: each scan checks everything. */
   readonly changes?: TreeChanges | undefined;
   /** Milliseconds since 1970 of the clock that the kernel stamps files with. */

@@ -118,7 +118,7 @@ function readNode(text: string, directories: Map<BytePath, TreeNode>): void {
   if (entry.type === 'd') directories.set(entry.path, node);
 }
 
-interface ReportedStatsOptions {
+export interface ReportedStatsOptions {
   readonly roots: readonly RootBytes[];
   readonly limits: TreeLimits;
   /** Absent: each name is asked for by itself. */

@@ -6,6 +6,7 @@ export interface SeenStat {
   ctimeMs: number;
   mtimeMs: number;
   size: number;
+  /** Type and permissions, as stat gives them. */
   mode: number;
   nlink: number;
 }
