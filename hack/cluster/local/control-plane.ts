@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { execa } from 'execa';
 import { apiReader, type ApiReader } from '../base/api.ts';
 import { apiServer, controllerManager, etcd, scheduler, type Surroundings } from '../daemons/control-plane.ts';
 import type { Daemon } from '../daemons/daemon.ts';
@@ -12,6 +13,16 @@ export interface Start {
   readonly signal: AbortSignal | undefined;
   /** Names of the daemons that this start started or restarted. */
   readonly started: string[];
+}
+
+/** Runs kubectl as the administrator of this cluster. @param input becomes standard input, which `-f -` reads */
+export async function kubectl({ around: { layout, binaries } }: Pick<Start, 'around'>, args: readonly string[], input = ''): Promise<void> {
+  await execa(binaries.path('kubectl'), ['--kubeconfig', layout.kubeconfig, ...args], { input });
+}
+
+/** Applies manifests, whoever applied them before. @param more arguments; the manifests are the input unless they name others */
+export async function apply(start: Pick<Start, 'around'>, input: string, more: readonly string[] = ['-f', '-']): Promise<void> {
+  await kubectl(start, ['apply', '--server-side', '--force-conflicts', ...more], input);
 }
 
 /** Starts a daemon unless it runs as described. */

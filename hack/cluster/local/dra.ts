@@ -1,11 +1,10 @@
 import { readdir } from 'node:fs/promises';
-import { execa } from 'execa';
 import { apiReader } from '../base/api.ts';
 import { draDevices, draDriver, draDriverName } from '../daemons/csi.ts';
 import { cdiFolder } from '../daemons/node.ts';
 import { logPath } from '../daemons/supervisor.ts';
 import type { Layout } from '../base/layout.ts';
-import { waitForDaemon, ensure, type Start } from './control-plane.ts';
+import { apply, waitForDaemon, ensure, type Start } from './control-plane.ts';
 
 /** The class of the driver's devices. */
 export function draClass(): object {
@@ -31,9 +30,8 @@ export function publishedDevices(slices: Slices | undefined, nodeName: string): 
 
 /** Gives the node devices that claims can ask for: class and driver. Does nothing twice. */
 export async function startDra(start: Start): Promise<void> {
-  const { layout, binaries, ports, nodeName } = start.around;
-  const apply = ['--kubeconfig', layout.kubeconfig, 'apply', '--server-side', '--force-conflicts', '-f', '-'];
-  await execa(binaries.path('kubectl'), apply, { input: JSON.stringify(draClass()) });
+  const { layout, ports, nodeName } = start.around;
+  await apply(start, JSON.stringify(draClass()));
   await ensure(start, draDriver(start.around));
   const api = await apiReader(layout, ports.apiserver);
   const path = `/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.driver%3D${draDriverName}`;

@@ -11,7 +11,7 @@ import { corednsArchive, pauseArchive, type ImageArchive } from '../images/image
 import { podResolvConf } from '../base/network.ts';
 import { waitFor } from '../base/wait.ts';
 import { addonManifests } from './addons.ts';
-import { accepts, ensure, waitForDaemon, type Start } from './control-plane.ts';
+import { accepts, apply, ensure, kubectl, waitForDaemon, type Start } from './control-plane.ts';
 import { dump } from 'js-yaml';
 import type { Layout } from '../base/layout.ts';
 
@@ -59,21 +59,13 @@ export function volumeStep(found: unknown): 'create' | 'free' | 'nothing' {
 
 /** Makes a volume, or makes it available again when its claim is gone. Its content stays. */
 async function ensureVolume(start: Start, api: ApiReader, name: string): Promise<void> {
-  const { layout, binaries } = start.around;
-  const folder = volumeFolder(layout, name);
+  const folder = volumeFolder(start.around.layout, name);
   await mkdir(folder, { recursive: true });
   await chmod(folder, 0o777); // pods run as 10001, and fsGroup does not reach into a hostPath
   const step = volumeStep(await api.get(`/api/v1/persistentvolumes/${name}`));
   if (step === 'nothing') return;
-  const kubectl = async (args: readonly string[], input = ''): Promise<void> => {
-    await execa(binaries.path('kubectl'), ['--kubeconfig', layout.kubeconfig, ...args], { input });
-  };
-  if (step === 'create')
-    await kubectl(
-      ['apply', '--server-side', '--force-conflicts', '-f', '-'],
-      [volumeClass, volumeManifest(name, folder)].map((one) => dump(one)).join('---\n'),
-    );
-  else await kubectl(['patch', 'persistentvolume', name, '--type=json', '-p', '[{"op":"remove","path":"/spec/claimRef"}]']);
+  if (step === 'create') await apply(start, [volumeClass, volumeManifest(name, folder)].map((one) => dump(one)).join('---\n'));
+  else await kubectl(start, ['patch', 'persistentvolume', name, '--type=json', '-p', '[{"op":"remove","path":"/spec/claimRef"}]']);
   start.log(step === 'create' ? `volume ${name} made` : `volume ${name} is available again`);
 }
 
@@ -118,18 +110,14 @@ async function hostResolvConf(): Promise<string> {
 const corednsPath = '/apis/apps/v1/namespaces/kube-system/deployments/coredns';
 
 async function applyAddons(start: Start, api: ApiReader, manifests: string): Promise<void> {
-  const { layout, binaries } = start.around;
+  const { layout } = start.around;
   const mark = join(layout.config, 'addons.sha256');
   const hash = createHash('sha256').update(manifests).digest('hex');
   const [before, present] = await Promise.all([readFile(mark, 'utf8').catch(() => ''), api.get(corednsPath)]);
   if (before === hash && present !== undefined) return;
-  const apply = async (): Promise<boolean> => {
-    const args = ['--kubeconfig', layout.kubeconfig, 'apply', '--server-side', '--force-conflicts', '-f', '-'];
-    await execa(binaries.path('kubectl'), args, { input: manifests });
-    return true;
-  };
+  const applied = (): Promise<boolean> => apply(start, manifests).then(() => true);
   // The namespace kube-system appears a moment after the API server is ready.
-  await waitFor('the installation of DNS', apply, { timeoutMs: 30_000, signal: start.signal, where: layout.kubeconfig });
+  await waitFor('the installation of DNS', applied, { timeoutMs: 30_000, signal: start.signal, where: layout.kubeconfig });
   await writeFile(mark, hash);
   start.log('DNS and access rules applied');
 }

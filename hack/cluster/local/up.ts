@@ -12,12 +12,11 @@ import { installPackages } from './packages.ts';
 import { ensurePki } from '../pki/issue.ts';
 import { choosePorts, type Ports } from '../base/ports.ts';
 import { preflight } from './preflight.ts';
-import { ensure, startApi, startControllers, type Start, accepts, waitForDaemon } from './control-plane.ts';
+import { accepts, apply, ensure, kubectl, startApi, startControllers, waitForDaemon, type Start } from './control-plane.ts';
 import { startDra } from './dra.ts';
 import { importMissing, nodeImages, startNode } from './node.ts';
 import { readClusterRecord, readPorts, writeClusterRecord, writePorts } from './record.ts';
 import { join } from 'node:path';
-import { execa } from 'execa';
 import { kwok } from '../daemons/control-plane.ts';
 import { gvisorFolder, gvisorHandler } from '../daemons/node.ts';
 import { dump } from 'js-yaml';
@@ -64,14 +63,11 @@ async function definitions(): Promise<readonly string[]> {
 
 /** Makes volumes and snapshots possible on the node: definitions, driver, sidecars, classes. Does nothing twice. */
 async function startCsi(start: Start): Promise<void> {
-  const { layout, binaries, ports, nodeName } = start.around;
-  const kubectl = async (args: readonly string[], input?: string): Promise<unknown> =>
-    execa(binaries.path('kubectl'), ['--kubeconfig', layout.kubeconfig, ...args], input === undefined ? {} : { input });
-  const apply = ['apply', '--server-side', '--force-conflicts'];
-  const files = await definitions();
-  await kubectl([...apply, ...files.flatMap((file) => ['-f', file])]);
-  await kubectl(['wait', '--for=condition=Established', '--timeout=30s', ...files.flatMap((file) => ['-f', file])]);
-  await kubectl([...apply, '-f', '-'], csiManifests());
+  const { layout, ports, nodeName } = start.around;
+  const files = (await definitions()).flatMap((file) => ['-f', file]);
+  await apply(start, '', files);
+  await kubectl(start, ['wait', '--for=condition=Established', '--timeout=30s', ...files]);
+  await apply(start, csiManifests());
   await ensure(start, csiDriver(start.around));
   await waitForDaemon(start, 'csi-driver', () => accepts({ path: csiSocket(layout.kubeletRoot) }));
   for (const daemon of csiSidecars(start.around)) await ensure(start, daemon);
@@ -119,8 +115,8 @@ async function point(link: string, target: string): Promise<void> {
  * Makes pods with `runtimeClassName: gvisor` run: puts shim and runsc where containerd's configuration expects them, so
  * that nothing has to be restarted, and creates the RuntimeClass. The family must be built and the API server ready.
  */
-async function installGvisor({ around, log }: Pick<Start, 'around' | 'log'>): Promise<void> {
-  const { layout, binaries } = around;
+async function installGvisor(start: Start): Promise<void> {
+  const { layout, binaries } = start.around;
   const folder = gvisorFolder(layout);
   await mkdir(folder, { recursive: true, mode: 0o755 });
   await writeFile(join(folder, 'runsc.toml'), runscConfig(folder), { mode: 0o644 });
@@ -133,9 +129,8 @@ async function installGvisor({ around, log }: Pick<Start, 'around' | 'log'>): Pr
     // Resources of the sentry and its gofers besides the containers; a pod is scheduled with it.
     overhead: { podFixed: { cpu: '50m', memory: '64Mi' } },
   };
-  const args = ['--kubeconfig', layout.kubeconfig, 'apply', '--server-side', '--force-conflicts', '-f', '-'];
-  await execa(binaries.path('kubectl'), args, { input: JSON.stringify(runtimeClass) });
-  log(`RuntimeClass ${gvisorClass} is there`);
+  await apply(start, JSON.stringify(runtimeClass));
+  start.log(`RuntimeClass ${gvisorClass} is there`);
 }
 
 const definition = 'customresourcedefinition/stages.kwok.x-k8s.io';
@@ -145,11 +140,9 @@ async function install(start: Start): Promise<void> {
   const mark = join(layout.config, 'kwok.installed');
   if ((await readFile(mark, 'utf8').catch(() => '')) === binaries.path('kwok')) return;
   const kustomize = join(await moduleDir('kwok'), 'kustomize');
-  const kubectl = async (...args: string[]): Promise<unknown> =>
-    execa(binaries.path('kubectl'), ['--kubeconfig', layout.kubeconfig, ...args]);
-  await kubectl('apply', '--server-side', '-f', join(kustomize, 'crd', 'bases', 'kwok.x-k8s.io_stages.yaml'));
-  await kubectl('wait', '--for=condition=Established', '--timeout=30s', definition);
-  await kubectl('apply', '--server-side', '-k', join(kustomize, 'stage', 'fast'));
+  await apply(start, '', ['-f', join(kustomize, 'crd', 'bases', 'kwok.x-k8s.io_stages.yaml')]);
+  await kubectl(start, ['wait', '--for=condition=Established', '--timeout=30s', definition]);
+  await apply(start, '', ['-k', join(kustomize, 'stage', 'fast')]);
   await writeFile(mark, binaries.path('kwok'));
 }
 
