@@ -69,27 +69,15 @@ func (i *input) shut() {
 	_ = i.file.Close()
 }
 
-// resize sets the size of a terminal. @returns an errno name, empty when it is set
-func (i *input) resize(rows, columns uint16) string {
-	if !i.pty {
-		return "ENOTTY"
+// resize sets the size of a terminal; one that is closed meanwhile needs none.
+func (i *input) resize(rows, columns uint16) {
+	raw, err := i.file.SyscallConn()
+	if err != nil || !i.pty {
+		return
 	}
-	if err := setSize(i.file, rows, columns); err != nil {
-		return errnoName(err)
-	}
-	return ""
-}
-
-func setSize(file *os.File, rows, columns uint16) error {
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		failed = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
 	})
-	return errors.Join(err, failed)
 }
 
 // terminal makes a pseudo-terminal of the container's own devpts. The two files are the same

@@ -110,7 +110,7 @@ func (s *Server) touch(r *link.Resize) any {
 	case r.T == "interrupt":
 		a.interrupt()
 	case a.input != nil:
-		_ = a.input.resize(r.Rows, r.Columns)
+		a.input.resize(r.Rows, r.Columns)
 	}
 	return nil
 }
