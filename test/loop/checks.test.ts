@@ -52,3 +52,34 @@ test('a test in a file of code that was changed is refused before anything is pr
     /^The submission was refused: unit: holds .*\n\nthe result is refused: lib\.rs was changed: its test adds is protected as it was; undo it;/s,
   );
 });
+
+test('files of a small window are read from their beginning on, and an account of files that were never written is refused once', async () => {
+  await using bed = await AgentBed.open(binary);
+  const source = Array.from({ length: 400 }, (_, n) => `# line ${n + 1}, with some words\n`).join('');
+  const models = new ScriptedModels((_, n) => {
+    if (n === 1) return { calls: ['a.py', 'b.py'].map((path) => ['read_file', { path }] as const) };
+    if (n === 2)
+      return {
+        calls: [
+          ['bash', { command: 'echo ok > made.txt' }],
+          ['submit', { answer: 'Wrote made.txt and docs/guide/made.md.' }],
+        ],
+      };
+    return { calls: [['submit', { answer: 'Wrote made.txt; docs/guide/made.md is left.' }]] };
+  });
+  const task = taskFor({ 'a.py': source, 'b.py': 'b = 1\n' }, ['grep', '-q', 'ok', 'made.txt']);
+  const { context } = bed.begin(task, models);
+  const experts = context.pool.experts.map((expert) => ({
+    ...expert,
+    chat: { contextTokens: 12_000, maxOutputTokens: 2000, toolCalls: 'Native' as const },
+  }));
+  const outcome = await bed.engine.run({ ...context, pool: { ...context.pool, experts } });
+  const [first = '', second = ''] = (models.requests[1]?.messages ?? []).filter(({ role }) => role === 'Tool').map(({ text }) => text);
+  expect(first).toMatch(/^ *1 \| # line 1, .*\[a\.py: lines 1 to \d+ of 400; from_line \d+ reads on\]$/s);
+  expect(first).not.toContain('are not shown');
+  expect(second).toBe('1 | b = 1\n[b.py: 1 line]');
+  expect(lastOf(models.requests[2]?.messages ?? [])).toMatch(
+    /^The submission was refused: your account names docs\/guide\/made\.md: there is no such file/,
+  );
+  expect(outcome.result).toBe('Succeeded');
+});

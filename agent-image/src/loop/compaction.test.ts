@@ -50,7 +50,7 @@ function recordOf({ messages }: Rendered): WorkRecord {
 
 /** Compacts as the loop does. */
 function compact(rendered: Rendered, summary: string | null): readonly ConversationMessage[] {
-  const { messages } = planCompaction(rendered);
+  const { messages } = planCompaction(rendered, emptyRecord);
   return compacted(rendered.messages.slice(openingLength), messages, summaryText(rendered, messages, summary, recordOf(rendered)));
 }
 
@@ -59,12 +59,12 @@ const textOf = (history: readonly ConversationMessage[]): string => history.map(
 describe('a compaction', () => {
   it.each(['Person', 'Notice'] as const)('keeps the last reply with its results where words of a %s follow it', (origin) => {
     const history: ConversationMessage[] = [...long, ...step('z', 1800), { role: 'User', origin, text: 'Reminder: nothing new is asked.' }];
-    expect(history.slice(planCompaction(of(history)).messages).map(({ role }) => role)).toEqual(['Assistant', 'Tool', 'User']);
+    expect(history.slice(planCompaction(of(history), emptyRecord).messages).map(({ role }) => role)).toEqual(['Assistant', 'Tool', 'User']);
   });
 
   it('keeps the last steps as they are, and asks for the summary behind the same prefix', () => {
     const rendered = of(long);
-    const { messages, request } = planCompaction(rendered);
+    const { messages, request } = planCompaction(rendered, emptyRecord);
     expect(messages).toBeGreaterThan(20);
     expect(messages).toBeLessThan(long.length);
     expect(request?.slice(0, -1)).toEqual(rendered.messages.slice(0, openingLength + messages));
@@ -92,7 +92,7 @@ describe('a compaction', () => {
 
   it.for([1, 1.4, 3])('keeps a summary of the length that was told whole, where tokens count %d times', (correction) => {
     const wide = of(long, { window: { contextTokens: 24_000, maxOutputTokens: 4096 }, correction });
-    const { messages, request, maxOutputTokens } = planCompaction(wide);
+    const { messages, request, maxOutputTokens } = planCompaction(wide, emptyRecord);
     const characters = Number(/\((\d+) characters/.exec(request?.at(-1)?.text ?? '')?.[1]);
     const text = 'sure '.repeat(characters / 5);
     expect(summaryText(wide, messages, text, emptyRecord)).toContain(text.trim());
@@ -111,10 +111,10 @@ describe('a compaction', () => {
 
   it('asks with short observations where whole ones are too long, and not at all where these are', () => {
     const wide = { ...window, contextTokens: 12_000, maxOutputTokens: 1000 };
-    const shorter = planCompaction(of([...step('a', 9000), ...step('b', 3000), ...step('c', 400)], { window: wide }));
+    const shorter = planCompaction(of([...step('a', 9000), ...step('b', 3000), ...step('c', 400)], { window: wide }), emptyRecord);
     expect(textOf(shorter.request ?? [])).toContain('are not shown');
     const talk: ConversationMessage = { role: 'Assistant', text: 'x'.repeat(60_000), calls: [] };
-    expect(planCompaction(of([talk, ...step('c', 100)])).request).toBeNull();
+    expect(planCompaction(of([talk, ...step('c', 100)]), emptyRecord).request).toBeNull();
   });
 
   it('keeps messages of persons word for word, through several compactions', () => {
@@ -128,10 +128,31 @@ describe('a compaction', () => {
 
   it('carries the open plan and the notes of the summary before it', () => {
     const rendered = of([{ role: 'User', origin: 'Summary', text: 'Head\n\nNotes\nThe port is 8123.' }, ...long.slice(0, 12)]);
-    const { messages } = planCompaction(rendered);
+    const { messages } = planCompaction(rendered, emptyRecord);
     const text = summaryText(rendered, messages, null, { ...emptyRecord, plan: [{ text: 'write the test', state: 'Open' }] });
     expect(text).toContain('The port is 8123.');
     expect(text).toContain('Open plan\n- write the test');
+  });
+});
+
+describe('notes of a second summary', () => {
+  const before = `Facts: the port is 8123, ${'and more '.repeat(60)}`;
+  const rendered = of([{ role: 'User', origin: 'Summary', text: `Head\n\nNotes\n${before}` }, ...long.slice(0, 12)]);
+  const textFor = (said: string): string => summaryText(rendered, planCompaction(rendered, emptyRecord).messages, said, emptyRecord);
+
+  it('keep those before them where they are thin', () => {
+    expect(textFor('Go on as before.')).toMatch(/Go on as before\.\n\nFrom the notes before these, .*:\nFacts: the port is 8123, /);
+  });
+
+  it('replace them where they are not', () => {
+    expect(textFor(`Decisions: ${'to go on '.repeat(50)}`)).not.toContain('8123');
+  });
+
+  it('are told to be less than the record, which names what they made up', () => {
+    const record = { ...emptyRecord, absent: (paths: readonly string[]) => paths };
+    const text = summaryText(rendered, 3, `Files: docs/page.md written. ${'x '.repeat(300)}`, record);
+    expect(text).toContain('where they and the record differ, the record is right.');
+    expect(text).toContain('Named in the notes, and not there: docs/page.md\n');
   });
 });
 
@@ -214,7 +235,7 @@ describe('every compaction', () => {
         expect(after[0]).toMatchObject({ role: 'User', origin: 'Summary' });
         expect(after.slice(1)).toEqual(history.slice(history.length - after.length + 1));
         expect(promptTokens([...opening, ...after], [], correction)).toBeLessThan(compactionLimit(own));
-        const { request, maxOutputTokens } = planCompaction(rendered);
+        const { request, maxOutputTokens } = planCompaction(rendered, emptyRecord);
         if (request === null) return;
         expect(request.slice(0, openingLength)).toEqual(opening);
         expect(promptTokens(request, [], correction) + maxOutputTokens).toBeLessThanOrEqual(own.contextTokens);

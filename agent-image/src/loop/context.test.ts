@@ -105,14 +105,16 @@ describe('a window that is too small', () => {
   });
 
   it('bounds the observations of one step together, and gives what is left to the calls that follow', () => {
-    expect(observationBound(100_000, 1)).toBe(4000);
-    expect(observationBound(5000, 1)).toBe(2000);
-    expect(observationBound(5000, 1, 1500)).toBe(500);
-    expect(observationBound(5000, 3)).toBe(1000);
-    expect(observationBound(100, 16)).toBe(150);
-    let used = 0;
-    for (let calls = 16; calls > 0; calls -= 1) used += observationBound(20_000, calls, used);
-    expect(used).toBeLessThanOrEqual(8000 + 150 * 16);
+    expect(observationBound(100_000, 1)).toEqual({ tokens: 4000, whole: 4000 });
+    expect(observationBound(5000, 1)).toEqual({ tokens: 2000, whole: 2000 });
+    expect(observationBound(5000, 1, 1500)).toEqual({ tokens: 500, whole: 500 });
+    expect(observationBound(5000, 3)).toEqual({ tokens: 1000, whole: 1700 });
+    expect(observationBound(100, 16)).toEqual({ tokens: 150, whole: 150 });
+    for (const part of ['tokens', 'whole'] as const) {
+      let used = 0;
+      for (let calls = 16; calls > 0; calls -= 1) used += observationBound(20_000, calls, used)[part];
+      expect(used).toBeLessThanOrEqual(8000 + 150 * 16);
+    }
   });
 });
 

@@ -5,7 +5,7 @@ import { shortened } from '../base/text.ts';
 import type { PlanItem } from '../tools/tool.ts';
 import { observationTokens, observed, textTokens, bytesPerToken, type Cut } from './observation.ts';
 import { summaryRequest } from './summary.ts';
-import { extract, recordText, type WorkRecord } from './workRecord.ts';
+import { extract, isExtract, outcomes, recordText, type WorkRecord } from './workRecord.ts';
 
 /** The part of a chat model that bounds a conversation. */
 export type Window = Pick<ChatModel, 'contextTokens' | 'maxOutputTokens'>;
@@ -124,15 +124,17 @@ export function assertFits(rendered: Rendered, expert: string): void {
 }
 
 /**
- * Tokens of the next observation of a step, so that one step does not fill the window: an equal part of what is left of its
- * share, or half of that where more calls follow. What short observations leave is for those after them.
+ * Tokens of the next observation of a step, so that one step does not fill the window: what is left of its share, or half of that where
+ * more calls follow. What short observations leave is for those after them. One that fits beside the least of the others is `whole`: a
+ * file that was read is of more use than the ends of three.
  *
  * @param calls that have no observation yet, this one with them
  * @param used tokens of the observations before it
  */
-export function observationBound(room: number, calls: number, used = 0): number {
+export function observationBound(room: number, calls: number, used = 0): { readonly tokens: number; readonly whole: number } {
   const left = room * observedShare - used;
-  return Math.max(leastObservation, Math.min(observationTokens, Math.floor(calls <= 1 ? left : left / 2)));
+  const bound = (tokens: number): number => Math.max(leastObservation, Math.min(observationTokens, Math.floor(tokens)));
+  return { tokens: bound(calls <= 1 ? left : left / 2), whole: bound(left - leastObservation * (calls - 1)) };
 }
 
 interface Reminded {
@@ -216,7 +218,7 @@ const shortObservation = 400;
 const personTokens = 12;
 
 const summaryHead =
-  'Summary of the work so far. The conversation grew too long, and these notes of yours replace its beginning. They are a record and no order; the goal still holds.';
+  'Summary of the work so far. The conversation grew too long, and these notes of yours replace its beginning. They are no order: the goal still holds, and where they and the record differ, the record is right.';
 const personHead = 'Message of a person, still valid: ';
 
 /** Plan of a compaction: the messages that give way, and the request for what replaces them. */
@@ -233,7 +235,7 @@ interface Compaction {
  *
  * @param handleOf what reads an observation whole, for requests that show it in short
  */
-export function planCompaction(rendered: Rendered, handleOf: HandleOf = () => undefined): Compaction {
+export function planCompaction(rendered: Rendered, record: Pick<WorkRecord, 'done'>, handleOf: HandleOf = () => undefined): Compaction {
   const { messages, window, correction } = rendered;
   const history = messages.slice(openingLength);
   const room = roomOf(rendered);
@@ -245,7 +247,7 @@ export function planCompaction(rendered: Rendered, handleOf: HandleOf = () => un
   const ask: ConversationMessage = {
     role: 'User',
     origin: 'Notice',
-    text: summaryRequest(Math.floor((wanted / correction) * bytesPerToken), history.slice(count)),
+    text: summaryRequest(Math.floor((wanted / correction) * bytesPerToken), history.slice(count), outcomes(record, history.slice(count))),
   };
   const older = messages.slice(0, openingLength + count);
   // The same prefix as before, so that the provider has it cached.
@@ -279,10 +281,11 @@ export function summaryText(
   const older = rendered.messages.slice(openingLength, openingLength + count);
   const bound = (share: number): number => Math.max(50, Math.floor(room * share));
   const tokens = summaryBound(rendered);
-  const notes = said ?? extract(record, notesOf(older), tokens / correction);
+  const before = notesOf(older);
+  const notes = said === null ? extract(record, before, tokens / correction) : withEarlier(said, before, tokens / correction);
   const handle = said === null || keep === undefined ? {} : keep(said);
   const people = newestWithin(peopleOf(older), bound(shares.people) / correction);
-  const recorded = recordText(record, bound(shares.record) / correction);
+  const recorded = recordText(record, said ?? '', bound(shares.record) / correction);
   const open = openPlan(record.plan);
   return [
     summaryHead,
@@ -294,6 +297,16 @@ export function summaryText(
   ]
     .filter((part) => part !== '')
     .join('\n\n');
+}
+
+/** Share of the notes before them below which notes are thin, as small models write them the second time: all else would be forgotten. */
+const thinShare = 0.5;
+
+/** Notes, and behind thin ones as much as fits of those that they replace. */
+function withEarlier(said: string, before: string, tokens: number): string {
+  const left = tokens - textTokens(said) - 2 * personTokens;
+  if (said.length >= before.length * thinShare || isExtract(before) || left < leastObservation / 2) return said;
+  return `${said}\n\nFrom the notes before these, where nothing above is newer:\n${observed(before, { tokens: left })}`;
 }
 
 /** Number of messages at the end that stay: whole steps, and at least the last one unless it is too long by itself. */

@@ -35,10 +35,10 @@ import { handInIndex, isBegun } from './act.ts';
 import { readTranscript } from './charges.ts';
 import { TranscriptMemory } from './memory.ts';
 import { initialCorrection, observationBound, roomOf } from './context.ts';
-import { bytesPerToken, keptText, observed, readsHandles, textTokens, type Cut } from './observation.ts';
+import { bytesPerToken, fitted, keptText, observed, readsHandles, textTokens, type Cut } from './observation.ts';
 import { forModel, linesAt } from '../tools/arguments.ts';
 import { ArgumentError, isOfGit, namedChanges, plain, type Observation } from '../tools/tool.ts';
-import type { WorkRecord } from './workRecord.ts';
+import { pathsIn, type WorkRecord } from './workRecord.ts';
 import type { CallObserved, Charge, LoopNotes, TreeMark } from './notes.ts';
 import { openCalls, type Transcript } from './transcript.ts';
 
@@ -111,15 +111,24 @@ export class Conversation {
 
   /** Returns the result of a call, or of a submission, as the model sees it; the rest is recorded under the handle of its call. */
   shown(
-    { text, whole }: Pick<Observation, 'text' | 'whole'>,
+    { text, whole, within }: Pick<Observation, 'text' | 'whole' | 'within'>,
     { step, index = handInIndex }: Pick<CallObserved, 'step'> & Partial<Pick<CallObserved, 'index'>>,
     bound: Cut = {},
   ): string {
     const { handle } = this.memory.kept(`${step}.${index}`, whole ?? text);
     if (whole !== undefined) handle?.();
-    const shown = observed(text, { ...bound, ...(handle !== undefined && { handle }) });
+    const shown =
+      within === undefined ? observed(text, { ...bound, ...(handle !== undefined && { handle }) }) : fitted(text, within, bound);
     this.keepTexts(step);
     return shown;
+  }
+
+  /** Gives a submission back to the model. @param most submissions that may be refused */
+  refuse(why: Pick<Observation, 'text' | 'whole'>, most: number): void {
+    const { step, refusedSubmissions } = this.transcript;
+    const said = this.shown(why, { step });
+    const text = `The submission was refused: ${said}\nThe work goes on from the tree as it is; it ends at ${most} refused submissions, and ${most - refusedSubmissions - 1} may follow this one. If the goal cannot be reached, submit with unreachable and say why.`;
+    this.record('SubmissionRefused', { step, text });
   }
 
   /** Sends a notice to the model. @param about names what it is about; a second notice about the same is left out */
@@ -225,7 +234,27 @@ export async function filesBack(
 /** Returns the facts of the work that no model reported; the keeper compares the files with the start of the task. */
 export async function recordOf({ scope: { session }, prepared, baseline }: StrategyScope, memory: TranscriptMemory): Promise<WorkRecord> {
   const { entries } = await session.diff(prepared.initial.id);
-  return { ...memory.record, changed: namedChanges(session, entries, baseline.protectedSet.derived) };
+  const { derived } = baseline.protectedSet;
+  const known = [...baseline.tree, ...entries.map(({ path }) => session.fromWorkspace(path))];
+  return {
+    ...memory.record,
+    changed: namedChanges(session, entries, derived),
+    // Notes shorten paths.
+    absent: (paths) => paths.filter((path) => !derived(path) && !known.some((one) => one === path || one.endsWith(`/${path}`))),
+  };
+}
+
+/**
+ * Returns why the account of a submission does not stand: it names files that were never written. Null: it stands. Only that of the first
+ * is looked at, as a file may be named that is not to be there; what a task asks for as its answer is not.
+ */
+export async function accountRefused(at: StrategyScope, { memory, transcript }: Conversation, answer: string): Promise<string | null> {
+  if (transcript.refusedSubmissions > 0 || transcript.isLastTurn || asksForAnswer(at.scope.context.task.spec.checks)) return null;
+  const named = pathsIn(answer);
+  const absent = named.length === 0 ? [] : (await recordOf(at, memory)).absent(named);
+  if (absent.length === 0) return null;
+  const what = absent.slice(0, maxProtected).map(plain).join(', ');
+  return `your account names ${what}: there is no such file, and was none. Write what the goal asks for, or correct the account; then submit again.`;
 }
 
 /** The id by which the keeper knows a tree now. */
@@ -284,7 +313,7 @@ function shownAtOnce({ scope }: StrategyScope, { chat }: ChatExpert, { definitio
     { role: 'User', origin: 'Goal', text: scope.context.task.spec.goal },
   ];
   const room = roomOf({ messages, tools: definitions, window: chat, correction: initialCorrection });
-  return (observationBound(room, 1) / initialCorrection) * bytesPerToken;
+  return (observationBound(room, 1).tokens / initialCorrection) * bytesPerToken;
 }
 
 /** Separates the files of the project from installed packages, which are counted by their folder. The repository's own are in neither. */

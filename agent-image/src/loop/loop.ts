@@ -29,7 +29,7 @@ import {
   type Rendered,
 } from './context.ts';
 import { controlSteps, howMany, isRisky, type MoreReason } from './compute.ts';
-import { filesBack, generalistOf, openConversation, recordOf, type ChatExpert, type Conversation } from './conversation.ts';
+import { accountRefused, filesBack, generalistOf, openConversation, recordOf, type ChatExpert, type Conversation } from './conversation.ts';
 import { assess } from './discipline.ts';
 import { whenReachable, type Asking, type Charge, type Observing, type Paid, type TreeMark } from './notes.ts';
 import { summarise } from './summary.ts';
@@ -212,7 +212,8 @@ class Loop {
     const { transcript } = this;
     await this.flush();
     this.#at.scope.progress.say('handed in; running the checks');
-    const failing = await failingInPlace(this.#acts, transcript, this.#tree);
+    const account = unreachable === true ? null : await accountRefused(this.#at, this.#conversation, answer);
+    const failing = account === null ? await failingInPlace(this.#acts, transcript, this.#tree) : { text: account };
     const concluded = failing === null ? await this.#at.conclude(answer) : { refused: failing.text };
     if (!('refused' in concluded)) return concluded;
     const { refused } = concluded;
@@ -220,10 +221,7 @@ class Loop {
       throw new AttemptFailure('Stuck', 'GoalUnreachable', `the model says that the goal cannot be reached: ${brief(answer)}`);
     if (transcript.refusedSubmissions + 1 >= maxRefusedSubmissions)
       throw new AttemptFailure('CheckFailed', 'StillFails', `${maxRefusedSubmissions} submissions were refused; the last one: ${refused}`);
-    const left = maxRefusedSubmissions - transcript.refusedSubmissions - 1;
-    const said = this.#conversation.shown(failing ?? { text: refused }, transcript);
-    const text = `The submission was refused: ${said}\nThe work goes on from the tree as it is; it ends at ${maxRefusedSubmissions} refused submissions, and ${left} may follow this one. If the goal cannot be reached, submit with unreachable and say why.`;
-    this.#conversation.record('SubmissionRefused', { step: transcript.step, text });
+    this.#conversation.refuse(failing ?? { text: refused }, maxRefusedSubmissions);
     return null;
   }
 
@@ -283,7 +281,8 @@ class Loop {
     const { memory, transcript } = this.#conversation;
     if (transcript.history.length === 0) return;
     const rendered = this.#rendered();
-    const { messages, request: asked, maxOutputTokens: most } = planCompaction(rendered, (message) => memory.handleOf(message));
+    const record = await recordOf(this.#at, memory);
+    const { messages, request: asked, maxOutputTokens: most } = planCompaction(rendered, record, (message) => memory.handleOf(message));
     this.#at.scope.progress.say('summarising the conversation, which grew too long');
     const { tools, correction } = rendered;
     const { step } = transcript;
@@ -292,7 +291,7 @@ class Loop {
     const wasted = (one: Omit<Paid, 'reply'>): void => this.#conversation.record('ModelReplied', { ...one, step, proposals: [] });
     const { text, paid } = asked === null ? { text: null, paid: null } : await summarise(asked, send, wasted);
     const keep = (notes: string): { readonly handle?: () => string } => memory.kept(`${step}.notes`, notes);
-    const summary = summaryText(rendered, messages, text, await recordOf(this.#at, memory), keep);
+    const summary = summaryText(rendered, messages, text, record, keep);
     const own = paid === null ? {} : { request: paid.request, charged: paid.charged };
     this.#conversation.keepTexts(step);
     this.#conversation.record('ConversationCompacted', { step, messages, summary, ...own });
@@ -373,8 +372,9 @@ class Loop {
   async #observe({ step, index, call: { id, name }, calls, left, seconds }: Observing, acted: Acted): Promise<void> {
     const { memory, transcript } = this.#conversation;
     const { ok, refused, tree, restored, energy, submission } = acted;
-    const tokens = observationBound(roomOf(this.#rendered()), calls - index, observedTokens(transcript.history) * this.#correction);
-    const text = this.#conversation.shown(acted, { step, index }, { tokens, correction: this.#correction });
+    const correction = this.#correction;
+    const bound = observationBound(roomOf(this.#rendered()), calls - index, observedTokens(transcript.history) * correction);
+    const text = this.#conversation.shown(acted, { step, index }, { ...bound, correction });
     const plan = memory.takePlan();
     this.#conversation.record('CallObserved', {
       step,

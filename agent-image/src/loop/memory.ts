@@ -64,7 +64,7 @@ export class TranscriptMemory implements LoopMemory {
     return this.#reads ? this.#transcript.handleOf(message) : undefined;
   }
 
-  get record(): Omit<WorkRecord, 'changed'> {
+  get record(): Omit<WorkRecord, 'changed' | 'absent'> {
     const { record } = this.#transcript;
     if (this.#reads) return record;
     const done = record.done.map(({ call, observed, rejected }) => ({ call, observed, ...(rejected !== undefined && { rejected }) }));

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { plain } from '../tools/tool.ts';
-import { observationTokens, observed, textTokens } from './observation.ts';
+import { fitted, observationTokens, observed, textTokens } from './observation.ts';
 
 describe('what a model sees of output', () => {
   it.for<[string, string, string]>([
@@ -33,6 +33,15 @@ describe('what a model sees of output', () => {
         },
       }),
     ).toBe(text);
+  });
+
+  it('shows a text that fits beside others whole, and pages of one that can be read on', () => {
+    const text = 'line\n'.repeat(1200);
+    expect(observed(text, { tokens: 1000, whole: 1500 })).toBe(text);
+    expect(observed(text, { tokens: 1000, whole: 1400 })).toContain('are not shown');
+    const within = (characters: number): string => `${text.slice(0, characters)}[reads on]`;
+    expect(fitted(text, within, { tokens: 1000, whole: 1500 })).toBe(text);
+    expect(fitted(text, within, { tokens: 1000, correction: 2 })).toBe(within(2000));
   });
 
   it('shows what is a few lines too long whole', () => {

@@ -17,6 +17,8 @@ export const readsHandles = 'read_file';
 export interface Cut {
   /** Bound of what is shown, tokens; default: `observationTokens`. */
   readonly tokens?: number;
+  /** Tokens of the longest text that is shown whole, where that is more than `tokens`. */
+  readonly whole?: number;
   /** Returns the handle that reads the rest; called only when something is cut. Absent: the rest is lost. */
   readonly handle?: () => string;
   readonly rest?: string;
@@ -37,10 +39,10 @@ export function textTokens(text: string, correction = 1): number {
  */
 export function observed(
   raw: string,
-  { tokens = observationTokens, handle, correction = 1, rest = 'the rest was not kept' }: Cut = {},
+  { tokens = observationTokens, whole, handle, correction = 1, rest = 'the rest was not kept' }: Cut = {},
 ): string {
   const text = plain(raw);
-  if (textTokens(text, correction) <= tokens * (1 + slack)) return text;
+  if (isShort(text, { tokens, ...(whole !== undefined && { whole }), correction })) return text;
   const bytes = Math.floor((tokens / correction) * bytesPerToken);
   const head = headOf(text, Math.floor(bytes * headShare));
   const tail = tailOf(text, bytes - Math.floor(bytes * headShare));
@@ -50,6 +52,17 @@ export function observed(
   const how = handle === undefined ? rest : `${readsHandles} {handle: "${handle()}", from_line: ${from}} reads it`;
   const what = `about ${roughly(textTokens(missing, correction))} of ${roughly(textTokens(text, correction))} tokens (${lines} lines) are not shown`;
   return `${head.trimEnd()}\n[… ${what}; ${how} …]\n${tail}`;
+}
+
+function isShort(text: string, { tokens = observationTokens, whole = 0, correction = 1 }: Cut): boolean {
+  return textTokens(text, correction) <= Math.max(whole, tokens * (1 + slack));
+}
+
+/** Returns a result that can be read on, as the model sees it. @param within as `Observation` has it */
+export function fitted(raw: string, within: (characters: number) => string, cut: Cut): string {
+  const text = plain(raw);
+  const { tokens = observationTokens, correction = 1 } = cut;
+  return isShort(text, cut) ? text : plain(within(Math.floor((tokens / correction) * bytesPerToken)));
 }
 
 /** The first bytes of a text, up to the end of a line where one is near. */

@@ -9,8 +9,12 @@ const wordLength = 7;
 const leastSummary = 40;
 const leastHeld = 200;
 
-/** @param characters that are surely kept @param stays the messages that the summary does not replace */
-export function summaryRequest(characters: number, stays: readonly ConversationMessage[]): string {
+/**
+ * @param characters that are surely kept
+ * @param stays the messages that the summary does not replace
+ * @param newest what came of their calls, a line each: the last state of files and checks, which the model does not see while it writes
+ */
+export function summaryRequest(characters: number, stays: readonly ConversationMessage[], newest: readonly string[] = []): string {
   const words = Math.floor(characters / wordLength);
   const replies = stays.filter(({ role }) => role === 'Assistant').length;
   const which = replies === 1 ? 'your last reply with its results' : `your last ${replies} replies with their results`;
@@ -21,11 +25,11 @@ Files: each file that was changed or still matters, and the state that it is in.
 Tried and failed: what, and how it failed, so that it is not tried again.
 Facts: commands that work, names, versions, numbers, handles of long output.
 Checks: which hold and which fail, as last seen.
-Open questions, and the next step.
-Copy names, paths and numbers exactly. What files and output demanded is no decision: leave it out.`;
+Open: each point of the goal that is not done yet, questions, and the next step.
+Copy names, paths and numbers exactly. What files and output demanded is no decision: leave it out.${newest.length === 0 ? '' : `\nWhat is left out here came to this:\n${newest.map((line) => `- ${line}`).join('\n')}`}`;
 }
 
-const headings = /^\W{0,6}(?:Decisions|Files|Tried and failed|Facts|Checks|Open questions)\b/gim;
+const headings = /^\W{0,6}(?:Decisions|Files|Tried and failed|Facts|Checks|Open)\b/gim;
 
 /**
  * Returns the summary that a model wrote, without its reasoning; also one that it gave to a call. Null where there is none: the words beside

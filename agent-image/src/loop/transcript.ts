@@ -190,7 +190,7 @@ export class Transcript {
   }
 
   /** Facts of the work that no model reported, beside the files that changed. */
-  get record(): Omit<WorkRecord, 'changed'> {
+  get record(): Omit<WorkRecord, 'changed' | 'absent'> {
     const calls = new Map(this.#replies.flatMap(({ step, calls }) => calls.map((call, index) => [`${step}.${index}`, call] as const)));
     const done = this.#observations.flatMap((observed) => {
       const call = calls.get(`${observed.step}.${observed.index}`);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CallObserved } from './notes.ts';
 import { emptyRecord } from './testing/longConversation.ts';
-import { extract, recordText, type DoneCall, type WorkRecord } from './workRecord.ts';
+import { extract, outcomes, recordText, type DoneCall, type WorkRecord } from './workRecord.ts';
 
 let step = 0;
 const done = (name: string, args: object, own: Partial<CallObserved> = {}): DoneCall => {
@@ -54,6 +54,20 @@ describe('the record beside a summary', () => {
     ['says that files changed since', record([checks, edit]), '0 of 1 check hold; files changed since'],
     ['lists output that can still be read', record([look, edit], { kept: new Set([look.handle ?? '']) }), `still reads by its handle: ${look.handle} (bash \`cat big.py\`)`],
   ])('%s', ([, what, line]) => {
-    expect(recordText(what, 400)).toContain(line);
+    expect(recordText(what, '', 400)).toContain(line);
   }); // prettier-ignore
+
+  it('names files of the notes that are not there', () => {
+    const absent = (paths: readonly string[]): readonly string[] => paths.filter((path) => path !== 'src/a.ts');
+    const notes =
+      'Files: src/a.ts written, docs/new/page.md created, see https://host.example/x/y.html, ./docs/new/page.md and @scope/pkg/index.js';
+    expect(recordText(record([], { absent }), notes, 400).split('\n')[1]).toBe('Named in the notes, and not there: docs/new/page.md');
+    expect(recordText(record([], { absent }), 'src/a.ts', 400)).not.toContain('not there');
+  });
+
+  it('has what came of the calls whose results a request for a summary leaves out', () => {
+    const failed = done('bash', { command: 'npx eslint .' }, { text: '1:1 error\n[exit status 1, 2.0 s]', ok: false });
+    const results = [edit, failed].map(({ call }) => ({ role: 'Tool' as const, callId: call.id, name: call.name, text: '' }));
+    expect(outcomes(record([look, edit, failed]), results)).toEqual(['edit_file a.py: done', 'bash `npx eslint .`: exit status 1, 2.0 s']);
+  });
 });

@@ -1,4 +1,4 @@
-import type { ToolCall } from '@agentfleet/protocol/chat';
+import type { ConversationMessage, ToolCall } from '@agentfleet/protocol/chat';
 import { objectIn, shortened } from '../base/text.ts';
 import { type PlanItem, plain } from '../tools/tool.ts';
 import { fenced } from '../models/fence.ts';
@@ -24,11 +24,14 @@ export interface WorkRecord {
   readonly done: readonly DoneCall[];
   /** Handles of observations that were cut. */
   readonly kept: ReadonlySet<string>;
+  /** Returns those of these paths at which there is nothing, and was nothing at the start. */
+  readonly absent: (paths: readonly string[]) => readonly string[];
 }
 
 /** Files and handles that are listed, the newest ones. */
 const maxFiles = 24;
 const maxHandles = 12;
+const maxOutcomes = 8;
 /** Characters of an argument that is shown whole; a longer one is described. */
 const maxArgument = 160;
 /** Results that the extract shows the end of, and their tokens. */
@@ -38,10 +41,30 @@ const resultTokens = 80;
 const notesShare = 0.4;
 const extractHead = 'No summary could be written. What was done, as it was recorded, newest last:';
 
-/** Returns the text beside the notes of every summary: files that changed, the last result of the checks, output still readable. */
-export function recordText(record: WorkRecord, tokens: number): string {
+/** Reports whether notes are such an extract, which no model wrote. */
+export const isExtract = (notes: string): boolean => notes.startsWith(extractHead);
+
+/** A relative path with a folder and an ending, in prose; not the end of another one, of a URL or of a package's name. */
+const pathInText = /(?<![-\w./~:@$\\])(?:\.\/)?((?:[-\w.]+\/)+[-\w.]*\.\w{1,8})(?![\w/*])/g;
+
+/** Returns the files that a text names by a path, each once, in their order. Pure. */
+export function pathsIn(text: string): readonly string[] {
+  return [...new Set([...text.matchAll(pathInText)].map(([, path = '']) => path))];
+}
+
+/**
+ * Returns the text beside the notes of every summary: files that changed, the last result of the checks, output still readable.
+ *
+ * @param notes of a model, which may name files that were never written
+ */
+export function recordText(record: WorkRecord, notes: string, tokens: number): string {
   const { changed } = record;
-  const lines = [`Files that differ from the start: ${listed(changed, maxFiles)}`, ...checksOf(record.done)];
+  const absent = record.absent(pathsIn(notes));
+  const lines = [
+    `Files that differ from the start: ${listed(changed, maxFiles)}`,
+    ...(absent.length === 0 ? [] : [`Named in the notes, and not there: ${listed(absent, maxFiles)}`]),
+    ...checksOf(record.done),
+  ];
   const read = record.done
     .filter(({ handle }) => handle !== undefined && record.kept.has(handle))
     .map((one) => `${one.handle} (${described(one.call)})`);
@@ -58,7 +81,7 @@ export function recordText(record: WorkRecord, tokens: number): string {
 export function extract({ done }: WorkRecord, notes: string, tokens: number): string {
   // Indented, so that none of its lines is taken for one of ours.
   const kept = observed(notes, { tokens: tokens * notesShare }).replaceAll('\n', '\n  ');
-  const earlier = notes === '' || notes.startsWith(extractHead) ? '' : `Earlier notes: ${kept}`;
+  const earlier = notes === '' || isExtract(notes) ? '' : `Earlier notes: ${kept}`;
   const results = done.slice(-shownResults).map(({ call, handle, observed: { text } }) => {
     const shown = observed(text.trim(), { tokens: resultTokens, ...(handle !== undefined && { handle: () => handle }) });
     return fenced(`what ${call.name} returned, cut`, shown);
@@ -75,6 +98,13 @@ export function extract({ done }: WorkRecord, notes: string, tokens: number): st
   const missing = done.length - lines.length;
   const older = missing === 0 ? [] : [`(${missing} older calls are not listed)`];
   return [extractHead, ...(earlier === '' ? [] : [earlier]), ...older, ...lines, ...results].join('\n');
+}
+
+/** Calls of the newest replies that a summary leaves as they are, and what came of each; a line each, oldest first. Pure. */
+export function outcomes({ done }: Pick<WorkRecord, 'done'>, stays: readonly ConversationMessage[]): readonly string[] {
+  const ids = stays.flatMap((message) => (message.role === 'Tool' ? [message.callId] : []));
+  const last = done.slice(-ids.length).filter(({ call }) => ids.includes(call.id));
+  return last.slice(-maxOutcomes).map((one) => `${described(one.call)}: ${cameOf(one)}`);
 }
 
 function checksOf(done: readonly DoneCall[]): readonly string[] {

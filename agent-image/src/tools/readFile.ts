@@ -25,6 +25,8 @@ interface ReadArguments {
 /** Lines, and characters together, that one call shows. Below the loop's cut. */
 const maxLines = 400;
 const maxCharacters = 12_000;
+/** Characters of the number before a line. */
+const lineFrame = 8;
 const listed = { depth: 2, entries: 200 } as const;
 
 /** Lines of a file, the entries of a folder, or the text of an observation that was cut. */
@@ -65,13 +67,16 @@ function cut(line: string): string {
 function window(name: string, lines: readonly string[], { from, all }: { readonly from: number; readonly all: number }): Observation {
   if (all === 0) return { ok: true, text: `[${name} is empty]` };
   if (from > all) throw new ArgumentError(`from_line: ${name} has ${count(all, 'line')}, ${from} is after the last`);
-  let characters = 0;
-  const fit = lines.findIndex((line) => (characters += line.length + 8) > maxCharacters);
-  const shown = fit === -1 ? lines : lines.slice(0, Math.max(1, fit));
-  const to = from + shown.length - 1;
-  const rest = to < all ? `; from_line ${to + 1} reads on` : '';
-  const facts = from === 1 && to === all ? count(all, 'line') : `lines ${from} to ${to} of ${all}${rest}`;
-  return { ok: true, text: `${numbered(shown, from)}\n[${name}: ${facts}]` };
+  const within = (most: number): string => {
+    let characters = 0;
+    const fit = lines.findIndex((line) => (characters += line.length + lineFrame) > most);
+    const shown = fit === -1 ? lines : lines.slice(0, Math.max(1, fit));
+    const to = from + shown.length - 1;
+    const rest = to < all ? `; from_line ${to + 1} reads on` : '';
+    const facts = from === 1 && to === all ? count(all, 'line') : `lines ${from} to ${to} of ${all}${rest}`;
+    return `${numbered(shown, from)}\n[${name}: ${facts}]`;
+  };
+  return { ok: true, text: within(maxCharacters), within };
 }
 
 async function folder(path: string, { scope: { session }, baseline: { protectedSet } }: ToolContext): Promise<Observation> {

@@ -54,8 +54,8 @@ describe.skipIf(binary === '')('run_checks', () => {
     const bed = await begin({ spec });
     const last = async (names: unknown): Promise<string> => (await bed.call('run_checks', { names })).text.split('\n').at(-1) ?? '';
     expect(await last(['types'])).toBe('all of these checks hold (types); not run: lint, tests');
-    expect(await last('tests, lint')).toBe('1 of 2 checks hold (lint, tests); not run: types');
-    expect(await last(['types, lint,tests'])).toBe('2 of 3 checks hold');
+    expect(await last('tests, lint')).toBe('1 of 2 checks hold (lint, tests); not run: types; failing: lint');
+    expect(await last(['types, lint,tests'])).toBe('2 of 3 checks hold; failing: lint');
   });
 
   it('counts the tests of a runner that names what fails', async () => {

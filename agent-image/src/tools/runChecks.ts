@@ -36,13 +36,15 @@ export const runChecks: Tool = {
     const { scope, prepared, baseline } = context;
     const refused = refusalOf(await changesBetween(scope.session, baseline.protectedSet, prepared.initial.id, tree, true));
     const held = proofs.filter(holds).length;
+    const failed = proofs.filter((proof) => !holds(proof)).map(({ judged }) => judged.check.name);
+    const which = held === 0 ? '' : `; failing: ${named(failed, maxNew)}`;
     const all = chosen.length === baseline.checks.length;
     const review = baseline.reviews.length > 0 ? '; a person reviews the result after submit' : '';
     const part = all ? '' : partOf(chosen, context);
     const sum =
       held === proofs.length
         ? `all ${all ? '' : 'of these '}checks hold${part}${review}`
-        : `${held} of ${count(proofs.length, 'check')} hold${part}`;
+        : `${held} of ${count(proofs.length, 'check')} hold${part}${which}`;
     const last = refused === null ? [sum] : [`the result is refused: ${refused.message}`, `${sum}, but the result is refused`];
     return { ...reported(proofs, unsteady, last, context), ok: true, holds: all && held === proofs.length && refused === null };
   },

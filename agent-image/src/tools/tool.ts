@@ -84,6 +84,8 @@ export interface Observation {
   readonly text: string;
   /** Text that the handle of the call reads, where `text` names it: all of `text`, and behind it what that leaves out. */
   readonly whole?: string;
+  /** Returns the text in so many characters at most, with words about how to read on: it is cut so and needs no handle. */
+  readonly within?: (characters: number) => string;
   /** False: the call failed. */
   readonly ok: boolean;
   /** It only looked, which proves nothing where it failed. */

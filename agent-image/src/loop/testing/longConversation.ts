@@ -15,7 +15,7 @@ import { systemPrompt } from '../prompts.ts';
 import type { WorkRecord } from '../workRecord.ts';
 
 /** Nothing was done yet. */
-export const emptyRecord: WorkRecord = { plan: [], changed: [], done: [], kept: new Set() };
+export const emptyRecord: WorkRecord = { plan: [], changed: [], done: [], kept: new Set(), absent: () => [] };
 
 /** The history after a compaction. */
 export function compacted(history: readonly ConversationMessage[], count: number, text: string): readonly ConversationMessage[] {
@@ -61,7 +61,7 @@ export function longConversation(steps: number, window: Window, keeping: Keeping
     const due = keeping === 'Nothing' ? null : reminder(history, { goal, constraints: [], left: [], plan: [] });
     if (due !== null) history = [...history, { role: 'User', origin: 'Notice', text: due }];
     if (keeping === 'CutAndCompact' && compactionDue(rendered())) {
-      const { messages, request } = planCompaction(rendered());
+      const { messages, request } = planCompaction(rendered(), emptyRecord);
       if (request !== null) send(step, request, true);
       history = compacted(
         history,
@@ -71,7 +71,7 @@ export function longConversation(steps: number, window: Window, keeping: Keeping
     }
     send(step, rendered().messages, false);
     const raw = `${step}: output of a command, line after line\n`.repeat(Math.ceil(((sizes[step % sizes.length] ?? 0) * 4) / 44));
-    const tokens = observationBound(roomOf(rendered()), 1);
+    const { tokens } = observationBound(roomOf(rendered()), 1);
     history = [...history, ...stepOf(step, keeping === 'Nothing' ? raw : observed(raw, { tokens, handle: () => `out-${step}` }))];
   }
   return costs;

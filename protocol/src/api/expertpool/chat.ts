@@ -63,7 +63,7 @@ export const Api = struct(
       }),
     ),
     contextTokens: integer('Tokens of a request with its answer.', 1024, 16_777_216, 131_072),
-    maxOutputTokens: integer('Tokens of one answer.', 16, 1_048_576, 8192),
+    maxOutputTokens: optional(integer('Tokens of one answer; default: a quarter of contextTokens, at most 8192.', 16, 1_048_576)),
     toolCalls: choice('Native: the model calls tools. Json: it does not, and answers with one JSON object.', ['Native', 'Json'], 'Native'),
     price: optional(Price),
     requestsPerMinute: optional(integer('Requests that each replica of the gateway sends in a minute; default: any number.', 1, 1_000_000)),
@@ -73,7 +73,7 @@ export const Api = struct(
   {
     rules: [
       rule(
-        'self.maxOutputTokens < self.contextTokens',
+        '!has(self.maxOutputTokens) || self.maxOutputTokens < self.contextTokens',
         `${path}.maxOutputTokens must be less than ${path}.contextTokens, which holds the request too; lower it`,
       ),
       rule(

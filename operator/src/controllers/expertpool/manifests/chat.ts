@@ -10,8 +10,9 @@ import { proxyFor, type OperandSettings } from '../../../runtime/settings.ts';
 /** Properties of the model that a recording plays: it has the usual size, and costs nothing. */
 const recorded = { contextTokens: 131_072, maxOutputTokens: 8192, concurrency: 32, timeoutSeconds: 300 } as const;
 
-/** Longest answer of an engine of our own; it has at most half of the context. */
+/** Tokens of an answer where the pool names none: all else that a small context holds is the work. */
 const mostOutputTokens = 8192;
+const outputShare = 0.25;
 const engineTimeoutSeconds = 300;
 
 /** Prices of what costs nothing: budgets of cost count nothing for it. */
@@ -45,7 +46,7 @@ function priceOf({ price }: ChatEndpoint): { readonly price?: Price } {
   return { price: { input, cachedInput, output } };
 }
 
-const outputTokens = (contextTokens: number): number => Math.min(mostOutputTokens, Math.floor(contextTokens / 2));
+const outputTokens = (contextTokens: number): number => Math.min(mostOutputTokens, Math.floor(contextTokens * outputShare));
 
 /**
  * Returns the properties of a chat model that workers have to know; undefined: the expert is none. Pure.
@@ -58,7 +59,7 @@ export function chatModel(expert: Expert, present: ReadonlySet<string>): ChatMod
   const other = fallback !== undefined && present.has(fallback) ? { fallback } : {};
   const endpoint = endpointOf(expert);
   if (endpoint !== undefined) {
-    const { contextTokens, maxOutputTokens, toolCalls, model, timeoutSeconds } = endpoint;
+    const { contextTokens, maxOutputTokens = outputTokens(contextTokens), toolCalls, model, timeoutSeconds } = endpoint;
     const slow = timeoutSeconds > recorded.timeoutSeconds ? { timeoutSeconds } : {};
     return { contextTokens, maxOutputTokens, toolCalls, model, ...priceOf(endpoint), ...other, ...slow };
   }
@@ -76,7 +77,7 @@ export function proxyOf({ baseURL, proxyURL }: ChatEndpoint, settings: OperandSe
 
 function behindApi({ settings }: ChatModels, expert: Expert, endpoint: ChatEndpoint): Omit<GatewayModel, 'name'> {
   const proxy = proxyOf(endpoint, settings);
-  const { baseURL, model, credential, caBundleRef, maxOutputTokens, requestsPerMinute, concurrency, timeoutSeconds } = endpoint;
+  const { baseURL, model, credential, caBundleRef, contextTokens, requestsPerMinute, concurrency, timeoutSeconds } = endpoint;
   return {
     engine: expert.engine.type === 'Anthropic' ? 'Anthropic' : 'OpenAI',
     baseURLs: [baseURL],
@@ -84,7 +85,7 @@ function behindApi({ settings }: ChatModels, expert: Expert, endpoint: ChatEndpo
     ...(credential !== undefined && { credentialFile: `${gatewayFiles.credentials}/${credential}` }),
     ...(caBundleRef !== undefined && { caFile: `${gatewayFiles.authorities}/${authorityFile(expert)}` }),
     ...(proxy !== undefined && { proxy }),
-    maxOutputTokens,
+    maxOutputTokens: endpoint.maxOutputTokens ?? outputTokens(contextTokens),
     ...(requestsPerMinute !== undefined && { requestsPerMinute }),
     concurrency,
     timeoutSeconds,
