@@ -14,7 +14,7 @@ import type { DependencyView, Snapshot, StorageView, WorkerView } from './facts/
 import type { SpendingView } from './queue/spending.ts';
 import { type Ledger, Queues } from './queue/queues.ts';
 import { openingsOf, sandboxState, Preparations } from './sandbox/state.ts';
-import type { Bounds, Turn, Order, QueueView } from './queue/poolQueue.ts';
+import { type Bounds, type Turn, type Order, type QueueView, urgency } from './queue/poolQueue.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import { isReady } from '../../serving/podTrouble.ts';
 import { dependenciesOf, dependencyIndex } from '../../runtime/taskCensus.ts';
@@ -54,7 +54,7 @@ export interface Live {
 }
 
 /** The queue of a task that no pool takes. */
-const alone: QueueView = { running: 0, runningInNamespace: 0, waiting: 0, ahead: 0, takers: 0 };
+const alone: QueueView = { running: 0, runningInNamespace: 0, waiting: 0, ahead: 0, takers: 0, stranded: 0 };
 
 /** Reads the caches: no I/O, no decisions. */
 export class Observer {
@@ -177,13 +177,17 @@ export class Observer {
 
   #bounds(pool: ExpertPool): Bounds {
     const prepared = this.#preparations.of(pool);
-    return { perNamespace: perNamespaceOf(pool), blocked: (namespace) => !prepared(namespace) };
+    return {
+      perNamespace: perNamespaceOf(pool),
+      blocked: (namespace) => !prepared(namespace),
+      isLost: (worker) => this.#loss(worker) !== undefined,
+    };
   }
 
   #queue(pool: ExpertPool, task: AgentTask): QueueView {
     const [key, home] = [keyOf(task), keyOf(pool)];
     const { namespace = '', creationTimestamp: created = '' } = task.metadata;
-    const own = { key, namespace, priority: task.spec.priority, created };
+    const own = { key, namespace, priority: urgency(task), created };
     return this.#queues.of(home).view(own, this.#queues.place(key, home), this.#bounds(pool));
   }
 
@@ -208,9 +212,15 @@ export class Observer {
   }
 
   #view(namespace: string, name: string, pod: Pod | undefined, load: number): WorkerView {
-    const key = `${namespace}/${name}`;
-    const lost = lossOfWorker(key, pod, this.#options.leases.freshMs(key));
+    const lost = this.#loss(`${namespace}/${name}`, pod);
     return { name, namespace, lost, load, ready: lost === undefined && pod !== undefined && isReady(pod) };
+  }
+
+  /** Returns the reason for which a worker is lost, in words; undefined while it lives. */
+  #loss(key: string, pod = this.#options.caches.pods.lister.get(key)): string | undefined {
+    if (pod === undefined) return `the worker pod ${key} is gone`;
+    if (pod.metadata.deletionTimestamp !== undefined) return `the worker pod ${key} is being deleted`;
+    return this.#options.leases.freshMs(key) > 0 ? undefined : `the worker ${key} does not renew its Lease`;
   }
 
   /** Orders that stand, the oldest first. One for an earlier task of this name is none for this one. */
@@ -224,12 +234,6 @@ export class Observer {
       (metadata.ownerReferences ?? []).every((owner) => owner.kind !== 'AgentTask' || owner.uid === task.metadata.uid);
     return this.#options.caches.orders.lister.byIndex('task', `${namespace}/${name}`).filter(stands).sort(byAge);
   }
-}
-
-function lossOfWorker(key: string, pod: Pod | undefined, freshMs: number): string | undefined {
-  if (pod === undefined) return `the worker pod ${key} is gone`;
-  if (pod.metadata.deletionTimestamp !== undefined) return `the worker pod ${key} is being deleted`;
-  return freshMs > 0 ? undefined : `the worker ${key} does not renew its Lease`;
 }
 
 /** Tasks on one path, and in all, that are followed: what lies beyond is not looked at for a cycle. Each of a namespace's tasks asks. */

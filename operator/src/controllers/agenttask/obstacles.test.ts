@@ -214,7 +214,7 @@ describe('what kept the last sandbox from starting stays in sight', () => {
     attempts: [ended],
     assignment: { ...assignment, directive: 'Quiesce' },
   };
-  const queue = { running: 9, runningInNamespace: 9, waiting: 0, ahead: 0, takers: 0 };
+  const queue = { running: 9, runningInNamespace: 9, waiting: 0, ahead: 0, takers: 0, stranded: 0 };
 
   test.each<readonly [string, Parameters<typeof snapshotOf>[1], string]>([
     ['no worker', { workers: [] }, 'NoWorkerReady'],

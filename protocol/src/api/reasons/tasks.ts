@@ -149,6 +149,6 @@ export const taskReasons = {
   VolumeLost: ['The volume has lost its PersistentVolume.', 'delete the claim; the task goes on from its newest checkpoint'],
   VolumeNotBound: ['The volume is not bound in time.', 'look at the events of its claim and at the provisioner'],
   VolumeSnapshotClassNotFound: ['There is no VolumeSnapshotClass of that name.', 'create it, or name another one in a new task'],
-  WaitingForSlot: ['All slots of ready workers are taken, or tasks before this one take them.'],
+  WaitingForSlot: ['All slots of ready workers are taken, or tasks before this one take them, or those of lost or replaced workers.'],
   WorkerLost: ['The worker of the attempt is gone, or does not renew its Lease.'],
 } as const satisfies Readonly<Record<string, ReasonEntry>>;
