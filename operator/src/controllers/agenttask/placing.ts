@@ -1,7 +1,7 @@
 import type { Action, DesiredStatus, Snapshot, WorkerView, Transition, SandboxChoice, Facts } from './facts/snapshot.ts';
 import { keyOf, timestamp } from '@agentfleet/kube';
 import { passedOn, type ExpertPool, type Reason } from '@agentfleet/protocol/api';
-import { refusalOf } from './acceptance.ts';
+import { refusalOf, restoredRefusal } from './acceptance.ts';
 import { type Attempt, type Books } from './facts/attempts.ts';
 import { perNamespaceOf, slotsOf } from '../../pools/resolve.ts';
 import { sandboxName } from './sandbox/template.ts';
@@ -27,6 +27,18 @@ export function rescuer({ workers }: Snapshot): WorkerView | undefined {
 }
 
 const waits = (reason: Reason, message: string, more: Partial<Wait> = {}): Wait => ({ kind: 'Wait', reason, message, ...more });
+
+/** Time in which a status follows its restored object, ms: any write of ours before would make it a conflict. */
+const statusFollowsMs = 10_000;
+
+/** Returns the refusal of a task that was restored without its status, once none comes any more; undefined for all others. */
+export function restored({ snapshot, task: { metadata, status }, now }: Facts): Transition | undefined {
+  const refusal = restoredRefusal(snapshot);
+  if (refusal === undefined) return undefined;
+  const untilMs = Date.parse(metadata.creationTimestamp ?? '') + statusFollowsMs;
+  const { reason, message } = refusal;
+  return status?.conditions === undefined && now < untilMs ? waits(reason, message, { brief: true, untilMs }) : { kind: 'Refuse', refusal };
+}
 
 /** Gives the task a worker and a sandbox, or returns what it waits for. */
 export function placing(facts: Facts, books: Books, notBefore: number): Transition {

@@ -100,6 +100,10 @@ export const taskReasons = {
   Rejected: ['A person rejected the act, or nobody decided in time.'],
   ResourceQuotaExceeded: ['A ResourceQuota of the namespace does not let the sandbox in.', 'raise it, or ask for less in a new task'],
   Restored: ['A snapshot was restored and its hash verified.'],
+  RestoredWithoutStatus: [
+    'Velero restored the task without its status: it may have run before.',
+    'remove its label velero.io/restore-name to run it, or delete it',
+  ],
   Restoring: ['The volume is made from a VolumeSnapshot.'],
   ReviewAccepted: ['All checks hold, and a person accepted the result.'],
   RolledBack: ['What the task changed was undone.'],
