@@ -86,6 +86,17 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
     },
   ],
   [
+    'a limit of the pool is told from a ResourceQuota',
+    snapshotOf(taskOf(undefined), {
+      queue: { ...snapshotOf(taskOf(undefined)).queue, running: 1, runningInNamespace: 1 },
+      resolution: { pool: newPool({ limits: { perNamespace: 1 } }) },
+    }),
+    {
+      scheduled: 'QuotaExceeded',
+      says: '1 tasks of namespace team run in ExpertPool platform/coding and its spec.limits.perNamespace is 1; wait until one ends, or raise it there (it is no ResourceQuota)',
+    },
+  ],
+  [
     'a pool without workers is named as the reason',
     snapshotOf(taskOf(undefined), { workers: [], resolution: { pool: newPool({ workers: { replicas: 0 } }) } }),
     { scheduled: 'NoWorkerReady', says: 'ExpertPool platform/coding has no workers: spec.workers.replicas of the pool is 0; raise it' },

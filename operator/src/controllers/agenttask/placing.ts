@@ -175,10 +175,10 @@ function roomFor(facts: Facts, pool: ExpertPool): Room {
   if (queue.running >= maxRunning)
     return wait('PoolAtLimit', `${queue.running} tasks run in ExpertPool ${keyOf(pool)} and spec.limits.maxRunning is ${maxRunning}`);
   if (queue.runningInNamespace >= perNamespace) {
-    return wait(
-      'QuotaExceeded',
-      `${queue.runningInNamespace} tasks of namespace ${facts.task.metadata.namespace ?? ''} run in ExpertPool ${keyOf(pool)} and spec.limits.perNamespace ${pool.spec.limits?.perNamespace === undefined ? 'is not set, which means ' : 'is '}${perNamespace}`,
-    );
+    const namespace = facts.task.metadata.namespace ?? '';
+    const bound = `${pool.spec.limits?.perNamespace === undefined ? 'is not set, which means ' : 'is '}${perNamespace}`;
+    const message = `${queue.runningInNamespace} tasks of namespace ${namespace} run in ExpertPool ${keyOf(pool)} and its spec.limits.perNamespace ${bound}; wait until one ends, or raise it there (it is no ResourceQuota)`;
+    return wait('QuotaExceeded', message);
   }
   const ready = workers.filter((worker) => worker.ready);
   if (ready.length === 0) {

@@ -94,11 +94,17 @@ export const taskReasons = {
   QueueNameInvalid: ['The label kueue.x-k8s.io/queue-name can be the name of no LocalQueue.', 'correct the label'],
   QueueTimeout: ['The task waited longer than spec.limits.queueTimeoutSeconds.', 'give the pool more workers, or raise the bound'],
   Quiescing: ['The sandbox stays until the worker reports that all is stored.'],
-  QuotaExceeded: ['As many tasks of the namespace run as spec.limits.perNamespace allows.'],
+  QuotaExceeded: [
+    'As many tasks of the namespace run as spec.limits.perNamespace of the pool allows. It is no ResourceQuota of Kubernetes.',
+    'wait until one ends, or raise it in the pool',
+  ],
   Refused: ['The order cannot be carried out.', 'create another order with what the message says'],
   RegistriesNotConfigured: ['A set-up step asks for registries, and the platform lists none.', 'set the chart value egress.registries'],
   Rejected: ['A person rejected the act, or nobody decided in time.'],
-  ResourceQuotaExceeded: ['A ResourceQuota of the namespace does not let the sandbox in.', 'raise it, or ask for less in a new task'],
+  ResourceQuotaExceeded: [
+    'A ResourceQuota of Kubernetes in the namespace does not let the sandbox in. It is no limit of the pool.',
+    'raise it, or ask for less in a new task',
+  ],
   Restored: ['A snapshot was restored and its hash verified.'],
   RestoredWithoutStatus: [
     'Velero restored the task without its status: it may have run before.',
