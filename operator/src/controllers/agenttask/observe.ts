@@ -7,7 +7,7 @@ import { MadeSandboxes } from '../../pools/made.ts';
 import type { Caches, OperatorConfig } from '../../runtime/context.ts';
 import { type Pod, resources } from '../../runtime/resources.ts';
 import { isTracked, usualTrackingLabels, warmIndex } from '../../runtime/caches.ts';
-import { isolationFloor, capabilitiesOf, sameAbility, type ClusterCapabilities } from './sandbox/capabilities.ts';
+import { isolationFloor, capabilitiesOf, cordonedBy, sameAbility, type ClusterCapabilities } from './sandbox/capabilities.ts';
 import { isClaimable } from './execute.ts';
 import type { QuotaView } from './queue/quota.ts';
 import type { DependencyView, Snapshot, StorageView, WorkerView } from './facts/snapshot.ts';
@@ -160,7 +160,7 @@ export class Observer {
     return model?.metadata.deletionTimestamp === undefined ? model?.status?.rollout : undefined;
   }
 
-  /** Sandboxes that wait ready in the namespace of the task and are what its own would be. */
+  /** Sandboxes that wait ready in the namespace of the task and are what its own would be, those of cordoned nodes last. */
   #warm(task: AgentTask, pool: ExpertPool, excluded: ReadonlySet<string>): readonly Pod[] {
     const { caches, ledger, templates } = this.#options;
     const { namespace } = task.metadata;
@@ -172,7 +172,10 @@ export class Observer {
       .filter(({ metadata: { uid = '' } }) => !excluded.has(uid) && !ledger.isSpokenFor(uid));
     if (waiting.length === 0) return [];
     const template = templates(pool, isolationFloor({ task }, pool));
-    return waiting.filter(({ metadata }) => metadata.annotations?.[templateAnnotation] === template).sort(byAge);
+    const isCordoned = cordonedBy(caches);
+    return waiting
+      .filter(({ metadata }) => metadata.annotations?.[templateAnnotation] === template)
+      .sort((a, b) => Number(isCordoned(a)) - Number(isCordoned(b)) || byAge(a, b));
   }
 
   #bounds(pool: ExpertPool): Bounds {

@@ -188,7 +188,7 @@ test('a pod of somebody else that has the name of the sandbox is named with the 
   await using bed = await Bed.start();
   playWorkers(bed, obedient(succeeds));
   // As a StatefulSet one calls its second pod.
-  const [{ metadata: { uid = '' } = {} } = {}] = bed.server.objects(resources.expertPools);
+  const uid = bed.server.objects(resources.expertPools)[0]?.metadata.uid ?? '';
   const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'one', uid, controller: true };
   await bed.pods.create({ metadata: { name: 'one-1', namespace: 'team', ownerReferences: [owner] }, spec: { containers: [] } });
   await bed.create(newTask('one'));
