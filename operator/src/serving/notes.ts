@@ -2,6 +2,7 @@ import { asError, events, ResourceClient, type Clock, type KubeEvent, type KubeO
 import { TtlCache } from '../runtime/index.ts';
 import type { Job, Pod } from '../runtime/resources.ts';
 import { isPreparing } from './podTrouble.ts';
+import { unmadePods } from './rollout.ts';
 
 /** Time for which an answer counts as current, ms. */
 export const notePollMs = 10_000;
@@ -28,9 +29,7 @@ export function isPodless({ status }: Job): boolean {
 /** Returns the reason for which a Job has no pod, with the cure; undefined where none is known. Pure. */
 export function podlessBecause(job: string, notes: ReadonlyMap<string, string>): string | undefined {
   const note = notes.get(job);
-  return note === undefined
-    ? undefined
-    : `pods cannot be made: ${note}; change what it names, or make room below it, and it is tried again`;
+  return note === undefined ? undefined : unmadePods(note);
 }
 
 /**
