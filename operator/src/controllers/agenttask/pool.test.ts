@@ -84,6 +84,32 @@ describe('many tasks of a pool', () => {
     expect(running(bed)).toEqual(['newer', 'second']);
   });
 
+  test('a task whose worker is lost goes before those that have not begun, and what is free then goes to them', async () => {
+    const pool = newPool({ workers: { replicas: 3, concurrency: 1 } });
+    await using bed = await Bed.start(pool);
+    await bed.prepare(pool, ['team', 'other']);
+    playWorkers(
+      bed,
+      obedient((_, task) => (task.spec.cancel === 'None' ? works : undefined)),
+    );
+    const worker = (name: string): string | undefined => bed.task(name).status?.assignment?.worker;
+    for (const name of ['w-2', 'w-3']) await bed.addWorker(name);
+    const names = ['a', 'b', 'c'];
+    for (const name of names) await bed.create(newTask(name));
+    await bed.until('all work', settled(bed, 3));
+    const [lost = '', other = ''] = names.sort((a, b) => ((worker(a) ?? '') < (worker(b) ?? '') ? -1 : 1));
+    // Its namespace has no slot, so that its turn would be the first.
+    await bed.create(newTask('new', {}, { namespace: 'other' }));
+    bed.beating.delete('w-1');
+    await bed.until('it waits', () => reason(bed, lost, 'Scheduled') === 'WaitingForSlot', 200);
+    await bed.patch(other, { cancel: 'Rollback' });
+    await bed.until('a slot is free again', () => bed.task(other).status?.finished === 'true', 120);
+    await bed.until('the slot is taken', settled(bed, 2), 40);
+    expect([worker(lost), worker('new')]).toEqual(['w-2', undefined]);
+    await bed.addWorker('w-4');
+    await bed.until('the other one begins', () => worker('new') === 'w-4', 20);
+  });
+
   test('maxRunning and perNamespace hold, and a full namespace holds no other one up', async () => {
     const pool = newPool({ workers: { concurrency: 8 }, limits: { maxRunning: 3, perNamespace: 2 } });
     await using bed = await Bed.start(pool);
