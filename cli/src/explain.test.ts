@@ -141,6 +141,10 @@ describe('where no operator runs', () => {
       'the caller may not see Leases',
       () => (api.refuse = (seen) => (seen.path === path ? { code: 403, body: { kind: 'Status', code: 403, message: 'no' } } : undefined)),
     ],
+    [
+      'the API server does not answer about Leases',
+      () => (api.refuse = (seen) => (seen.path === path ? { code: 400, body: { kind: 'Status', code: 400, message: 'no' } } : undefined)),
+    ],
   ])('nothing is said where %s', async (_, given) => {
     api.addTask('one', { status: { phase: 'Running', finished: 'false', conditions: [] } });
     given();

@@ -1,4 +1,4 @@
-import { isApiError, leases, ResourceClient, type Lease } from '@agentfleet/kube';
+import { leases, ResourceClient, type Lease } from '@agentfleet/kube';
 import { ageOf } from '../text/format.ts';
 import type { CommandContext } from './command.ts';
 
@@ -24,10 +24,8 @@ export function heldUntil({ spec: { renewTime, leaseDurationSeconds = 0 } = {} }
  */
 export async function idleOperator(context: CommandContext): Promise<string | undefined> {
   const now = context.clock.now();
-  const found = await operatorLeases(context).catch((error: unknown) => {
-    if (isApiError(error) && (error.code === 403 || error.code === 404)) return [];
-    throw error;
-  });
+  // It stands beside what was asked for, and ends no command.
+  const found = await operatorLeases(context).catch((): readonly Lease[] => []);
   const [last] = found.toSorted((a, b) => heldUntil(b) - heldUntil(a));
   if (last === undefined || !(heldUntil(last) + slackMs < now)) return undefined;
   const { namespace = '' } = last.metadata;
