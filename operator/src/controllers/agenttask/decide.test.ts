@@ -79,11 +79,16 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
   ],
   [
     'more tasks do not begin than workers that the pool asks for have slots for',
-    snapshotOf(taskOf(undefined), { queue: { ...snapshotOf(taskOf(undefined)).queue, running: 2 } }),
+    snapshotOf(taskOf(undefined), { workers: [worker('of-before', { load: 2 }), worker('next')] }),
     {
       scheduled: 'WaitingForSlot',
-      says: 'the free slots (1 ready workers with 2 slots each) are kept for tasks of workers that are replaced: spec.workers of ExpertPool platform/coding has slots for 2 tasks, and 2 have one',
+      says: 'the free slots (2 ready workers with 2 slots each) are kept for tasks of workers that are replaced: spec.workers of ExpertPool platform/coding has slots for 2 tasks, and 2 have one',
     },
+  ],
+  [
+    'those that work for another pool count for nothing, as where the default pool is another one since',
+    snapshotOf(taskOf(undefined), { queue: { ...snapshotOf(taskOf(undefined)).queue, running: 9 } }),
+    { at: '1/1 w-1 one-1 Run' },
   ],
   [
     'a limit of the pool is told from a ResourceQuota',

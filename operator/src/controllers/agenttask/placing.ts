@@ -206,12 +206,14 @@ function roomFor(facts: Facts, pool: ExpertPool): Room {
  * Returns the slots that are left when those that tasks at work will need soon are kept. They have a sandbox and their time runs, so one
  * that has not begun does not take the slots of the worker that replaces theirs, be theirs lost already or about to go in a rollout.
  */
-function keptFor({ assignment, snapshot: { queue } }: Facts, pool: ExpertPool, free: number): { room: number; message?: string } {
+function keptFor({ assignment, snapshot: { queue, workers } }: Facts, pool: ExpertPool, free: number): { room: number; message?: string } {
   if (assignment !== undefined) return { room: Infinity };
   const [unlost, all] = [free - queue.stranded, slotsOf(pool)];
   if (unlost <= 0) return { room: unlost, message: `${queue.stranded} tasks whose workers are lost` };
-  const message = `tasks of workers that are replaced: spec.workers of ExpertPool ${keyOf(pool)} has slots for ${all} tasks, and ${queue.running} have one`;
-  return { room: Math.min(unlost, all - queue.running), message };
+  // Tasks that began in another pool, which was the default one then, are at its workers.
+  const held = workers.reduce((sum, { lost, load }) => sum + (lost === undefined ? load : 0), queue.stranded);
+  const message = `tasks of workers that are replaced: spec.workers of ExpertPool ${keyOf(pool)} has slots for ${all} tasks, and ${held} have one`;
+  return { room: Math.min(unlost, all - held), message };
 }
 
 /** A look at a book, or at other tasks, besides those that their changes cause, ms. */
