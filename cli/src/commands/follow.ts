@@ -4,6 +4,7 @@ import { CliError, exitCodes } from '../base/failure.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { firstLine } from '../text/format.ts';
 import { taskOf, type CommandContext } from './command.ts';
+import { idleOperator } from './leader.ts';
 import { cureOf, stageOf, standsStill } from './explain.ts';
 import { Polling } from './polling.ts';
 
@@ -69,6 +70,8 @@ export async function lookedAt(
   const end = clock.monotonic() + timeout * 1000;
   let task = await taskOf(context, name);
   show(task);
+  const idle = task.status?.finished === 'true' ? undefined : await idleOperator(context);
+  if (idle !== undefined) context.warn(idle);
   for (let moved = clock.monotonic(); task.status?.finished !== 'true';) {
     if (!standsStill(task)) moved = clock.monotonic();
     else if (clock.monotonic() - moved >= stillMs) throw stands(task);

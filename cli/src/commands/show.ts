@@ -2,6 +2,7 @@ import type { AgentTask, Run } from '@agentfleet/protocol/api';
 import { ageOf, duration, table } from '../text/format.ts';
 import { printable, printableLines } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
+import { idleOperator } from './leader.ts';
 
 /** A heading and what stands below it; nothing when the list is empty. */
 function section(title: string, lines: readonly string[]): readonly string[] {
@@ -138,5 +139,8 @@ export function timeline(task: AgentTask, now: number): readonly string[] {
 
 /** Prints all that is known about one task. */
 export async function show(context: CommandContext, name: string): Promise<void> {
-  for (const line of timeline(await taskOf(context, name), context.clock.now())) context.print(line);
+  const task = await taskOf(context, name);
+  const idle = task.status?.finished === 'true' ? undefined : await idleOperator(context);
+  if (idle !== undefined) context.print(idle);
+  for (const line of timeline(task, context.clock.now())) context.print(line);
 }

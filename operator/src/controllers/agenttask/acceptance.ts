@@ -45,6 +45,21 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
   return lasting ?? (mustWait ? queueFull(snapshot, pool) : undefined);
 }
 
+/** Label of what Velero made again: it leaves out the status unless the restore asks for it. */
+const restoredLabel = 'velero.io/restore-name';
+
+/**
+ * Refuses a task that was restored without its status: it may have ended, or been at work, when it was saved, and would push once more. One
+ * whose status was restored goes on, and so does one without the label. Pure.
+ */
+export function restoredRefusal({ task: { metadata, status } }: Pick<Snapshot, 'task'>): Refusal | undefined {
+  const reason = 'RestoredWithoutStatus';
+  if (metadata.labels?.[restoredLabel] === undefined) return undefined;
+  if (status?.conditions !== undefined && findCondition(status.conditions, 'Accepted')?.reason !== reason) return undefined;
+  const message = `Velero restored the task without its status, so it may have run, or ended, before; remove its label ${restoredLabel} to run it, or delete it`;
+  return refused(reason, message);
+}
+
 /** Refuses a task that asks for quota where Kueue cannot be asked: it does not work without. */
 function withoutKueue({ quota }: Snapshot): Refusal | undefined {
   const unusable = quota === undefined ? undefined : unusableQueue(quota);
