@@ -207,6 +207,9 @@ export const PoolBrief = closed({
     }),
   ),
   tools: Type.Optional(ToolsBrief),
+  maxRetentionSeconds: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'longest that anything of a task is kept after its end; absent: artifacts stay for ever' }),
+  ),
   maxBudget: closed(
     {
       wallSeconds: Type.Optional(Type.Integer({ minimum: 1 })),

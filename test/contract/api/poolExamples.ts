@@ -137,6 +137,7 @@ export const fullPool: Node = {
       profiles: ['Default', 'Permissive'],
       maxBudget: { wallSeconds: 3600, toolCalls: 500, tokens: 2_000_000, cost: '12.50' },
       maxDeadlineSeconds: 7200,
+      maxRetentionSeconds: 86_400,
       allowedHosts: [
         { host: 'git.corp.example.com', port: 443 },
         { host: '10.1.2.3', port: 8443 },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Bed } from './testing/bed.ts';
 import { begin, condition, finish, isReady, reported } from './testing/look.ts';
-import { newTask } from './testing/objects.ts';
+import { newPool, newTask } from './testing/objects.ts';
 import { fails, obedient, playWorkers, succeeds, usage, works, succeedsLater } from './testing/scriptedWorker.ts';
 
 const twice = Object.fromEntries(Object.entries(usage).map(([field, value]) => [field, 2 * value]));
@@ -116,6 +116,17 @@ describe('the life of a task', () => {
     expect([reported(task, 'RolledBack'), directive(bed)]).toEqual(['False/Kept', 'Run']);
     expect(bed.sandboxes()).toHaveLength(1);
     await bed.pass(61);
+    expect(bed.sandboxes()).toHaveLength(0);
+  });
+
+  test('no sandbox is kept for longer than the pool allows', async () => {
+    await using bed = await Bed.start(newPool({ policy: { maxRetentionSeconds: 3600 } }));
+    playWorkers(bed, succeeds);
+    await bed.create(newTask('one', { retention: { sandboxSeconds: 86_400 } }));
+    const task = await finish(bed);
+    expect(condition(task, 'SandboxReady')?.message).toBe('the sandbox stays for 3600 s after the end');
+    expect(bed.sandboxes()).toHaveLength(1);
+    await bed.pass(3601);
     expect(bed.sandboxes()).toHaveLength(0);
   });
 

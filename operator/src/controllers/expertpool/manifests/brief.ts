@@ -239,7 +239,7 @@ function toolsBrief({ spec: { tools } }: ExpertPool): Pick<PoolBrief, 'tools'> {
 export function poolBrief(input: BriefInput): PoolBrief {
   const { pool, namespaces, energyModel, egress } = input;
   const { name } = pool.metadata;
-  const { minIsolation, allowUnenforcedNetwork, maxBudget, allowedHosts, traceConsent } = pool.spec.policy;
+  const { minIsolation, allowUnenforcedNetwork, maxBudget, maxRetentionSeconds, allowedHosts, traceConsent } = pool.spec.policy;
   const parties = working(input);
   return {
     format: 'agentfleet.dev/pool/v1',
@@ -257,6 +257,7 @@ export function poolBrief(input: BriefInput): PoolBrief {
     ...(allowedHosts === undefined ? {} : { allowedHosts: allowedHosts.map(({ host, port }) => ({ host, port })) }),
     ...toolsBrief(pool),
     maxBudget: { ...maxBudget },
+    ...(maxRetentionSeconds === undefined ? {} : { maxRetentionSeconds }),
     ...(traceConsent === undefined ? {} : { traceConsent: traceConsent.default }),
     ...allowedAblations(pool),
   };
