@@ -195,9 +195,17 @@ export const PoolBrief = closed({
       { description: 'absent: no expert is a chat model' },
     ),
   ),
-  credentials: Type.Array(closed({ name, hosts: Type.Array(name), file: Type.String({ pattern: '^/' }) }), {
-    description: 'what may be sent to which hosts',
-  }),
+  credentials: Type.Array(
+    closed({
+      name,
+      hosts: Type.Array(name),
+      repositories: Type.Optional(
+        Type.Array(Type.String({ minLength: 1 }), { description: 'see `isForRepository`; absent: all of the hosts' }),
+      ),
+      file: Type.String({ pattern: '^/' }),
+    }),
+    { description: 'what may be sent to which hosts, and for which repositories' },
+  ),
   storage: ArtifactPlace,
   minIsolation: Type.Enum([...isolationLevels]),
   allowUnenforcedNetwork: Type.Boolean(),

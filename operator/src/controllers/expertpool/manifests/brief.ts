@@ -224,7 +224,12 @@ function gatewayBrief(pool: ExpertPool, { experts, arms = [] }: Pick<PoolBrief, 
 
 function credentialsBrief({ pool, withheld = new Set() }: BriefInput): PoolBrief['credentials'] {
   const held = (pool.spec.credentials ?? []).filter(({ name }) => !withheld.has(name));
-  return held.map(({ name, hosts }) => ({ name, hosts: [...hosts], file: `${credentialsDir}/${name}` }));
+  return held.map(({ name, hosts, repositories }) => ({
+    name,
+    hosts: [...hosts],
+    ...(repositories !== undefined && { repositories: [...repositories] }),
+    file: `${credentialsDir}/${name}`,
+  }));
 }
 
 /** The pool's fields of tools; nothing where it sets none. */
