@@ -77,10 +77,15 @@ describe('fleet explain', () => {
           condition('Succeeded', 'Unknown', 'AwaitingApproval', 'the task has not been judged'),
           condition('AwaitingApproval', 'True', 'AwaitingApproval', 'git push'),
         ],
-        run: { pendingApproval: { action: 'sha256:a', summary: 'git push', expires: '2030-01-01T02:10:00Z' } },
+        run: {
+          pendingApproval: { action: `sha256:${'a'.repeat(64)}`, summary: 'git push', expires: '2030-01-01T02:10:00Z' },
+          artifacts: [{ name: 'act-aaaaaaaaaaaaaaaa.json', uri: 'pvc://x/act.json', sha256: 'a'.repeat(64), bytes: 9 }],
+        },
       },
       {},
-      [/^.*\nit waits for you:\n {2}Act: +git push\n.*\n {2}Answer within 10m: fleet approve one -n team, or .*\npool coding: /],
+      [
+        /^.*\nit waits for you:\n {2}Act: +git push\n {2}Whole: +fleet artifacts one act-a{16}\.json -n team\n.*\n {2}Answer within 10m: fleet approve one -n team --action a{16}, or .*\npool coding: /,
+      ],
     ],
     [
       'its key is refused',

@@ -6,6 +6,7 @@ import { firstLine } from '../text/format.ts';
 import { taskOf, type CommandContext } from './command.ts';
 import { idleOperator } from './leader.ts';
 import { cureOf, stageOf, standsStill } from './explain.ts';
+import { meaning } from './show.ts';
 import { Polling } from './polling.ts';
 
 const pollMs = 1_000;
@@ -40,7 +41,9 @@ export function momentOf(task: AgentTask): readonly string[] {
       ? []
       : [
           `waits for you: ${pending.question ?? pending.summary}`,
-          pending.kind === 'Question' ? `answer it: fleet answer ${name} <text>` : `decide: fleet approve ${name}, or fleet reject ${name}`,
+          pending.kind === 'Question'
+            ? `answer it: fleet answer ${name} <text>`
+            : `decide: fleet approve ${name} ${meaning(pending)}, or fleet reject ${name} ${meaning(pending)}`,
         ]),
   ];
 }

@@ -119,6 +119,17 @@ describe('the life of a task', () => {
     expect(bed.sandboxes()).toHaveLength(0);
   });
 
+  test('no sandbox is kept for longer than the pool allows', async () => {
+    await using bed = await Bed.start(newPool({ policy: { maxRetentionSeconds: 3600 } }));
+    playWorkers(bed, succeeds);
+    await bed.create(newTask('one', { retention: { sandboxSeconds: 86_400 } }));
+    const task = await finish(bed);
+    expect(condition(task, 'SandboxReady')?.message).toBe('the sandbox stays for 3600 s after the end');
+    expect(bed.sandboxes()).toHaveLength(1);
+    await bed.pass(3601);
+    expect(bed.sandboxes()).toHaveLength(0);
+  });
+
   test('a sandbox that is deleted costs no attempt: the next one begins in a new sandbox when the old one has ended', async () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeedsLater));
