@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -87,6 +88,27 @@ describe('over HTTP', () => {
     await client.close();
     served.stop();
     expect(await served.ended).toBe(0);
+  });
+
+  test.each([
+    ['is shown whole', '{"acts":[{"command":"echo; rm -r legacy"}]}', true],
+    ['is not shown where something else lies there', '{"acts":[]}', false],
+  ])('an act that waits %s', async (_, stored, shown) => {
+    const served = await serve();
+    const client = await connected(served);
+    const whole = '{"acts":[{"command":"echo; rm -r legacy"}]}';
+    const sha256 = createHash('sha256').update(whole).digest('hex');
+    const artifacts = [{ name: 'act-1.json', uri: 'pvc://a/act-1.json', sha256, bytes: whole.length }];
+    const run = { ...waits.run, pendingApproval: { ...pending, action: `sha256:${sha256}` }, artifacts };
+    api.addTask('asks', { status: { ...waits, run } });
+    const path = '/apis/results.agentfleet.dev/v1alpha1/namespaces/team/agenttasks/asks/artifacts';
+    api.results.set(path, JSON.stringify({ items: artifacts }));
+    api.results.set(`${path}/act-1.json`, stored);
+    const { act: told } = JSON.parse((await say(client, 'status', { task: 'asks' }))[0]) as { readonly act?: string };
+    expect(told).toBe(shown ? whole : undefined);
+    await client.close();
+    served.stop();
+    await served.ended;
   });
 
   test('reports what is wrong as an answer of the tool, with its cure', async () => {

@@ -87,9 +87,19 @@ describe('fleet approve and reject', () => {
 
   test('nothing is ordered about another act than the one that is meant', async () => {
     await using api = await bed();
-    const { code, err } = await fleet(api, ['approve', 'one', '--action', `sha256:${'b'.repeat(64)}`]);
-    expect([code, api.orders.size]).toEqual([1, 0]);
-    expect(err).toContain(`the act that waits is ${action}`);
+    for (const meant of [`sha256:${'b'.repeat(64)}`, `${'a'.repeat(16)}b`, 'a'.repeat(15)]) {
+      const { code, err } = await fleet(api, ['approve', 'one', '--action', meant]);
+      expect([code, api.orders.size]).toEqual([1, 0]);
+      expect(err).toContain(`the act that waits is ${action}`);
+    }
+  });
+
+  test('the beginning of the digest names the act, as the hint has it', async () => {
+    await using api = await bed();
+    api.operator = () => ({ state: 'Done' });
+    const [, hint = ''] = /fleet approve one -n team (--action \S+), or/.exec((await fleet(api, ['explain', 'one'])).out) ?? [];
+    expect((await fleet(api, ['approve', 'one', ...hint.split(' ')])).code).toBe(0);
+    expect([...api.orders.values()]).toMatchObject([{ spec: { type: 'Approve', action } }]);
   });
 
   test('what an agent wrote cannot change what is on the screen', async () => {
@@ -248,7 +258,7 @@ describe('fleet show', () => {
       'Sandbox: s-1 (was warm)',
       'Clock:   20m of 60m, stands still',
       '  Act:    git push to main',
-      '  Answer within 10m: fleet approve one -n team, or fleet reject one -n team',
+      '  Answer within 10m: fleet approve one -n team --action aaaaaaaaaaaaaaaa, or fleet reject one -n team --action aaaaaaaaaaaaaaaa',
       '▶ fix it',
       '    ✓ parser',
       'Verifier   ebm    sha256:aaa',

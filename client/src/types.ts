@@ -520,7 +520,7 @@ export interface AgentTaskStatus {
       readonly action: string;
       /** Act: to be approved. Question: to be answered. Review: the result, to be accepted. Absent: Act. */
       readonly kind?: 'Act' | 'Question' | 'Review';
-      /** The act in words. */
+      /** The act in words, cut where it is longer. The artifact whose sha256 is that of action has all of it. */
       readonly summary: string;
       /** The question of the model, as it asks it. */
       readonly question?: string;

@@ -1,8 +1,10 @@
 import { silentLog, type Clock } from '@agentfleet/kube';
 import type { AgentTask, Approval } from '@agentfleet/protocol/api';
-import { describe, expect, test } from 'vitest';
+import type { ShellAct } from '@agentfleet/protocol/inference';
+import { describe, expect, test, vi } from 'vitest';
+import { MemoryStore } from '../durable/testing/memoryStore.ts';
 import { Newest } from '../tasks/assignmentRunner.ts';
-import { actionDigest, questionDigest } from './notes.ts';
+import { actionDigest, actionText, questionDigest } from './notes.ts';
 import { Approvals } from './approvals.ts';
 import type { SandboxSession } from './sandboxSession.ts';
 import { noUsage } from '../report/index.ts';
@@ -34,7 +36,7 @@ interface Bench {
 
 const demands: object = { approvals: { require: ['Destructive'], timeoutSeconds: 900 } };
 
-function open(noted: readonly DecidedNote[] = [], status: AgentTask['status'] = {}, policy = demands): Bench {
+function open(noted: readonly DecidedNote[] = [], status: AgentTask['status'] = {}, policy = demands, store = new MemoryStore()): Bench {
   const time = { ms: 0 };
   const clock: Clock = { now: () => Date.parse('2030-01-01T00:00:00.700Z') + time.ms, monotonic: () => time.ms, after: () => ({ cancel: () => undefined }) };
   const spec = { policy };
@@ -48,6 +50,7 @@ function open(noted: readonly DecidedNote[] = [], status: AgentTask['status'] = 
     task,
     clock,
     log: silentLog,
+    store,
     signal: stop.signal,
     assignment: { attempt: 2, epoch: 3 },
     approvals: () => newest.approvals(),
@@ -72,6 +75,21 @@ describe('an act that waits', () => {
     expect(notes).toMatchObject([{ kind: 'Approved', data: { attempt: 2, action, order: 'yes-1', requester: 'ann' } }]);
     expect(await approvals.ask(held)).toMatchObject({ decision: 'Approved' });
     expect([reports.length, notes.length, approvals.rejection]).toEqual([2, 1, null]);
+  });
+
+  test('is stored whole before it is asked about, under its own digest', async () => {
+    const acts: readonly ShellAct[] = [{ tool: 'Shell', command: `echo ${' '.repeat(600)}; rm -r legacy` }];
+    const [whole, own] = [actionText('uid', [], acts), actionDigest('uid', [], acts)];
+    const store = new MemoryStore();
+    const { approvals, reports, decide } = open([], {}, demands, store);
+    const asked = approvals.ask({ ...held, action: own, whole });
+    const name = `act-${own.slice(7, 23)}.json`;
+    await vi.waitFor(() => expect(reports).toHaveLength(1));
+    expect(reports[0]).toMatchObject({ pendingApproval: { action: own }, artifacts: [{ name, sha256: own.slice(7) }] });
+    expect(reports[0]).not.toHaveProperty('pendingApproval.whole');
+    expect(store.objects.get(`default/t/uid/2/${name}`)?.content.toString()).toBe(whole);
+    decide(said('Approved', { action: own }));
+    expect(await asked).toMatchObject({ decision: 'Approved' });
   });
 
   test('leaves the budget alone', async () => {

@@ -3,8 +3,9 @@ import { docTestDelta, type Candidate, type Features } from '@agentfleet/protoco
 import { learnedScore } from '../base/text.ts';
 import type { SourceReader } from '../features/index.ts';
 import { decisions } from '../rails/index.ts';
+import { heldAct, keep } from './artifacts.ts';
 import type { GateVerdict, Part, Proposal } from './gate.ts';
-import { actionDigest, type DecidedNote } from './notes.ts';
+import { actionDigest, actionText, type DecidedNote } from './notes.ts';
 import type { SandboxSession } from './sandboxSession.ts';
 import type { Meter } from './meter.ts';
 import type { AttemptContext, SecondOpinion } from './ports.ts';
@@ -18,6 +19,8 @@ interface HeldAct {
   readonly kind?: Exclude<ApprovalSubject, 'Question'>;
   readonly summary: string;
   readonly evidence: string;
+  /** All of it, where summary and evidence may be less: its digest is `action`. */
+  readonly whole?: string;
 }
 
 /** A question of the model. */
@@ -37,6 +40,10 @@ interface ApprovalsOptions {
 
 type Pending = NonNullable<Run['pendingApproval']>;
 type Waiting = Omit<Pending, 'expires'>;
+interface More {
+  readonly signal?: AbortSignal | undefined;
+  readonly whole?: string | undefined;
+}
 
 /** Time for a person's answer where the task sets no time for approvals, seconds. */
 const usualSeconds = 900;
@@ -74,9 +81,9 @@ export class Approvals {
    *
    * @param signal default: that of the attempt
    */
-  async ask({ action, kind, summary, evidence }: HeldAct, signal?: AbortSignal) {
+  async ask({ action, kind, summary, evidence, whole }: HeldAct, signal?: AbortSignal) {
     const pending = { action, ...(kind !== undefined && { kind }), summary, evidence };
-    const note = this.#known.get(action) ?? (await this.#decide(pending, `waiting for approval: ${summary}`, signal));
+    const note = this.#known.get(action) ?? (await this.#decide(pending, `waiting for approval: ${summary}`, { signal, whole }));
     if (note.decision === 'Rejected') this.#rejection = `${summary.slice(0, 200)} was rejected ${byOf(note)}`;
     const decision = note.decision === 'Approved' ? 'Approved' : 'Rejected';
     return {
@@ -94,10 +101,10 @@ export class Approvals {
     return { answer: note.answer ?? null, by: byOf(note) };
   }
 
-  async #decide(pending: Waiting, message: string, signal?: AbortSignal): Promise<DecidedNote> {
+  async #decide(pending: Waiting, message: string, more: More = {}): Promise<DecidedNote> {
     const { context, session } = this.#options;
     const { action, kind, summary } = pending;
-    const found = this.#find(action) ?? (await this.#wait(pending, message, signal));
+    const found = this.#find(action) ?? (await this.#wait(pending, message, more));
     const { orderRef, requester, at, answer, reason } = found;
     const decision = kind === 'Question' && found.decision !== 'Answered' ? 'Unanswered' : found.decision;
     const note: DecidedNote = {
@@ -116,13 +123,16 @@ export class Approvals {
     return note;
   }
 
-  async #wait(pending: Waiting, message: string, signal?: AbortSignal): Promise<ReturnType<AttemptContext['approvals']>[number]> {
+  async #wait(pending: Waiting, message: string, { signal, whole }: More): Promise<ReturnType<AttemptContext['approvals']>[number]> {
     const { context, meter, progress } = this.#options;
     const ends = signal ?? context.signal;
     const resume = meter.pause();
     progress.say(message);
-    context.report({ pendingApproval: { ...pending, expires: this.#expires(pending.action) } }, { urgent: true });
     try {
+      // Nobody is asked about what cannot be read.
+      const { artifacts = [] } = whole === undefined ? {} : await keep({ context, signal: ends }, [heldAct(pending.action, whole)]);
+      const shown = { pendingApproval: { ...pending, expires: this.#expires(pending.action) } };
+      context.report({ ...shown, ...(artifacts.length > 0 && { artifacts: [...artifacts] }) }, { urgent: true });
       for (;;) {
         ends.throwIfAborted();
         const changed = context.taskChanged(ends);
@@ -229,8 +239,9 @@ export async function opinionOf(scope: ConsentScope, candidate: Candidate, propo
 /** Waits for a person's decision about a candidate. @param evidence why it is held @param unseen see `EarlierRun` */
 async function approve(scope: ConsentScope, candidate: Candidate, evidence: string, unseen: number): Promise<Consent> {
   const { edits, acts = [] } = candidate;
-  const action = actionDigest(scope.context.task.metadata.uid ?? '', edits, acts, unseen);
-  const { decision, by } = await scope.approvals.ask({ action, summary: summaryOf(candidate), evidence }, scope.context.signal);
+  const act = [scope.context.task.metadata.uid ?? '', edits, acts, unseen] as const;
+  const held = { action: actionDigest(...act), summary: summaryOf(candidate), evidence, whole: actionText(...act) };
+  const { decision, by } = await scope.approvals.ask(held, scope.context.signal);
   if (decision === 'Approved') return { allowed: true, approved: true, why: '' };
   return { allowed: false, approved: false, why: `it was rejected ${by}` };
 }

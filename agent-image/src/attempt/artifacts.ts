@@ -7,7 +7,7 @@ import { StoreFailure } from '../store/index.ts';
 import type { AttemptContext } from './ports.ts';
 import { Redaction } from '@agentfleet/protocol/redact';
 import { traceName } from '@agentfleet/protocol/results';
-import type { Scope } from './scope.ts';
+import type { SandboxSession } from './sandboxSession.ts';
 
 const head = 'diff --git ';
 
@@ -202,6 +202,15 @@ export function json(name: string, value: unknown): KeptFile {
   return { name, type: 'application/json', content: () => Promise.resolve(`${JSON.stringify(value, null, 2)}\n`) };
 }
 
+/** An act that waits for a person, whole: its SHA-256 is its digest, by which it is approved. */
+export function heldAct(action: string, whole: string): KeptFile {
+  return {
+    name: `act-${action.slice('sha256:'.length).slice(0, 16)}.json`,
+    type: 'application/json',
+    content: () => Promise.resolve(whole),
+  };
+}
+
 /** Returns the patch for the status, whose bounds cut a longer one: no more of it than shows that it is one. */
 export function shownPatch(unified: string, isMade?: IsMade): string {
   return workspacePatch(unified, isMade).slice(0, 2 * maxPatchCharacters + 1);
@@ -236,7 +245,10 @@ export function asksForAnswer(checks: readonly Check[]): boolean {
  * Writes the answer of the model to `answer.md` of the workspace where a check looks at it there, and nothing otherwise;
  * returns whether it did. To be called before the result is verified.
  */
-export async function writeAnswer({ context, session }: Pick<Scope, 'context' | 'session'>, text: string): Promise<boolean> {
+export async function writeAnswer(
+  { context, session }: { readonly context: AttemptContext; readonly session: Pick<SandboxSession, 'write'> },
+  text: string,
+): Promise<boolean> {
   if (!asksForAnswer(context.task.spec.checks)) return false;
   await session.write(answerFile, Buffer.from(withNewline(text)));
   return true;

@@ -297,3 +297,9 @@ export function failedThere(proofs: readonly Proof[]): string {
   });
   return ids.length === 0 ? '' : `, but for tests that fail only at times, at snapshot 0 too: ${ids.slice(0, 3).join(', ')}`;
 }
+
+/** The checks that do not show which tests pass, so that a test which is gone may go unseen where others came; `''` without any. */
+export function countedThere(proofs: readonly Proof[]): string {
+  const names = proofs.flatMap(({ judged, verdict }) => (verdict.evidence === 'Counts' ? [judged.check.name] : []));
+  return names.length === 0 ? '' : `; tests that pass are counted and not named by the checks ${names.slice(0, 8).join(', ')}`;
+}

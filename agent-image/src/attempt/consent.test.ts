@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { Candidate } from '@agentfleet/protocol/inference';
 import type { ActInQuestion, SecondOpinion } from './ports.ts';
@@ -66,6 +67,22 @@ it('asks gate 2 about what no allowlist covers, and about nothing that one does'
   expect(await consent(scope(true, seen), verdictOf({ scored: [part] }))).toMatchObject({ allowed: true, approved: false });
   expect(await consent(scope(false, seen), verdictOf({}))).toMatchObject({ allowed: true });
   expect(seen).toHaveLength(2);
+});
+
+it('asks a person about the whole act', async () => {
+  const asked: { readonly action: string; readonly whole?: string }[] = [];
+  const of = scope(true);
+  Object.assign(of.approvals, {
+    ask: (held: { readonly action: string }) => {
+      asked.push(held);
+      return Promise.resolve({ decision: 'Approved', by: 'by a person' });
+    },
+  });
+  await consent(of, verdictOf({ approval: [part] }));
+  expect(asked.map(({ whole = '' }) => `sha256:${createHash('sha256').update(whole).digest('hex')}`)).toEqual(
+    asked.map(({ action }) => action),
+  );
+  expect(JSON.parse(asked[0]?.whole ?? '{}')).toEqual({ task: 'u', edits: [], acts: candidate.acts });
 });
 
 it('leaves to a person what no rail objects to and a person looks at anyway, and reports the doubt', async () => {

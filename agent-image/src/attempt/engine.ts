@@ -2,7 +2,7 @@ import { boundsOf, refuseAblations, Meter } from './meter.ts';
 import { answerFile, writeAnswer, asksForAnswer, shownAnswer } from './artifacts.ts';
 import type { Baseline } from './checkRun.ts';
 import { judgeAtBaseline } from './baseline.ts';
-import { checkResults, close, conclusion, failed, failedThere, reviewRejected, summary, type Ledger } from './closing.ts';
+import { checkResults, close, conclusion, countedThere, failed, failedThere, reviewRejected, summary, type Ledger } from './closing.ts';
 import { Approvals } from './approvals.ts';
 import { DeliveryReader, changedFiles, type DeliveryOrder } from '../delivery/index.ts';
 import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
@@ -188,7 +188,11 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
       ? 'nothing was changed: they held at snapshot 0 already'
       : `the last step: ${winner.rationale ?? 'of an earlier attempt'}`;
   const reason = winner === null ? 'AlreadyHolds' : reviewed ? 'ReviewAccepted' : 'ChecksHold';
-  return { result: 'Succeeded', reason, message: `all checks hold in a fresh container${failedThere(ledger.proofs)}; ${how}` };
+  return {
+    result: 'Succeeded',
+    reason,
+    message: `all checks hold in a fresh container${failedThere(ledger.proofs)}; ${how}${countedThere(ledger.proofs)}`,
+  };
 }
 
 /** Verifies the tree as it is; the ledger gets the result. */
@@ -240,7 +244,7 @@ async function concludeWith(
   const shown = { changed: verified.changed, answer: words !== '', review: verified.reviewed };
   const { result, reason, message } = conclusion(baseline.checks, shown);
   if (result === 'Failed') throw new AttemptFailure('Unproved', reason, message);
-  return { result, reason, message: `${message}${failedThere(ledger.proofs)}` };
+  return { result, reason, message: `${message}${failedThere(ledger.proofs)}${countedThere(ledger.proofs)}` };
 }
 
 async function search(scope: Scope, prepared: Prepared, baseline: Baseline): Promise<Winner | null> {

@@ -169,7 +169,8 @@ export function exceeded(name: keyof Bounds, used: number | string, bound: numbe
   return new AttemptFailure('BudgetExceeded', reasons[name], message);
 }
 
-function tokensOf({ tokensIn, tokensCached = 0, tokensOut, cost }: Usage): SpentTokens {
+/** Returns the part of a usage that models are paid for. */
+export function tokensOf({ tokensIn, tokensCached = 0, tokensOut, cost }: Usage): SpentTokens {
   return { input: tokensIn, cachedInput: tokensCached, output: tokensOut, cost: cost === undefined ? null : Number(toMicros(cost)) };
 }
 

@@ -204,25 +204,30 @@ function decimal(value: number): string {
 }
 
 /**
- * Names what a candidate would do in a task: an approval of it holds for the same act in every epoch and attempt.
+ * The whole of what a candidate would do in a task, as canonical JSON.
  *
  * @param unseen how many of its commands were begun and may be done: to do them again is another act, which was not approved yet
  */
-export function actionDigest(task: string, edits: readonly Edit[], acts: readonly ShellAct[], unseen = 0): string {
-  return digestOf({ task, edits, acts, ...(unseen > 0 && { unseen }) });
+export function actionText(task: string, edits: readonly Edit[], acts: readonly ShellAct[], unseen = 0): string {
+  return canonicalJson({ task, edits, acts, ...(unseen > 0 && { unseen }) });
+}
+
+/** Names what a candidate would do: the SHA-256 of its {@link actionText}. An approval of it holds for the same act in every epoch and attempt. */
+export function actionDigest(...act: Parameters<typeof actionText>): string {
+  return digestOf(actionText(...act));
 }
 
 /** Names a question of the model in a task; `call` names the tool call that asks it. */
 export function questionDigest(task: string, call: string, text: string): string {
-  return digestOf({ task, call, question: text });
+  return digestOf(canonicalJson({ task, call, question: text }));
 }
 
 /** Names a review: one result of one task. */
 export function reviewDigest(task: string, review: string, tree: string): string {
-  return digestOf({ task, review, tree });
+  return digestOf(canonicalJson({ task, review, tree }));
 }
 
-const digestOf = (named: object): string => `sha256:${createHash('sha256').update(canonicalJson(named)).digest('hex')}`;
+const digestOf = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;
 
 /** Identity of the candidate that a command belongs to; stands in its `Intent` and in the `Acted` note after the last one. */
 export interface ActIdentity {

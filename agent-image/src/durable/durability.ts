@@ -8,6 +8,7 @@ import { adoptNewest, type Recovered, historyOf, type History } from './adopt.ts
 import { DurableFailure } from './failure.ts';
 import { LogMirror } from './logMirror.ts';
 import { placesOf, type ActiveTask } from './manifest.ts';
+import { noteActive } from './retention.ts';
 import type { PackShelf } from './shelf.ts';
 import { CheckpointWriter, type Written } from './writer.ts';
 
@@ -19,7 +20,7 @@ export interface DurabilityOptions {
   readonly task: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly epoch: number;
   readonly checkpointSeconds: number;
-  /** Absent: checkpoints of the active task do not name its pool, and no sweep finds that it is gone. */
+  /** Absent: nothing in the store names the pool of the task, and no sweep finds that it is gone or outlived. */
   readonly active?: ActiveTask | undefined;
   /** The report of an earlier worker: its checkpoint, and the log head that it saw. */
   readonly reported: { readonly checkpointURI?: string; readonly auditRoot?: string };
@@ -49,6 +50,7 @@ export class Durability {
   #attached: Attached | null = null;
   /** Whether the store has a checkpoint that a new sandbox would go on from. */
   #hasCheckpoint: boolean;
+  #isNoted = false;
   readonly #serial = new Serial();
 
   constructor(options: DurabilityOptions) {
@@ -112,10 +114,21 @@ export class Durability {
   }
 
   async #write(signal: AbortSignal, expiresMs?: number): Promise<Written> {
-    const written = await this.#one(({ writer }) => writer.write(signal, expiresMs));
+    const written = await this.#one(async ({ writer }) => {
+      await this.#note(signal, expiresMs !== undefined);
+      return writer.write(signal, expiresMs);
+    });
     this.#hasCheckpoint = true;
     if (written.fresh) this.#options.onWritten(written);
     return written;
+  }
+
+  /** Notes once that the task has something in the store, and again at an end: what it keeps is outlived so much later. */
+  async #note(signal: AbortSignal, ends: boolean): Promise<void> {
+    const { store, active, task } = this.#options;
+    if (active === undefined || (this.#isNoted && !ends)) return;
+    await noteActive(store, active.pool, task, signal);
+    this.#isNoted = true;
   }
 
   #mirror(signal: AbortSignal): Promise<unknown> {

@@ -4,7 +4,8 @@ import { maxPartBytes, partHeader } from '@agentfleet/protocol/keeper';
 import { createHash } from 'node:crypto';
 import { createSealer } from './seal.ts';
 import { PackShelf } from './shelf.ts';
-import { graceMs, Sweeper, sweep, type ActiveTasks } from './sweep.ts';
+import type { ActiveTasks } from './retention.ts';
+import { graceMs, Sweeper, sweep } from './sweep.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import type { MemoryStore } from './testing/memoryStore.ts';
 import { DurableBench, live, noise, signal, task, tree } from './testing/bench.ts';
@@ -19,9 +20,9 @@ afterEach(() => bench[Symbol.asyncDispose]());
 const clockOf = (store: MemoryStore): Clock => ({ now: () => store.now, monotonic: () => 0, after: () => ({ cancel: () => undefined }) });
 
 /** A sweep after so many hours of the store. */
-function swept(hours: number, active?: ActiveTasks): ReturnType<typeof sweep> {
+function swept(hours: number, active?: ActiveTasks, mostSeconds?: number): ReturnType<typeof sweep> {
   bench.store.now += hours * graceMs;
-  return sweep({ store: bench.store, log: silentLog, worker: 'worker-0', active }, signal);
+  return sweep({ store: bench.store, log: silentLog, worker: 'worker-0', active, mostSeconds }, signal);
 }
 
 /** A store that lets something happen between the first listing of checkpoints and the first look into one. */
@@ -268,6 +269,61 @@ describe('a sweep', () => {
     expect(bench.store.keys('checkpoints/')).toEqual(before);
     expect(await swept(0.5, row.active)).toMatchObject({ removedTasks: 0 });
     expect(await swept(1, row.active)).toMatchObject({ removedTasks: row.removed });
+  });
+
+  const artifact = `${task.namespace}/${task.name}/${task.uid}/1/change.patch`;
+  const others = ['team/fix/other/1/change.patch', 'team/fix/0b1c-2/1/change.patch', 'doomed/fix/uid/1/change.patch'];
+
+  it.each<{ what: string; active?: ActiveTasks; pool?: string; mostSeconds?: number; gone: boolean }>([
+    { what: 'of a task that is not active any more', active: active([]), mostSeconds: 7200, gone: true },
+    { what: 'of an active task', active: active([task.uid]), mostSeconds: 7200, gone: false },
+    { what: 'of a task of another pool', active: active([]), pool: 'pool-2', mostSeconds: 7200, gone: false },
+    { what: 'of a namespace that cannot be listed', active: active(undefined), mostSeconds: 7200, gone: false },
+    { what: 'of a pool without a bound', active: active([]), gone: false },
+    { what: 'by a worker that does not know its pool', mostSeconds: 7200, gone: false },
+  ])('removes all that is kept $what when the bound of the pool is over: $gone', async (row) => {
+    const old = await bench.keeper();
+    await live(old);
+    const worker = bench.worker({ active: { pool: row.pool ?? 'pool-1', keepSeconds: 365 * 86_400 } });
+    await worker.attach(old.client(), signal);
+    for (const key of [artifact, ...others]) await bench.store.put(key, 'x');
+    await worker.checkpoint(signal);
+    bench.store.now += 3 * graceMs;
+    await worker.checkpoint(signal, 365 * 86_400_000);
+    const kept = (): boolean[] => [artifact, 'checkpoints/'].map((part) => bench.store.keys(part).length > 0);
+    expect(await swept(1.5, row.active, row.mostSeconds)).toMatchObject({ outlived: 0 });
+    expect(kept()).toEqual([true, true]);
+    expect(await swept(1, row.active, row.mostSeconds)).toMatchObject({ outlived: row.gone ? 1 : 0 });
+    expect(kept()).toEqual([!row.gone, !row.gone]);
+    expect(others.filter((key) => !bench.store.objects.has(key))).toEqual([]);
+    expect(await swept(1, row.active, row.mostSeconds)).toMatchObject({ outlived: 0 });
+  });
+
+  it('counts the time of the bound from when it last saw the task active', async () => {
+    const old = await bench.keeper();
+    const worker = bench.worker({ active: { pool: 'pool-1', keepSeconds: 365 * 86_400 } });
+    await worker.attach(old.client(), signal);
+    await worker.checkpoint(signal);
+    await bench.store.put(artifact, 'x');
+    await swept(5, active([task.uid]), 7200);
+    expect(await swept(1.5, active([]), 7200)).toMatchObject({ outlived: 0 });
+    expect(await swept(1, active([]), 7200)).toMatchObject({ outlived: 1 });
+  });
+
+  it('goes on with a task whose removal was cut off, and is not kept from it by a checkpoint that cannot be read', async () => {
+    const old = await bench.keeper();
+    const worker = bench.worker({ active: { pool: 'pool-1', keepSeconds: 365 * 86_400 } });
+    await worker.attach(old.client(), signal);
+    await worker.checkpoint(signal);
+    await bench.store.put(artifact, 'x');
+    bench.store.objects.set('checkpoints/other/uid/00000000010000.json', { content: Buffer.from('{'), modifiedAt: 0 });
+    bench.store.before = (call) => {
+      if (call.startsWith('remove checkpoints/')) throw new Error('cut off');
+    };
+    await expect(swept(3, active([]), 7200)).rejects.toThrow('cut off');
+    bench.store.comeBack();
+    await expect(swept(0, active([]), 7200)).rejects.toMatchObject({ code: 'Damaged' });
+    expect(bench.store.keys(task.uid)).toEqual([]);
   });
 
   it('keeps what has not expired, also by a worker whose clock is ahead', async () => {

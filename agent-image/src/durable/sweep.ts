@@ -14,15 +14,8 @@ import {
   packsFolder,
 } from './manifest.ts';
 import { DurableFailure } from './failure.ts';
+import { removeOutlived, type ActiveTasks } from './retention.ts';
 import { read, unlessGone } from './shelf.ts';
-
-/** Tasks of a pool that have not ended. */
-export interface ActiveTasks {
-  /** Uid of the pool: others that store in the same place may be of another cluster, whose tasks this one does not know. */
-  readonly pool: string;
-  /** Returns the uids of those of a namespace, as of now; undefined: they cannot be listed. */
-  readonly list: (namespace: string, signal: AbortSignal) => Promise<ReadonlySet<string> | undefined>;
-}
 
 interface SweepOptions {
   readonly store: ArtifactStore;
@@ -30,6 +23,8 @@ interface SweepOptions {
   readonly worker: string;
   /** Absent: a checkpoint without a time at which it expires stays. */
   readonly active?: ActiveTasks | undefined;
+  /** Longest that anything of a task is kept after its end; absent: artifacts stay. */
+  readonly mostSeconds?: number | undefined;
   /** Longest time for a writer from loading a pack's index to naming it, ms. */
   readonly graceMs?: number;
 }
@@ -38,19 +33,19 @@ interface SweepOptions {
 export const graceMs = 60 * 60_000;
 
 /**
- * Removes expired checkpoints of tasks, and the packs that no checkpoint names. One of a task that is gone, or ended while no worker
+ * Removes what has outlived the bound of the pool, expired checkpoints of tasks, and the packs that no checkpoint names. One of a task that is gone, or ended while no worker
  * had it, expires from now on. A pack is removed in two sweeps: the
  * first marks it, and writers no longer rely on a marked pack; one at least `graceMs` later removes it, unless a
  * checkpoint that was being written then names it by now. All times are those of the store. An unreadable checkpoint
  * ends the sweep: the packs it names are unknown.
  */
-export async function sweep({ store, log, worker, active, graceMs: grace = graceMs }: SweepOptions, signal: AbortSignal) {
+export async function sweep({ store, log, worker, active, mostSeconds, graceMs: grace = graceMs }: SweepOptions, signal: AbortSignal) {
   const now = await storeTime(store, worker, signal);
+  const isBounded = active !== undefined && mostSeconds !== undefined;
+  const outlived = isBounded ? await removeOutlived({ store, active, mostSeconds, log, now }, signal) : 0;
   const { named, removedTasks, open } = await liveNames({ store, log }, now, signal);
   if (active !== undefined) await closeGone({ store, log, active }, open, now, signal);
-  const marks = new Map(
-    (await store.entries(doomedFolder, signal)).map(({ key, modifiedAt }) => [key.slice(doomedFolder.length), modifiedAt]),
-  );
+  const marks = await marksIn(store, signal);
   const blobs = byName(await store.entries(packsFolder, signal));
   let [doomed, removed] = [0, 0];
   for (const [name, entries] of blobs) {
@@ -69,7 +64,14 @@ export async function sweep({ store, log, worker, active, graceMs: grace = grace
     }
   }
   for (const name of marks.keys()) if (!blobs.has(name) && !name.startsWith(clockPrefix)) await store.remove([doomedKey(name)], signal);
-  return { removedTasks, doomed, removed };
+  return { outlived, removedTasks, doomed, removed };
+}
+
+/** Returns when each name was marked. A namespace may be called like the folder: artifacts of its tasks lie in folders of it. */
+async function marksIn(store: ArtifactStore, signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
+  const entries = await store.entries(doomedFolder, signal);
+  const marks = entries.map(({ key, modifiedAt }) => [key.slice(doomedFolder.length), modifiedAt] as const);
+  return new Map(marks.filter(([name]) => !name.includes('/')));
 }
 
 const clockPrefix = 'clock-';
@@ -193,6 +195,8 @@ function byName(entries: readonly StoredEntry[]): ReadonlyMap<string, readonly S
 
 interface SweeperOptions extends Pick<SweepOptions, 'worker' | 'log' | 'active'> {
   readonly clock: Clock;
+  /** Returns `mostSeconds` as of now. */
+  readonly most?: () => number | undefined;
 }
 
 /** Time limit of a sweep, ms; the rest is left for the next one. */
@@ -219,15 +223,15 @@ export class Sweeper {
 
   /** Sweeps a store unless that was done lately; never rejects. */
   async taskEnded(store: ArtifactStore): Promise<void> {
-    const { clock, log, worker, active } = this.#options;
+    const { clock, log, worker, active, most } = this.#options;
     const now = clock.monotonic();
     if (now - (this.#sweptAt.get(store) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
     this.#sweptAt.set(store, now);
     using limit = deadline(clock, sweepMs);
     try {
       if (!(await isDue(store, worker, limit.signal))) return;
-      const swept = await sweep({ store, log, worker, active }, limit.signal);
-      if (swept.removed + swept.removedTasks + swept.doomed > 0) log.info('what no checkpoint names was swept', { ...swept });
+      const swept = await sweep({ store, log, worker, active, mostSeconds: most?.() }, limit.signal);
+      if (Object.values(swept).some((count) => count > 0)) log.info('what no checkpoint names was swept', { ...swept });
     } catch (error) {
       log.warn('the store was not swept', { error: asError(error).message });
     }

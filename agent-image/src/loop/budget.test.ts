@@ -1,12 +1,15 @@
+import { systemClock } from '@agentfleet/kube';
 import { costInMicros, fromMicros, toMicros } from '@agentfleet/protocol/api';
 import type { TokenUsage } from '@agentfleet/protocol/chat';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AttemptFailure } from '../base/failure.ts';
+import { Meter } from '../attempt/meter.ts';
 import type { Scope } from '../attempt/scope.ts';
 import type { ChatExpert } from './conversation.ts';
 import { budgetOf, TokenBudget, type Asked, type TokenBounds } from './budget.ts';
-import { owedOf } from './charges.ts';
+import { owedOf, readTranscript, spentBy } from './charges.ts';
 import type { Charge } from './notes.ts';
 
 const price = { input: '3', cachedInput: '0.30', output: '15.075' };
@@ -207,6 +210,38 @@ describe('what lost workers spent', () => {
     ['nothing when the log came back shorter than the report', { tokensIn: 900, tokensOut: 90, cost: '1' }, null],
   ])('is charged to the next attempt: %s', (_, reported, owed) => {
     expect(owedOf(charges, { ...counts, ...reported })).toEqual(owed);
+  });
+
+  const replied = (...own: readonly Partial<TokenUsage>[]): readonly AuditRecord[] =>
+    own.map((part, at): AuditRecord => {
+      const charged = { usage: usage(100, 20, part), costMicros: 7 };
+      const body = { kind: 'ModelReplied', data: { attempt: 2, note: `n${at}`, step: at, request: `r${at}`, proposals: [], charged } };
+      return { seq: at, at: '', type: 'Noted', epoch: 1, body, prev: '', hash: '' };
+    });
+  it.each([
+    ['as the log has it', replied({}, {}), {}, { tokens: 240, costMicros: 14 }],
+    [
+      'what was reported where the log has less since',
+      replied({}),
+      { tokensIn: 300, tokensOut: 10, cost: '0.00002' },
+      { tokens: 320, costMicros: 20 },
+    ],
+    ['what was reported where the log is empty', [], { tokensIn: 300, tokensOut: 10, cost: '0.00002' }, { tokens: 310, costMicros: 20 }],
+    [
+      'no less for figures in the log that are none',
+      replied({}, { input: -1_000_000 }, { input: Number.NaN }),
+      {},
+      { tokens: 160, costMicros: 21 },
+    ],
+  ])('counts after a take-over: %s', async (_, records, reported, spent) => {
+    const used = { earlier: { ...counts, tokensIn: 0, tokensOut: 0 }, before: { ...counts, tokensIn: 0, tokensOut: 0, ...reported } };
+    const meter = new Meter(systemClock, used, {});
+    const context = { assignment: { attempt: 2 }, used };
+    const session = { events: (visit: (record: AuditRecord) => void) => Promise.resolve(records.forEach(visit)) };
+    const { charges: own } = await readTranscript({ context, session, meter } as unknown as Parameters<typeof readTranscript>[0]);
+    expect(new TokenBudget({}, engine, nothing, own).spent()).toEqual(spent);
+    const { input, output, cost } = spentBy(own);
+    expect([input + output, cost]).toEqual([spent.tokens, spent.costMicros]);
   });
 
   it('counts against its bounds, and free models owe no money', () => {

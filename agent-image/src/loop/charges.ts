@@ -1,16 +1,22 @@
-import { toMicros, type Usage } from '@agentfleet/protocol/api';
-import type { SpentTokens } from '../attempt/meter.ts';
+import type { Usage } from '@agentfleet/protocol/api';
+import { tokensOf, type SpentTokens } from '../attempt/meter.ts';
 import type { Scope } from '../attempt/scope.ts';
 import type { Charge } from './notes.ts';
 import { TranscriptReader, type Transcript } from './transcript.ts';
 
-/** Reads the conversation that an attempt goes on with, with what earlier attempts spent and did not report. */
-export async function readTranscript({ context, session }: Pick<Scope, 'context' | 'session'>): Promise<Transcript> {
+/**
+ * Reads the conversation that an attempt goes on with, with what earlier attempts spent and did not report, and what this one reported
+ * and the log does not have: it was lost, or written anew in the tenant's reach, and what was spent never gets less.
+ */
+export async function readTranscript({ context, session, meter }: Pick<Scope, 'context' | 'session' | 'meter'>): Promise<Transcript> {
   const reader = new TranscriptReader();
   await session.events(reader.visit);
   const transcript = reader.of(context.assignment.attempt);
   const owed = owedOf(reader.before, context.used.earlier);
   if (owed !== null) transcript.owe(owed);
+  const { cost: costMicros, ...usage } = tokensOf(meter.usage());
+  const lost = lackOf({ usage: { ...usage, estimated: false }, costMicros }, spentBy(transcript.charges));
+  if (lost !== null) transcript.owe(lost);
   return transcript;
 }
 
@@ -21,14 +27,18 @@ export async function readTranscript({ context, session }: Pick<Scope, 'context'
  * @param charges of all earlier attempts; a request whose reply was not seen as it was reserved
  * @param reported what they reported together
  */
-export function owedOf(charges: readonly Charge[], { tokensIn, tokensOut, tokensCached = 0, cost }: Usage): Charge | null {
-  const sum = spentBy(charges);
-  const input = Math.max(0, sum.input - tokensIn);
-  const output = Math.max(0, sum.output - tokensOut);
-  const costMicros = sum.cost === null ? null : Math.max(0, sum.cost - Number(toMicros(cost ?? '0')));
+export function owedOf(charges: readonly Charge[], reported: Usage): Charge | null {
+  return lackOf(together(charges), tokensOf(reported));
+}
+
+/** Returns the part of a charge that is not in what is known; null: nothing is. Pure. */
+function lackOf({ usage, costMicros: cost }: Charge, known: SpentTokens): Charge | null {
+  const input = Math.max(0, usage.input - known.input);
+  const output = Math.max(0, usage.output - known.output);
+  const costMicros = cost === null ? null : Math.max(0, cost - (known.cost ?? 0));
   if (input === 0 && output === 0 && (costMicros ?? 0) === 0) return null;
-  const cachedInput = Math.min(input, Math.max(0, sum.cachedInput - tokensCached));
-  return { usage: { input, cachedInput, output, estimated: charges.some(({ usage }) => usage.estimated) }, costMicros };
+  const cachedInput = Math.min(input, Math.max(0, usage.cachedInput - known.cachedInput));
+  return { usage: { input, cachedInput, output, estimated: usage.estimated }, costMicros };
 }
 
 /** These charges as one. Pure. */

@@ -87,6 +87,16 @@ export interface Charge {
   readonly costMicros: number | null;
 }
 
+/** A charge as it counts: a log that was written in a tenant's reach may hold figures that are none, or take something back. */
+export function counted({ usage, costMicros }: Charge): Charge {
+  const whole = (value: number): number => (Number.isSafeInteger(value) && value > 0 ? value : 0);
+  const { input, cachedInput, output, estimated } = usage;
+  return {
+    usage: { input: whole(input), cachedInput: whole(cachedInput), output: whole(output), estimated },
+    costMicros: costMicros === null ? null : whole(costMicros),
+  };
+}
+
 /** Result of one call, as the model gets to see it. */
 export interface CallObserved {
   readonly step: number;

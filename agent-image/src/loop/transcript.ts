@@ -5,7 +5,7 @@ import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ModelProposal } from '../models/models.ts';
 import { cutOf, isLastTurn, remarkOn, traceOf, type StepTrace } from './discipline.ts';
 import { keptReply, keptResult, type Result } from './kept.ts';
-import type { CallObserved, Charge, LoopNotes, OpenCall } from './notes.ts';
+import { counted, type CallObserved, type Charge, type LoopNotes, type OpenCall } from './notes.ts';
 import type { WorkRecord } from './workRecord.ts';
 import type { BackgroundProcess, PlanItem, Submission, UndoPoint } from '../tools/tool.ts';
 
@@ -104,7 +104,7 @@ export class Transcript {
 
   /** Amounts that were spent; a request whose answer was not seen counts as its reservation. */
   get charges(): readonly Charge[] {
-    return [...this.#charges, ...(this.#asked === null ? [] : [estimated(this.#asked.reserved)])];
+    return [...this.#charges, ...(this.#asked === null ? [] : [estimated(this.#asked.reserved)])].map(counted);
   }
 
   /** Adds what an earlier attempt spent and did not report. */

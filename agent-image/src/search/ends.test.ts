@@ -4,7 +4,7 @@ import { judgeBaseline, parseResults } from '../checks/index.ts';
 import type { JudgedCheck, Ran } from '../attempt/checkRun.ts';
 import { seenAtBaseline } from '../attempt/baseline.ts';
 import { describeSearchEnd, type SearchEnd } from './repair.ts';
-import { failedThere } from '../attempt/closing.ts';
+import { countedThere, failedThere } from '../attempt/closing.ts';
 
 const ended = { exitCode: 1, signal: null, timedOut: false, killed: null, swept: 0, oom: false } as unknown as Ran['end'];
 
@@ -125,4 +125,12 @@ test('a success names the tests that failed beside it', () => {
   const proof = (state: 'ok' | 'FAIL') => ({ judged: check, run: ran(unittest(state)), verdict: { flaky: [] } }) as never;
   expect(failedThere([proof('ok')])).toBe('');
   expect(failedThere([proof('FAIL')])).toMatch(/, but for tests that fail only at times, at snapshot 0 too: .*test_half/);
+});
+
+test('a success names the checks whose passing tests are counted and not named', () => {
+  const proof = (name: string, evidence: 'Tests' | 'Counts' | 'Exit') => ({ judged: { check: { name } }, verdict: { evidence } }) as never;
+  expect(countedThere([proof('a', 'Tests'), proof('b', 'Exit')])).toBe('');
+  expect(countedThere([proof('a', 'Counts'), proof('b', 'Tests'), proof('c', 'Counts')])).toBe(
+    '; tests that pass are counted and not named by the checks a, c',
+  );
 });

@@ -1,8 +1,10 @@
 // Copies of a worker: what, when, and how they are reported.
 import { describe, expect, it } from 'vitest';
-import { eventually, outcomes, running, succeeded, WorkerBed } from '../testing/bed.ts';
+import { brief, eventually, outcomes, running, succeeded, WorkerBed } from '../testing/bed.ts';
 
 const checkpoints = (bed: WorkerBed): readonly string[] => bed.store.keys('.json');
+const expires = (bed: WorkerBed, key = checkpoints(bed).at(-1)): unknown =>
+  (JSON.parse(bed.store.objects.get(key ?? '')?.content.toString() ?? '{}') as { expires?: unknown }).expires;
 
 describe('Quiesce', () => {
   it('keeps the tree as a snapshot, copies it, and then reports that the work rests', async () => {
@@ -64,8 +66,6 @@ describe('the end of an attempt', () => {
   });
 
   it('has the expiry of the copy; one of an active task does not', async () => {
-    const expires = (bed: WorkerBed): unknown =>
-      (JSON.parse(bed.store.objects.get(checkpoints(bed).at(-1) ?? '')?.content.toString() ?? '{}') as { expires?: unknown }).expires;
     await using bed = await running();
     bed.engine.onOther = succeeded;
     await bed.assign('fix', { directive: 'Quiesce' });
@@ -99,19 +99,39 @@ describe('the end of an attempt', () => {
       await bed.assign(name, { directive: 'Quiesce' });
       await eventually(`${name} is at rest`, () => bed.status(name).run?.quiescedAt !== undefined);
     }
-    const expires = (name: string): unknown => {
-      const key = bed.status(name).run?.snapshots?.checkpointURI?.slice('memory://'.length) ?? '';
-      return (JSON.parse(bed.store.objects.get(key)?.content.toString() ?? '{}') as { expires?: unknown }).expires;
-    };
-    expect([expires('fix'), expires('rests')]).toEqual([null, null]);
+    const expiry = (name: string): unknown => expires(bed, bed.status(name).run?.snapshots?.checkpointURI?.slice('memory://'.length) ?? '');
+    expect([expiry('fix'), expiry('rests')]).toEqual([null, null]);
     await bed.tasks.patch({ name: 'fix', namespace: 'team' }, { status: { finished: 'true' } }, { subresource: 'status' });
     await bed.sandbox('last-1');
     await bed.task('last');
     await eventually('the last one runs', () => bed.engine.last?.context.task.metadata.name === 'last');
     bed.engine.last?.finish(succeeded);
-    await eventually('the store is swept', () => expires('fix') !== null);
-    expect(expires('fix')).toBe(new Date(bed.store.now + 604_800_000).toISOString());
-    expect(expires('rests')).toBeNull();
+    await eventually('the store is swept', () => expiry('fix') !== null);
+    expect(expiry('fix')).toBe(new Date(bed.store.now + 604_800_000).toISOString());
+    expect(expiry('rests')).toBeNull();
+  });
+
+  it('sweeps what has outlived the bound of the pool: also where no task of the pool is left, not where tasks cannot be listed', async () => {
+    await using bed = await WorkerBed.open();
+    await bed.writeBrief(JSON.stringify({ ...brief, namespaces: ['late', 'team'], maxRetentionSeconds: 3600 }));
+    await bed.start();
+    const patch = (namespace: string): string => `${namespace}/old/uid/1/change.patch`;
+    const namespaces = ['gone', 'late', 'team'];
+    for (const namespace of namespaces) {
+      await bed.store.put(`.tasks/pool-uid/${namespace}/old/uid`, '');
+      await bed.store.put(patch(namespace), 'x');
+    }
+    bed.store.now += 4_000_000;
+    bed.server.onRequest = ({ verb, namespace }) =>
+      verb === 'list' && namespace !== 'team' ? { kind: 'error', code: 403, reason: 'Forbidden' } : undefined;
+    await bed.sandbox('fix-1');
+    await bed.task('fix');
+    await eventually('the engine runs', () => bed.engine.calls.length === 1);
+    bed.engine.last?.finish(succeeded);
+    await eventually('the store is swept', () => !bed.store.objects.has(patch('gone')) && !bed.store.objects.has(patch('team')));
+    expect(bed.store.objects.has(patch('late'))).toBe(true);
+    expect(Math.abs(Date.parse(String(expires(bed))) - Date.now() - 3_600_000)).toBeLessThan(600_000);
+    expect(bed.store.keys('.tasks/').some((key) => key.startsWith('.tasks/pool-uid/team/fix/'))).toBe(true);
   });
 
   it('is reported also when it cannot be copied', async () => {

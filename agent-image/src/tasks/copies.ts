@@ -1,5 +1,6 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { traceName } from '@agentfleet/protocol/results';
 import { isSuperseded, retryWhileUnavailable } from '../base/failure.ts';
 import type { Durability, Written } from '../durable/index.ts';
@@ -10,6 +11,7 @@ export interface CopiesOptions {
   /** Opens the durable copies of the task; `onWritten` is called for each checkpoint. */
   readonly open: (onWritten: (written: Written) => void) => Durability;
   readonly onCopied: () => void;
+  readonly pool: Pick<PoolBrief, 'maxRetentionSeconds'>;
   readonly reporter: Reporter;
   readonly clock: Clock;
   readonly log: Log;
@@ -18,6 +20,11 @@ export interface CopiesOptions {
 /** Time limit of an attempt's last copy, and of one that is handed over, ms. */
 const endMs = 120_000;
 const handOverMs = 12_000;
+
+/** Seconds for which the copies of a task are kept after its end: what it asks for, and never more than its pool allows. */
+export function keepSeconds({ spec }: Pick<AgentTask, 'spec'>, { maxRetentionSeconds = Infinity }: CopiesOptions['pool']): number {
+  return Math.min(spec.retention.snapshotsSeconds, maxRetentionSeconds);
+}
 
 /** Decides when the sandbox of a task is copied, and reports it. */
 export class Copies {
@@ -80,12 +87,12 @@ export class Copies {
 
   async #atEnd({ spec }: AgentTask, { lost }: Sandbox, stop: AbortSignal, isOver: boolean): Promise<void> {
     if (lost.aborted || stop.reason === 'Lost') return;
-    const { clock, log } = this.#options;
+    const { clock, log, pool } = this.#options;
     using limit = deadline(clock, stop.aborted ? handOverMs : endMs, lost);
     const goesOn = stop.aborted && stop.reason !== 'Stop';
     try {
       // While the task is active the expiry is unknown; at the end the spec has it. Attempts that follow need the copy, at most until the deadline.
-      const seconds = spec.retention.snapshotsSeconds + (isOver ? 0 : spec.deadlineSeconds);
+      const seconds = keepSeconds({ spec }, pool) + (isOver ? 0 : spec.deadlineSeconds);
       await this.#durability.checkpoint(limit.signal, goesOn ? undefined : seconds * 1000);
       if (!goesOn) this.#options.onCopied();
     } catch (error) {

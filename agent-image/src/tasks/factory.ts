@@ -38,6 +38,7 @@ import { Lane, Mirror, mirroredExperts } from '../shadow/index.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import { SandboxLink } from './sandbox/connect.ts';
 import { AssignmentRunner } from './assignmentRunner.ts';
+import { keepSeconds } from './copies.ts';
 
 export interface AssignmentRunnerFactoryOptions {
   /** Fenced by the worker's lease. */
@@ -76,7 +77,8 @@ export class AssignmentRunnerFactory {
     this.#options = options;
     const { config, clock, log, transport, bearer } = options;
     this.#shelves = new Shelves(clock);
-    this.#sweeper = new Sweeper({ worker: config.pod.name, clock, log, active: activeTasks(options) });
+    const most = (): number | undefined => options.brief().maxRetentionSeconds;
+    this.#sweeper = new Sweeper({ worker: config.pod.name, clock, log, active: activeTasks(options), most });
     this.#copies = new InferenceClient({ clock, bearer });
     const client = new ResourceClient(transport, resources.serviceAccounts);
     this.#tokens = new TokenSource({
@@ -177,10 +179,11 @@ export class AssignmentRunnerFactory {
     });
   }
 
-  #durability(task: AgentTask, { storage }: PoolBrief, given: Pick<DurabilityOptions, 'epoch' | 'log' | 'onWritten'>): Durability {
+  #durability(task: AgentTask, brief: PoolBrief, given: Pick<DurabilityOptions, 'epoch' | 'log' | 'onWritten'>): Durability {
     const { name, namespace = '', uid = '' } = task.metadata;
     const { checkpointURI } = task.status?.run?.snapshots ?? {};
     const { auditRoot } = task.status?.run ?? {};
+    const { storage } = brief;
     const store = this.#options.openStore(storage);
     const { poolUid: pool } = this.#options.config;
     return new Durability({
@@ -189,7 +192,7 @@ export class AssignmentRunnerFactory {
       shelf: () => this.#shelves.of(storage, store),
       task: { namespace, name, uid },
       checkpointSeconds: task.spec.snapshots.checkpointSeconds,
-      active: pool === null ? undefined : { pool, keepSeconds: task.spec.retention.snapshotsSeconds },
+      active: pool === null ? undefined : { pool, keepSeconds: keepSeconds(task, brief) },
       onGap: () => this.#options.metrics.auditGap(),
       reported: { ...(checkpointURI !== undefined && { checkpointURI }), ...(auditRoot !== undefined && { auditRoot }) },
       clock: this.#options.clock,
@@ -220,8 +223,9 @@ export class AssignmentRunnerFactory {
 function activeTasks({
   config: { poolUid },
   transport,
+  brief,
   log,
-}: Pick<AssignmentRunnerFactoryOptions, 'config' | 'transport' | 'log'>): ActiveTasks | undefined {
+}: Pick<AssignmentRunnerFactoryOptions, 'config' | 'transport' | 'brief' | 'log'>): ActiveTasks | undefined {
   if (poolUid === null) return undefined;
   const client = new ResourceClient(transport, resources.agentTasks);
   const list = async (namespace: string, signal: AbortSignal): Promise<ReadonlySet<string> | undefined> => {
@@ -231,8 +235,10 @@ function activeTasks({
         for (const { metadata } of items) uids.add(metadata.uid ?? '');
       return uids;
     } catch (error) {
-      // A namespace without tasks of the pool is closed to its workers.
-      if (!isApiError(error) || error.code !== 403) log.warn('active tasks cannot be listed', { namespace, error: asError(error).message });
+      // A namespace without tasks of the pool, also ended ones, is closed to its workers, and the brief has it no more.
+      const isClosed = isApiError(error) && error.code === 403;
+      if (isClosed && !brief().namespaces.includes(namespace)) return new Set();
+      if (!isClosed) log.warn('active tasks cannot be listed', { namespace, error: asError(error).message });
       return undefined;
     }
   };

@@ -16,8 +16,10 @@ export function isUnknownResource(error: unknown): boolean {
 /** The role that a refusal of the API server asks for; its words are those of k8s.io/apiserver, responsewriters.ForbiddenStatusError. */
 function roleFor(message: string): string {
   const { verb = '', resource = '' } = /cannot (?<verb>\w+) resource "(?<resource>[^"]+)"/.exec(message)?.groups ?? {};
+  const namespace = /in the namespace "([^"]+)"/.exec(message)?.[1];
+  const giver = namespace === undefined ? 'a cluster administrator' : `whoever administers namespace ${namespace}`;
   if (['get', 'list', 'watch', ''].includes(verb))
-    return 'ask for the ClusterRole agentfleet-viewer to look, or agentfleet-approver to give orders';
+    return `ask ${giver} for the ClusterRole agentfleet-viewer to look, or agentfleet-approver to give orders`;
   if (resource.endsWith('/status'))
     return 'only who may write the status of our kinds can restore tasks that have ended: a cluster administrator';
   if (resource === 'agenttasks') return 'ask for the ClusterRole agentfleet-editor there';

@@ -67,7 +67,7 @@ const unseen = (check: string, what: string, { code }: { readonly code: number }
     code === 404
       ? `the cluster does not serve ${what.replace(' of all namespaces', '')}`
       : `you may not list ${what}, so this is not known`,
-  cure: code === 404 ? 'install the chart' : 'run it as somebody who may, such as an administrator',
+  cure: code === 404 ? 'install the chart' : 'run it as a cluster administrator, who alone can give that right too',
 });
 
 /** The oldest minor version on which admission policies and CEL rules of the definitions hold. */

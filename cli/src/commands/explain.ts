@@ -4,6 +4,7 @@ import { reasons, type AgentTask, type ExpertPool } from '@agentfleet/protocol/a
 import { ageOf, firstLine, quoted } from '../text/format.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
+import { idleOperator } from './leader.ts';
 import { approvalLines } from './show.ts';
 
 type Condition = NonNullable<NonNullable<AgentTask['status']>['conditions']>[number];
@@ -93,22 +94,35 @@ function ending({ metadata: { name }, status }: AgentTask): readonly string[] {
   return [head, ...attempts, ...(outcome === undefined ? [] : reasonLines('outcome', outcome.reason, outcome.message ?? ''))];
 }
 
-/** Explains why a task is where it is, and what helps; pure. `pool` undefined: it is not there, or may not be looked at. */
-export function explanation(task: AgentTask, pool: ExpertPool | undefined, recent: readonly KubeEvent[], now: number): readonly string[] {
-  const { metadata, spec, status } = task;
+/** Lines about the pool of a task; `Hidden`: the caller may not see it. */
+function poolLines({ spec, metadata }: AgentTask, pool: ExpertPool | 'Hidden' | undefined): readonly string[] {
+  const { name = '', namespace = metadata.namespace ?? '' } = spec.poolRef ?? {};
+  if (pool === undefined) return [];
+  if (pool === 'Hidden')
+    return [
+      `pool ${name}: you may not get expertpools in namespace ${namespace}, so its state is not known`,
+      `  cure: ask whoever administers namespace ${namespace} for a RoleBinding to the ClusterRole agentfleet-viewer there`,
+    ];
+  const { status } = pool;
+  const isReady = status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
+  return [
+    `pool ${name}: ${isReady ? 'Ready' : 'not ready'}, ${status?.running ?? 0} run, ${status?.queued ?? 0} wait, ${status?.workers?.ready ?? 0} workers ready`,
+    ...(isReady ? [] : conditionsOf(status?.conditions ?? [], `pool ${name} `)),
+  ];
+}
+
+/** Explains why a task is where it is, and what helps; pure. `pool` undefined: it is not there; `Hidden`: it may not be looked at. */
+function explanation(
+  task: AgentTask,
+  pool: ExpertPool | 'Hidden' | undefined,
+  recent: readonly KubeEvent[],
+  now: number,
+): readonly string[] {
+  const { metadata, status } = task;
   const { name } = metadata;
   const ended = status?.finished === 'true';
   const place = status?.queue?.position;
   const head = ended ? ending(task) : [`AgentTask ${name} is ${status?.phase ?? 'Pending'}, for ${ageOf(metadata.creationTimestamp, now)}`];
-  const poolName = spec.poolRef?.name ?? '';
-  const ready = pool?.status?.conditions?.find(({ type }) => type === 'Ready');
-  const ofPool =
-    pool === undefined
-      ? []
-      : [
-          `pool ${poolName}: ${ready?.status === 'True' ? 'Ready' : 'not ready'}, ${pool.status?.running ?? 0} run, ${pool.status?.queued ?? 0} wait, ${pool.status?.workers?.ready ?? 0} workers ready`,
-          ...(ready?.status === 'True' ? [] : conditionsOf(pool.status?.conditions ?? [], `pool ${poolName} `)),
-        ];
   const waits = approvalLines(task, now);
   const { message: progress = '' } = (ended ? undefined : status?.run?.progress) ?? {};
   const unanswered =
@@ -129,15 +143,16 @@ export function explanation(task: AgentTask, pool: ExpertPool | undefined, recen
           (status?.conditions ?? []).filter(({ reason }) => waits.length === 0 || reason !== 'AwaitingApproval'),
           '',
         )),
-    ...(ended ? [] : ofPool),
+    ...(ended ? [] : poolLines(task, pool)),
     ...warned,
   ];
 }
 
-/** Returns undefined for an object that the caller may not see, or that is not there. */
-async function visible<T>(asked: Promise<T>): Promise<T | undefined> {
+/** Returns undefined for what is not there, `Hidden` for what the caller may not see. */
+async function visible<T>(asked: Promise<T>): Promise<T | 'Hidden' | undefined> {
   return asked.catch((error: unknown) => {
-    if (isApiError(error) && (error.code === 403 || error.code === 404)) return undefined;
+    if (isApiError(error) && error.code === 403) return 'Hidden';
+    if (isApiError(error) && error.code === 404) return undefined;
     throw error;
   });
 }
@@ -146,7 +161,8 @@ async function visible<T>(asked: Promise<T>): Promise<T | undefined> {
 export async function eventsOf({ transport, signal }: CommandContext, { metadata }: AgentTask): Promise<readonly KubeEvent[]> {
   const { namespace = 'default', name, uid } = metadata;
   const fieldSelector = `regarding.name=${name}`;
-  const found = (await visible(new ResourceClient(transport, events).list({ namespace, fieldSelector, signal }))) ?? [];
+  const seen = (await visible(new ResourceClient(transport, events).list({ namespace, fieldSelector, signal }))) ?? [];
+  const found = seen === 'Hidden' ? [] : seen;
   const when = (event: KubeEvent): string => event.eventTime ?? event.metadata.creationTimestamp ?? '';
   return found.filter(({ regarding }) => regarding.uid === undefined || regarding.uid === uid).sort((a, b) => (when(a) < when(b) ? -1 : 1));
 }
@@ -158,5 +174,7 @@ export async function explainTask(context: CommandContext, name: string): Promis
   const { name: pool, namespace = task.metadata.namespace ?? context.namespace } = task.spec.poolRef ?? {};
   const found =
     pool === undefined ? undefined : await visible(new ResourceClient(transport, expertPools).get({ namespace, name: pool }, { signal }));
+  const idle = task.status?.finished === 'true' ? undefined : await idleOperator(context);
+  if (idle !== undefined) context.print(idle);
   for (const line of explanation(task, found, await eventsOf(context, task), clock.now())) context.print(line);
 }

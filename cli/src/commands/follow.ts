@@ -4,7 +4,9 @@ import { CliError, exitCodes } from '../base/failure.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { firstLine } from '../text/format.ts';
 import { taskOf, type CommandContext } from './command.ts';
+import { idleOperator } from './leader.ts';
 import { cureOf, stageOf, standsStill } from './explain.ts';
+import { meaning } from './show.ts';
 import { Polling } from './polling.ts';
 
 const pollMs = 1_000;
@@ -39,7 +41,9 @@ export function momentOf(task: AgentTask): readonly string[] {
       ? []
       : [
           `waits for you: ${pending.question ?? pending.summary}`,
-          pending.kind === 'Question' ? `answer it: fleet answer ${name} <text>` : `decide: fleet approve ${name}, or fleet reject ${name}`,
+          pending.kind === 'Question'
+            ? `answer it: fleet answer ${name} <text>`
+            : `decide: fleet approve ${name} ${meaning(pending)}, or fleet reject ${name} ${meaning(pending)}`,
         ]),
   ];
 }
@@ -69,6 +73,8 @@ export async function lookedAt(
   const end = clock.monotonic() + timeout * 1000;
   let task = await taskOf(context, name);
   show(task);
+  const idle = task.status?.finished === 'true' ? undefined : await idleOperator(context);
+  if (idle !== undefined) context.warn(idle);
   for (let moved = clock.monotonic(); task.status?.finished !== 'true';) {
     if (!standsStill(task)) moved = clock.monotonic();
     else if (clock.monotonic() - moved >= stillMs) throw stands(task);

@@ -5,6 +5,7 @@ import { agentTaskOrders, energyModels, expertPools, agentTasks } from '../base/
 import { printable } from '@agentfleet/protocol/text';
 import { type CommandContext, taskOf } from './command.ts';
 import { lookedAt } from './follow.ts';
+import { leastOfDigest } from './show.ts';
 import { Polling } from './polling.ts';
 
 /** Ms between two looks at an order. */
@@ -90,8 +91,9 @@ function waiting({ metadata: { name }, status }: AgentTask, type: Decision, acti
     const by = decided.requester === undefined ? 'because its time was over' : `by ${printable(decided.requester)}`;
     throw new CliError(`the act of AgentTask ${name} was ${decided.decision.toLowerCase()} already, ${by} at ${decided.at}`);
   }
-  if (action !== undefined && action !== pending.action)
-    throw new CliError(`the act that waits is ${pending.action}, not ${action}; look at it with "fleet show ${name}"`);
+  const [meant, waits] = [action, pending.action].map((digest) => digest?.replace(/^sha256:/, ''));
+  if (meant !== undefined && (meant.length < leastOfDigest || waits?.startsWith(meant) !== true))
+    throw new CliError(`the act that waits is ${pending.action}, not ${printable(action ?? '')}; look at it with "fleet show ${name}"`);
   const isQuestion = pending.kind === 'Question';
   if (isQuestion && type === 'Approve')
     throw new CliError(`AgentTask ${name} waits with a question; answer it with "fleet answer ${name} <text>"`);

@@ -1,4 +1,4 @@
-import { isAlreadyExists, isNotFound, leases, ResourceClient, type Lease, type Transport } from '@agentfleet/kube';
+import { isAlreadyExists, isNotFound, ResourceClient, type Transport } from '@agentfleet/kube';
 import { apiVersion, fieldManagers, type AgentTaskStatus } from '@agentfleet/protocol/api';
 import { type ConnectionFlags, refuseNamespace } from '../base/connection.ts';
 import { CliError, readNamed } from '../base/failure.ts';
@@ -6,14 +6,12 @@ import { explain } from '../base/explain.ts';
 import { printable } from '@agentfleet/protocol/text';
 import { savedKinds, type Saved } from './backup.ts';
 import type { CommandContext } from './command.ts';
+import { heldUntil, operatorLeases } from './leader.ts';
 
 interface RestoreFlags extends ConnectionFlags {
   /** Pools and models whose rollout was under way begin with what their spec asks for. */
   readonly openRollouts?: boolean;
 }
-
-/** The Lease that the operator's leader renews. */
-const operatorLease = 'agentfleet-operator';
 
 /** Objects of a backup, by kind in the order in which they are made. @throws CliError for a file that is none */
 async function readBackup(file: string): Promise<readonly Saved[]> {
@@ -52,12 +50,10 @@ function restoredStatus({ status }: Saved, generation: number): { readonly own: 
 }
 
 /** Refuses while an operator leads: it would begin a task before its status shows that it has ended. */
-async function demandNoOperator({ transport, signal, clock }: CommandContext): Promise<void> {
-  const found = await new ResourceClient<Lease>(transport, leases).list({ fieldSelector: `metadata.name=${operatorLease}`, signal });
-  for (const { metadata, spec } of found) {
-    const { holderIdentity = '', renewTime, leaseDurationSeconds = 0 } = spec ?? {};
-    if (holderIdentity === '' || renewTime === undefined || Date.parse(renewTime) + leaseDurationSeconds * 1000 < clock.now()) continue;
-    const namespace = metadata.namespace ?? '';
+async function demandNoOperator(context: CommandContext): Promise<void> {
+  for (const lease of await operatorLeases(context)) {
+    if ((lease.spec?.holderIdentity ?? '') === '' || !(heldUntil(lease) >= context.clock.now())) continue;
+    const { namespace = '' } = lease.metadata;
     throw new CliError(
       `an operator runs in namespace ${namespace}, and would start tasks that have ended; stop it until this is done: kubectl -n ${namespace} scale deployment agentfleet-operator --replicas=0`,
     );

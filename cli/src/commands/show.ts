@@ -2,6 +2,7 @@ import type { AgentTask, Run } from '@agentfleet/protocol/api';
 import { ageOf, duration, table } from '../text/format.ts';
 import { printable, printableLines } from '@agentfleet/protocol/text';
 import { taskOf, type CommandContext } from './command.ts';
+import { idleOperator } from './leader.ts';
 
 /** A heading and what stands below it; nothing when the list is empty. */
 function section(title: string, lines: readonly string[]): readonly string[] {
@@ -38,15 +39,26 @@ function clockOf(clock: NonNullable<NonNullable<AgentTask['status']>['clock']>, 
   return `${duration(used)} of ${duration(deadlineSeconds * 1000)}${clock.pausedAt === undefined ? '' : ', stands still'}`;
 }
 
+/** Hexadecimal digits of an act's digest that name it: too many to look for another act that begins alike. */
+export const leastOfDigest = 16;
+
+/** The option by which a command decides about this act alone, whatever waits by then. */
+export function meaning({ action }: { readonly action: string }): string {
+  return `--action ${action.replace('sha256:', '').slice(0, leastOfDigest)}`;
+}
+
 /** Lines about the act, question or result that waits for a person, with the commands that decide; none where it was decided. Pure. */
 export function approvalLines({ metadata: { name, namespace }, status }: AgentTask, now: number): readonly string[] {
   const pending = status?.finished === 'true' ? undefined : status?.run?.pendingApproval;
   if (pending === undefined || status?.approvals?.some(({ action }) => action === pending.action) === true) return [];
   const { kind = 'Act', summary, question, evidence, expires } = pending;
   const where = `${name} -n ${namespace ?? ''}`;
-  const how = kind === 'Question' ? `fleet answer ${where} <text>` : `fleet approve ${where}, or fleet reject ${where}`;
+  const meant = `${where} ${meaning(pending)}`;
+  const how = kind === 'Question' ? `fleet answer ${where} <text>` : `fleet approve ${meant}, or fleet reject ${meant}`;
+  const whole = status?.run?.artifacts?.find(({ sha256 }) => pending.action === `sha256:${sha256}`);
+  const read = whole === undefined ? undefined : `fleet artifacts ${name} ${whole.name} -n ${namespace ?? ''}`;
   return [
-    ...pairs({ [kind]: question ?? summary, Why: evidence, Digest: pending.action }),
+    ...pairs({ [kind]: question ?? summary, Whole: read, Why: evidence, Digest: pending.action }),
     `Answer within ${duration(Date.parse(expires) - now)}: ${how}`,
   ];
 }
@@ -138,5 +150,8 @@ export function timeline(task: AgentTask, now: number): readonly string[] {
 
 /** Prints all that is known about one task. */
 export async function show(context: CommandContext, name: string): Promise<void> {
-  for (const line of timeline(await taskOf(context, name), context.clock.now())) context.print(line);
+  const task = await taskOf(context, name);
+  const idle = task.status?.finished === 'true' ? undefined : await idleOperator(context);
+  if (idle !== undefined) context.print(idle);
+  for (const line of timeline(task, context.clock.now())) context.print(line);
 }

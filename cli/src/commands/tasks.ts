@@ -3,6 +3,7 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import { agentTasks } from '../base/connection.ts';
 import { ageOf, table, objectLines, type Format } from '../text/format.ts';
 import { taskOf, type CommandContext } from './command.ts';
+import { idleOperator } from './leader.ts';
 
 export interface TasksFlags {
   readonly allNamespaces?: boolean;
@@ -68,6 +69,8 @@ export async function tasks(context: CommandContext, name: string | undefined, f
     return;
   }
   for (const line of tableLines(items, clock.now(), flags)) print(line);
+  const idle = items.every(({ status }) => status?.finished === 'true') ? undefined : await idleOperator(context);
+  if (idle !== undefined) context.warn(idle);
 }
 
 /** Tasks as lines of a table. Pure. */

@@ -102,6 +102,18 @@ function whole(found: AgentTask): object {
   return { ...brief(found), goal: found.spec.goal, conditions, plan, pendingApproval, answer, output, usage, outcome, rollback };
 }
 
+/** Characters of an act that `status` returns at most: who is asked about a longer one reads the artifact. */
+const longestAct = 65_536;
+
+/** The act that waits, whole, where it can be read: its words in the status are cut. The client holds it against its hash. */
+async function waitingAct(fleet: FleetClient, { metadata, status }: AgentTask, signal: AbortSignal): Promise<{ readonly act?: string }> {
+  const { pendingApproval, artifacts = [] } = status?.run ?? {};
+  const found = artifacts.find(({ sha256 }) => pendingApproval?.action === `sha256:${sha256}`);
+  if (found === undefined || found.bytes > longestAct) return {};
+  const content = await fleet.artifact(metadata.name, found.name, signal).catch(() => undefined);
+  return content === undefined ? {} : { act: Buffer.from(content).toString('utf8') };
+}
+
 /** The whole patch where the results API serves it, else what the status has. */
 async function diff(fleet: FleetClient, args: Args, signal: AbortSignal): Promise<string> {
   const name = needed(args, 'task');
@@ -164,10 +176,13 @@ export const fleetTools: readonly FleetTool[] = [
   },
   {
     name: 'status',
-    description: 'All about one task: conditions with reasons, plan, what waits, usage, how it ended, where its result went.',
+    description: 'All about one task: conditions with reasons, plan, what waits (act: whole), usage, how it ended, where its result went.',
     inputSchema: { type: 'object', properties: { task }, required: ['task'] },
     annotations: reads,
-    call: async (fleet, args, signal) => whole(await fleet.get(needed(args, 'task'), signal)),
+    call: async (fleet, args, signal) => {
+      const found = await fleet.get(needed(args, 'task'), signal);
+      return { ...whole(found), ...(await waitingAct(fleet, found, signal)) };
+    },
   },
   {
     name: 'diff',

@@ -9,7 +9,7 @@ function addDecision(program: Command, dispatch: Dispatch, verb: 'approve' | 're
     .command(`${verb} <target>`)
     .description(`${verb} the act that the task waits with, or the revision that expertpool/NAME or energymodel/NAME tries`)
     .option('--reason <text>', 'why, for the record')
-    .option('--action <digest>', 'the act that is meant; it is an error when another one waits')
+    .option('--action <digest>', 'the act that is meant, by its digest or at least 16 digits of it; it is an error when another one waits')
     .option('--revision <name>', 'the revision that is meant; it is an error when another one is tried')
     .option('--timeout <seconds>', 'how long to wait for the operator', seconds, 60)
     .action(connected(dispatch, load, verb));
@@ -19,7 +19,7 @@ function addWords(program: Command, dispatch: Dispatch): void {
   program
     .command('answer <task> <text>')
     .description('answer the question that the task waits with')
-    .option('--action <digest>', 'the question that is meant; it is an error when another one waits')
+    .option('--action <digest>', 'the question that is meant, in the same way; it is an error when another one waits')
     .option('--timeout <seconds>', 'how long to wait for the operator', seconds, 60)
     .action(connected(dispatch, load, 'answer'));
   program

@@ -162,7 +162,7 @@ export function isWorkerPod({ metadata, spec }: Pod): boolean {
 const usualShare = 0.75;
 
 /** Slots of a pool as its spec asks for them. */
-function slotsOf({ spec: { workers, limits } }: ExpertPool): number {
+export function slotsOf({ spec: { workers, limits } }: ExpertPool): number {
   return Math.min(workers.replicas * workers.concurrency, limits?.maxRunning ?? Infinity);
 }
 

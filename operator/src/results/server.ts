@@ -288,7 +288,7 @@ export class ResultsServer {
     if (found === undefined)
       throw new Refused(
         404,
-        `artifact ${name} of AgentTask ${own} is not in the storage of its pool any more: the life cycle of its bucket or a person removed it, or the pool stores elsewhere now`,
+        `artifact ${name} of AgentTask ${own} is not in the storage of its pool any more: spec.policy.maxRetentionSeconds of the pool, the life cycle of its bucket or a person removed it, or the pool stores elsewhere now`,
       );
     response.writeHead(200, {
       'content-type': 'application/octet-stream',

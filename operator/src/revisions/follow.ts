@@ -40,7 +40,7 @@ export interface Revisions<P> extends Pick<Seen, 'canaryEngines' | 'incompatible
   /** The revision that the spec asks for. */
   readonly desired: string;
   readonly recorded: ReadonlyMap<string, unknown> | undefined;
-  readonly golden: Pick<GoldenQuestion, 'serviceAccount' | 'ready' | 'arm' | 'jobs' | 'pods'>;
+  readonly golden: Pick<GoldenQuestion, 'serviceAccount' | 'ready' | 'arm' | 'jobs' | 'pods' | 'notes'>;
   readonly trial: Pick<Trial, 'pods' | 'heldOut' | 'maps'>;
   /** Message about what the engines of the desired revision lack on GPUs. */
   readonly short: string | undefined;

@@ -1,12 +1,12 @@
 import { rolloutReport, type RolloutReport } from './report.ts';
-import { ResourceClient } from '@agentfleet/kube';
+import { events, ResourceClient, type KubeEvent } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
 import { newTask } from '../controllers/agenttask/testing/objects.ts';
 import { Rollouts } from '../controllers/expertpool/testing/rollouts.ts';
 import { patchPool } from '../../test/crash/scenarios/steps.ts';
 import { World } from '../../test/crash/world.ts';
-import { type PodTemplate, resources } from '../runtime/resources.ts';
+import { type Job, type PodTemplate, resources } from '../runtime/resources.ts';
 import { GoldenJobs, goldenTemplate, passes, type End, type Made } from './testing/jobs.ts';
 
 const expert = (...domains: readonly string[]): object => ({
@@ -107,6 +107,25 @@ describe('a golden set', () => {
     await world.create(newTask('meanwhile'));
     await world.until('it is assigned', () => world.task('meanwhile').status?.assignment !== undefined);
     expect(world.task('meanwhile').status?.assignment?.revision).toBe(stable);
+  });
+
+  it('names what keeps the pod of its Job out', async () => {
+    const one = await play(() => 'Goes on');
+    await using world = one.world;
+    await tried(one, 'GoldenSet', 'python');
+    const note = 'Error creating: pods "golden-1" is forbidden: exceeded quota: compute';
+    for (const { metadata } of world.server.objects<Job>(resources.jobs))
+      await new ResourceClient<KubeEvent>(world.transport, events).create({
+        metadata: { name: `refused-${metadata.name}`, namespace: 'platform' },
+        type: 'Warning',
+        reason: 'FailedCreate',
+        note,
+        regarding: { kind: 'Job', uid: metadata.uid },
+      } as KubeEvent);
+    await world.until(
+      'it is reported',
+      () => one.rollout()?.message.includes(`pods cannot be made: FailedCreate: ${note}; change`) === true,
+    );
   });
 
   it.each<readonly [string, End, string]>([

@@ -13,7 +13,7 @@ import {
 import { fieldManagers, type RolloutPolicySpec, type RolloutStatus } from '@agentfleet/protocol/api';
 import { goldenJobName } from '../pools/names.ts';
 import type { GoldenEvidence, HeldOut } from '../rollout/index.ts';
-import { podTrouble } from '../serving/index.ts';
+import { podlessBecause, podTrouble } from '../serving/index.ts';
 import type { LedgerPlace, LedgerWriter } from './ledger.ts';
 import { isOpen } from './progress.ts';
 import { shortHash } from './arm.ts';
@@ -138,6 +138,8 @@ export interface GoldenQuestion {
   readonly serviceAccount?: string;
   /** Pods of the owner, as the cache shows them. */
   readonly pods: readonly Pod[];
+  /** Events about pods and Jobs, by their names. */
+  readonly notes: ReadonlyMap<string, string>;
   /** The word that asks for another try of what failed. */
   readonly retry: string | undefined;
 }
@@ -245,7 +247,7 @@ export class GoldenSets {
     const job = question.jobs.find(({ metadata }) => metadata.name === name);
     if (job === undefined) return this.#start(run, name, signal);
     if (!isControlledBy(job, owner)) return stuck(`the name ${name} belongs to another Job; delete it`);
-    if (isRunning(job)) return waits(`Job ${name} runs${troubleOf(question.pods, job)}`);
+    if (isRunning(job)) return waits(`Job ${name} runs${troubleOf(question, job)}`);
     return this.#finish(run, before, job, signal);
   }
 
@@ -264,7 +266,8 @@ export class GoldenSets {
     } catch (error) {
       signal.throwIfAborted();
       if (!isApiError(error)) throw error;
-      if (!isAlreadyExists(error)) return this.#refuse(key, `Job ${name} was refused: ${asError(error).message}; change the PodTemplate`);
+      if (!isAlreadyExists(error))
+        return this.#refuse(key, `Job ${name} was refused: ${asError(error).message}; change the PodTemplate, or what that names`);
     }
     this.#refused.delete(key);
     return waits(`Job ${name} was made`);
@@ -334,8 +337,8 @@ function measured(found: readonly Found[]): HeldOut | undefined {
   return heads.length === 0 ? undefined : { heads: [...new Map(heads.toReversed().map((head) => [head.name, head])).values()] };
 }
 
-function troubleOf(pods: readonly Pod[], job: Job): string {
+function troubleOf({ pods, notes }: GoldenQuestion, job: Job): string {
   const own = pods.filter((pod) => isControlledBy(pod, job) && pod.status?.phase === 'Pending');
-  const trouble = own.map(podTrouble).find((words) => words !== undefined);
+  const trouble = own.map(podTrouble).find((words) => words !== undefined) ?? podlessBecause(job.metadata.name, notes);
   return trouble === undefined ? '' : `: ${trouble}`;
 }

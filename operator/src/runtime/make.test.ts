@@ -19,7 +19,7 @@ class Vanishing extends ResourceClient {
   }
 }
 
-const foreign = 'there is a PersistentVolumeClaim one-1 that does not belong to this task; delete or rename it';
+const foreign = 'there is a PersistentVolumeClaim one-1 that does not belong to this task';
 const going = 'PersistentVolumeClaim one-1 is being deleted, and the cache does not show it yet';
 
 test.each([

@@ -1,4 +1,5 @@
 import {
+  controllerOf,
   isAlreadyExists,
   isControlledBy,
   isRefused,
@@ -37,8 +38,11 @@ export async function make<T extends KubeObject>(
     if (!isAlreadyExists(error)) throw error;
   }
   const there = await client.get({ namespace, name }, { signal });
-  if (!isControlledBy(there, task))
-    return `there is a ${client.resource.kind} ${name} that does not belong to this task; delete or rename it`;
+  if (!isControlledBy(there, task)) {
+    const owner = controllerOf(there);
+    const whose = owner === undefined ? 'does not belong' : `belongs to ${owner.kind} ${owner.name} and not`;
+    return `there is a ${client.resource.kind} ${name} that ${whose} to this task`;
+  }
   consistency.wrote(keyOf(task), cache, there);
   if (there.metadata.deletionTimestamp !== undefined)
     throw new Error(`${client.resource.kind} ${name} is being deleted, and the cache does not show it yet`);

@@ -146,7 +146,7 @@ export interface Deployment extends KubeObject {
 
 /** The parts of `batch/v1.Job` that decisions look at. */
 export interface Job extends KubeObject {
-  readonly status?: { readonly conditions?: readonly PodCondition[] };
+  readonly status?: { readonly active?: number; readonly conditions?: readonly PodCondition[] };
 }
 
 /** `v1.PodTemplate`; of its pods the parts that are looked at, the rest as it is. */

@@ -13,7 +13,7 @@ export {
   infoRetryMs,
   originOf,
 } from './info.ts';
-export { NoteReader, notePollMs } from './notes.ts';
+export { isPodless, NoteReader, notePollMs, podlessBecause } from './notes.ts';
 export * from '../runtime/pod.ts';
 export { firstTrouble, isPreparing, isReady, podTrouble } from './podTrouble.ts';
 export * from './rollout.ts';

@@ -1,7 +1,7 @@
 import { type KubeEvent, type Transport, silentLog } from '@agentfleet/kube';
 import { VirtualClock } from '@agentfleet/kube/testing';
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../runtime/resources.ts';
+import type { Job, Pod } from '../runtime/resources.ts';
 import { newestWarning, NoteReader, notePollMs } from './notes.ts';
 
 const event = (type: 'Normal' | 'Warning', note: string, eventTime: string): KubeEvent =>
@@ -51,6 +51,26 @@ describe('notes of the kubelet', () => {
     await clock.advance(notePollMs);
     await reader.read([pod], signal);
     expect(asked).toHaveLength(2);
+  });
+
+  it('are asked for about Jobs that have no pod for long', async () => {
+    const clock = new VirtualClock();
+    const refused = 'Error creating: pods "j-1" is forbidden: exceeded quota: compute';
+    const { transport, asked } = transportOf(() => ({ metadata: {}, items: [event('Warning', refused, '2030-01-01T00:00:00Z')] }));
+    const reader = new NoteReader({ transport, clock, log: silentLog });
+    const job = (name: string, agoMs: number, status: Job['status']): Job => ({
+      metadata: { name, namespace: 'platform', uid: name, creationTimestamp: new Date(clock.now() - agoMs).toISOString() },
+      ...(status === undefined ? {} : { status }),
+    });
+    const jobs = [
+      job('late', 6_000, { active: 0 }),
+      job('unseen', 6_000, undefined),
+      job('new', 1_000, undefined),
+      job('works', 6_000, { active: 1 }),
+      job('ended', 6_000, { conditions: [{ type: 'Complete', status: 'True' }] }),
+    ];
+    expect([...(await reader.read([], signal, jobs)).keys()]).toEqual(['late', 'unseen']);
+    expect(asked).toMatchObject([{ fieldSelector: 'regarding.uid=late' }, { fieldSelector: 'regarding.uid=unseen' }]);
   });
 
   it('are missing, and no more, when they cannot be read', async () => {

@@ -1,15 +1,16 @@
-import { asError, events, ResourceClient, type Clock, type KubeEvent, type Log, type Transport } from '@agentfleet/kube';
+import { asError, events, ResourceClient, type Clock, type KubeEvent, type KubeObject, type Log, type Transport } from '@agentfleet/kube';
 import { TtlCache } from '../runtime/index.ts';
-import type { Pod } from '../runtime/resources.ts';
+import type { Job, Pod } from '../runtime/resources.ts';
 import { isPreparing } from './podTrouble.ts';
+import { unmadePods } from './rollout.ts';
 
 /** Time for which an answer counts as current, ms. */
 export const notePollMs = 10_000;
 
-/** Most pods that are asked about for one pool: each costs a request, and all of a Deployment say the same. */
+/** Most pods, and Jobs, that are asked about for one pool: each costs a request, and all of a Deployment say the same. */
 const mostAsked = 4;
 
-/** A pod that prepares for less than this needs no explanation, ms. */
+/** A pod that prepares for less than this needs no explanation, and a Job without a pod neither, ms. */
 const usualWaitMs = 5_000;
 
 /** The newest warning among events of one pod; undefined when there is none. Pure. */
@@ -19,9 +20,21 @@ export function newestWarning(found: readonly KubeEvent[]): string | undefined {
   return newest === undefined ? undefined : `${newest.reason}: ${newest.note}`;
 }
 
+/** Reports whether a Job goes on and has no pod: a quota or an admission that lets none in stands in no status of it. Pure. */
+export function isPodless({ status }: Job): boolean {
+  const hasEnded = status?.conditions?.some(({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True') === true;
+  return !hasEnded && (status?.active ?? 0) === 0;
+}
+
+/** Returns the reason for which a Job has no pod, with the cure; undefined where none is known. Pure. */
+export function podlessBecause(job: string, notes: ReadonlyMap<string, string>): string | undefined {
+  const note = notes.get(job);
+  return note === undefined ? undefined : unmadePods(note);
+}
+
 /**
- * Events of the kubelet about pods that it cannot start: a Secret that is missing stands in no status, only in Events.
- * They are asked for while a pod is being prepared for long, because a cache of all Events would be most of the memory.
+ * Events about pods that the kubelet cannot start, and about Jobs whose pods nobody lets in: a Secret that is missing stands in no status,
+ * only in Events. They are asked for while that goes on for long, because a cache of all Events would be most of the memory.
  */
 export class NoteReader {
   readonly #client: ResourceClient<KubeEvent>;
@@ -39,28 +52,29 @@ export class NoteReader {
     this.#known = new TtlCache(options.clock, () => notePollMs);
   }
 
-  /** Notes by the names of pods. Never rejects: without them the status only has less. */
-  async read(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+  /** Notes by the names of pods and Jobs. Never rejects: without them the status only has less. */
+  async read(pods: readonly Pod[], signal: AbortSignal, jobs: readonly Job[] = []): Promise<ReadonlyMap<string, string>> {
     const found = new Map<string, string>();
-    const waiting = pods.filter((pod) => isPreparing(pod) && this.#ageMs(pod) >= this.#waitMs);
-    for (const pod of waiting.slice(0, mostAsked)) {
-      const text = await this.#one(pod, signal);
-      if (text !== undefined) found.set(pod.metadata.name, text);
+    const preparing = pods.filter((pod) => isPreparing(pod) && this.#isLate(pod.status?.startTime));
+    const podless = jobs.filter((job) => isPodless(job) && this.#isLate(job.metadata.creationTimestamp));
+    for (const one of [...preparing.slice(0, mostAsked), ...podless.slice(0, mostAsked)]) {
+      const text = await this.#one(one, signal);
+      if (text !== undefined) found.set(one.metadata.name, text);
     }
     return found;
   }
 
-  #ageMs(pod: Pod): number {
-    return this.#clock.now() - Date.parse(pod.status?.startTime ?? '');
+  #isLate(since = ''): boolean {
+    return this.#clock.now() - Date.parse(since) >= this.#waitMs;
   }
 
-  async #one({ metadata }: Pod, signal: AbortSignal): Promise<string | undefined> {
+  async #one({ metadata }: KubeObject, signal: AbortSignal): Promise<string | undefined> {
     const { namespace = '', uid = '' } = metadata;
     const ask = { namespace, fieldSelector: `regarding.uid=${uid}`, signal };
     try {
       return await this.#known.of(uid, async () => newestWarning(await this.#client.list(ask)));
     } catch (error) {
-      this.#log.warn('events of a pod were not read', { pod: `${namespace}/${metadata.name}`, error: asError(error).message });
+      this.#log.warn('events of a pod or a Job were not read', { name: `${namespace}/${metadata.name}`, error: asError(error).message });
       return undefined;
     }
   }

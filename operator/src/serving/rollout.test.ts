@@ -63,7 +63,9 @@ describe('how far a server is', () => {
 
   it('names what keeps pods from being made, where those that are there say nothing', () => {
     const view = { wanted: 2, deployment: deploymentOf(0, quota), pods: [], notes: new Map<string, string>(), obstacle: undefined };
-    expect(servingOf(view).fault?.message).toBe('pods cannot be made: exceeded quota: pods');
+    expect(servingOf(view).fault?.message).toBe(
+      'pods cannot be made: exceeded quota: pods; change what it names, or make room below it, and it is tried again',
+    );
     expect(servingOf({ ...view, pods: [crash('x')] }).fault?.message).toContain('CrashLoopBackOff');
   });
 

@@ -19,10 +19,14 @@ export function exceeded(deployment: Deployment | undefined): boolean {
   return deployment?.status?.conditions?.some(({ type, status }) => type === 'Progressing' && status === 'False') === true;
 }
 
+/** Returns the message about pods that the API server refuses, by its words, with the cure. Pure. */
+export const unmadePods = (words: string): string =>
+  `pods cannot be made: ${words}; change what it names, or make room below it, and it is tried again`;
+
 /** Returns the reason for which pods of a Deployment are not made (a quota, admission), in the words of the API server; undefined: they are. */
 export function refusedPods(deployment: Deployment | undefined): string | undefined {
   const found = deployment?.status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
-  return found === undefined ? undefined : `pods cannot be made: ${found.message ?? found.reason ?? 'no reason given'}`;
+  return found === undefined ? undefined : unmadePods(found.message ?? found.reason ?? 'no reason given');
 }
 
 /** Value that the API server fills in where a Deployment names no time, seconds. */

@@ -195,9 +195,17 @@ export const PoolBrief = closed({
       { description: 'absent: no expert is a chat model' },
     ),
   ),
-  credentials: Type.Array(closed({ name, hosts: Type.Array(name), file: Type.String({ pattern: '^/' }) }), {
-    description: 'what may be sent to which hosts',
-  }),
+  credentials: Type.Array(
+    closed({
+      name,
+      hosts: Type.Array(name),
+      repositories: Type.Optional(
+        Type.Array(Type.String({ minLength: 1 }), { description: 'see `isForRepository`; absent: all of the hosts' }),
+      ),
+      file: Type.String({ pattern: '^/' }),
+    }),
+    { description: 'what may be sent to which hosts, and for which repositories' },
+  ),
   storage: ArtifactPlace,
   minIsolation: Type.Enum([...isolationLevels]),
   allowUnenforcedNetwork: Type.Boolean(),
@@ -207,6 +215,9 @@ export const PoolBrief = closed({
     }),
   ),
   tools: Type.Optional(ToolsBrief),
+  maxRetentionSeconds: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'longest that anything of a task is kept after its end; absent: artifacts stay for ever' }),
+  ),
   maxBudget: closed(
     {
       wallSeconds: Type.Optional(Type.Integer({ minimum: 1 })),

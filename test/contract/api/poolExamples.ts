@@ -137,6 +137,7 @@ export const fullPool: Node = {
       profiles: ['Default', 'Permissive'],
       maxBudget: { wallSeconds: 3600, toolCalls: 500, tokens: 2_000_000, cost: '12.50' },
       maxDeadlineSeconds: 7200,
+      maxRetentionSeconds: 86_400,
       allowedHosts: [
         { host: 'git.corp.example.com', port: 443 },
         { host: '10.1.2.3', port: 8443 },
@@ -170,6 +171,12 @@ export const fullPool: Node = {
       { name: 'llm', secretRef: { name: 'llm', key: 'token' }, hosts: ['llm.example.com', 'claude.example.com'] },
       { name: 'hub', secretRef: { name: 'hub', key: 'token' }, hosts: ['hub.example.com'] },
       { name: 'docs', secretRef: { name: 'docs', key: 'token' }, hosts: ['mcp.example.com'] },
+      {
+        name: 'git',
+        secretRef: { name: 'git', key: 'token' },
+        hosts: ['git.example.com'],
+        repositories: ['git.example.com/team/', 'git.example.com/tools/build.git'],
+      },
     ],
     limits: { maxRunning: 10, maxQueued: 100, perNamespace: 5, queueTimeoutSeconds: 3600, spending: fullSpending },
     energyModelRef: { name: 'judge' },

@@ -86,6 +86,8 @@ export interface Baseline extends Pick<ParsedResults, 'format' | 'source' | 'evi
   readonly complete: boolean;
   /** The least of all runs. */
   readonly unnamed: Counts;
+  /** Tests of each file that every run has, the least of all. */
+  readonly files: ReadonlyMap<string, number>;
 }
 
 const stateOf = (outcome: Outcome): BaselineTest['state'] => (failing(outcome) ? 'Failing' : outcome === 'Passed' ? 'Passing' : 'Skipped');
@@ -104,10 +106,16 @@ export function mergeBaseline(first: CheckRun, runs: readonly CheckRun[]): Basel
     run: merged(runs.map(wholeOf), runs.length, true),
     complete,
     unnamed: { passed: least('passed'), failed: least('failed'), skipped: least('skipped'), errored: least('errored') },
+    files: leastOf(runs.map(({ results }) => results.files ?? new Map<string, number>())),
     format,
     source,
     evidence,
   };
+}
+
+function leastOf([first = new Map(), ...others]: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {
+  const least = [...first].map(([file, tests]) => [file, Math.min(tests, ...others.map((one) => one.get(file) ?? 0))] as const);
+  return new Map(least.filter(([, tests]) => tests > 0));
 }
 
 /** @param toEnd whether a test that does not fail in some run may be taken for one that can pass */

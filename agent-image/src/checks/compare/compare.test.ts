@@ -254,6 +254,52 @@ test.each([
   expect(codes(verdict.reasons)).toEqual(reasons);
 });
 
+/** What a runner prints of files with so many tests, all of which pass. */
+const printed = {
+  Vitest: (files: Readonly<Record<string, number>>, sum: number) =>
+    `${Object.entries(files)
+      .map(([file, tests]) => ` ✓ ${file} (${tests} tests) 3ms\n`)
+      .join('')}\n Test Files  ${Object.keys(files).length} passed (${Object.keys(files).length})\n      Tests  ${sum} passed (${sum})\n`,
+  Jest: (files: Readonly<Record<string, number>>, sum: number) =>
+    `${Object.keys(files)
+      .map((file) => `PASS ${file} (5.2 s)\n`)
+      .join(
+        '',
+      )}\nTest Suites: ${Object.keys(files).length} passed, ${Object.keys(files).length} total\nTests:       ${sum} passed, ${sum} total\n`,
+  Maven: (files: Readonly<Record<string, number>>, sum: number) =>
+    `${Object.entries(files)
+      .map(([file, tests]) => `[INFO] Tests run: ${tests}, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s -- in ${file}\n`)
+      .join('')}[INFO] Tests run: ${sum}, Failures: 0, Errors: 0, Skipped: 0\n[INFO] BUILD SUCCESS\n`,
+} as const;
+const filesOf = (
+  format: keyof typeof printed,
+  files: Readonly<Record<string, number>>,
+  sum = Object.values(files).reduce((a, b) => a + b, 0),
+): CheckRun => run('Auto', output(0, printed[format](files, sum)));
+
+test.each([
+  ['Vitest', { a: 3, b: 2 }, { a: 3, b: 2 }, []],
+  ['Vitest', { a: 3, b: 2 }, { a: 4, b: 2, c: 9 }, []],
+  ['Vitest', { a: 3, b: 2 }, { a: 3, c: 9 }, ['b (2 tests, not named)']],
+  ['Vitest', { a: 3, b: 2 }, { a: 1, b: 9 }, ['a (2 tests, not named)']],
+  ['Jest', { a: 3, b: 2 }, { a: 3, c: 9 }, ['b']],
+  ['Jest', { a: 3, b: 2 }, { a: 3, b: 2, c: 9 }, []],
+  ['Maven', { 'org.ATest': 3, 'org.BTest': 2 }, { 'org.ATest': 9, 'org.BTest': 1 }, ['org.BTest (1 tests, not named)']],
+  ['Maven', { 'org.ATest': 3, 'org.BTest': 2 }, { 'org.ATest': 9 }, ['org.BTest (2 tests, not named)']],
+] as const)(
+  'where tests are counted by file no other file makes up for one that lacks some: %s, %j, then %j',
+  (format, before, after, missing) => {
+    const verdict = compare([filesOf(format, before)], filesOf(format, after), 'NoRegression');
+    expect(verdict).toMatchObject({ evidence: 'Counts', missing, proved: missing.length === 0 });
+  },
+);
+
+test('a file whose tests are not the same each time at the baseline is held to the fewest', () => {
+  const baseline = [filesOf('Vitest', { a: 3, b: 2 }), filesOf('Vitest', { a: 2, b: 2 }), filesOf('Vitest', { a: 3, c: 2 })];
+  expect(compare(baseline, filesOf('Vitest', { a: 2, d: 3 }), 'NoRegression')).toMatchObject({ proved: true, missing: [] });
+  expect(compare(baseline, filesOf('Vitest', { a: 1, d: 5 }), 'NoRegression')).toMatchObject({ missing: ['a (1 tests, not named)'] });
+});
+
 test('where every named test fails, a runner that does not name passing tests is still believed by its counts', () => {
   const one = [quiet('=== short test summary info ===\nFAILED t.py::a - no\nFAILED t.py::b - no\n2 failed in 0.1s\n', 1)];
   expect(compare(one, quiet('2 passed in 0.1s\n', 0), 'Auto')).toMatchObject({

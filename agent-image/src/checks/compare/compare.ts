@@ -129,6 +129,13 @@ function placeUnnamed(lists: Lists, baseline: Baseline, results: ParsedResults):
   const short = baseline.unnamed.passed + tests.length - passed - named.length;
   if (short > 0) lists.missing.push(...gone, `(${short} tests, not named)`);
   else lists.newlyPassing.push(...gone.filter((id) => baseline.tests.get(id)?.flaky === false));
+  lists.missing.push(...lacking(baseline, results));
+}
+
+/** Files that have fewer tests than at the baseline: others, perhaps new ones, make up for none of them. */
+function lacking({ files }: Baseline, { files: now = new Map<string, number>() }: ParsedResults): string[] {
+  const short = [...files].map(([file, tests]) => [file, tests - (now.get(file) ?? 0)] as const).filter(([, tests]) => tests > 0);
+  return short.map(([file, tests]) => (files.get(file) === 1 ? file : `${file} (${tests} tests, not named)`));
 }
 
 /**

@@ -212,3 +212,20 @@ test.each([
   expect(countTests(results)).toEqual({ passed: 0, failed: 0, skipped: 0, errored: 0, ...counts });
   expect(codes(results)).toEqual(problems);
 }); // prettier-ignore
+
+test.each([
+  ['vitest-text.txt', { 'test/sum.test.js': 8, 'test/deep/ok2.test.js': 1, 'test/broken.test.js': 0, 'test/deep/ok.test.js': 2 }],
+  ['maven.txt', { 'org.example.EscapingTest': 1, 'org.example.text.NotesTest': 3, 'org.example.text.MarkdownTest': 7 }],
+  ['mocha.txt', {}],
+])('files that are counted in %s', (name, files) => {
+  expect(Object.fromEntries(parseResults('Auto', output(1, fixture(name))).files ?? [])).toEqual(files);
+});
+
+test('files that Jest names, whatever they took', () => {
+  const { files = new Map<string, number>() } = parseResults('Auto', output(1, fixture('jest-projects.txt')));
+  expect([files.size, files.get('web packages/web/test/w9.test.js'), files.get('core packages/core/test/sum.test.js')]).toEqual([12, 1, 1]);
+  const text = (heap: string): string =>
+    `PASS a.test.js (5.2 s${heap})\n\nTest Suites: 1 passed, 1 total\nTests:       3 passed, 3 total\n`;
+  for (const heap of ['', ', 120 MB heap size'])
+    expect([...(parseResults('Auto', output(0, text(heap))).files ?? [])]).toEqual([['a.test.js', 1]]);
+});

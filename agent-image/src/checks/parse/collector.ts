@@ -83,6 +83,7 @@ export class Collector {
   evidence: ParsedResults['evidence'] = 'Tests';
   source: ParsedResults['source'] = 'Output';
   unnamed: Counts = noCounts;
+  files: ReadonlyMap<string, number> = new Map();
   #named = 0;
   #said = 0;
 
@@ -127,8 +128,8 @@ export class Collector {
   finish(format: ParsedResults['format']): ParsedResults {
     const { tests, repeated } = distinct(this.#found);
     if (repeated > 0) this.note('DuplicateId', `${repeated} results share an id with another one`, 'give tests distinct names');
-    const { source, evidence, unnamed, complete, stopped } = this;
-    return { format, source, evidence, tests, unnamed, complete, stopped, problems: this.#problems };
+    const { source, evidence, unnamed, files, complete, stopped } = this;
+    return { format, source, evidence, tests, unnamed, ...(files.size > 0 && { files }), complete, stopped, problems: this.#problems };
   }
 
   #problem(problem: Problem): void {

@@ -80,6 +80,8 @@ export interface ParsedResults {
   readonly evidence: 'Tests' | 'Counts' | 'Exit';
   readonly tests: readonly TestResult[];
   readonly unnamed: Counts;
+  /** With `Counts`: how many tests each file or class has, 1 where it is only named. Absent: the runner does not show it. */
+  readonly files?: ReadonlyMap<string, number>;
   /** False when the output ends before its runner's last words. Then the counts may be short. */
   readonly complete: boolean;
   /** The runner reports that it ended before its last test: more tests may exist. */

@@ -1,6 +1,6 @@
 // agent-image, checks/parse: parser for runners that count tests in a line and name those that fail. Imports no other folder of the worker.
 import type { CommandOutput, Counts, ParsedResults, SummedFormat } from './results.ts';
-import { boundedName, Collector, linesOf, type Found } from './collector.ts';
+import { boundedName, Collector, linesOf, maxTests, type Found } from './collector.ts';
 
 interface Runner {
   /** Line that counts tests. */
@@ -9,6 +9,8 @@ interface Runner {
   readonly begin: RegExp;
   /** The sum counts what failed around tests as well: hooks, files that did not load. */
   readonly countsAll: boolean;
+  /** Line of a file or class of tests, with its name and, where it stands there, how many it has. */
+  readonly file?: RegExp;
   /** Line of each run that is not quiet: a quiet one has no sum when all tests pass. */
   readonly end?: RegExp;
   readonly failures: (lines: readonly string[]) => readonly Found[];
@@ -18,12 +20,14 @@ const runners: Readonly<Record<SummedFormat, Runner>> = {
   Vitest: {
     sum: /^ {5,6}Tests {2}(\d.*) \(\d{1,9}\)$/,
     begin: /^ FAIL {2,3}(\S.*)$/,
+    file: /^ [✓❯×↓] +(?<name>\S.*?) {1,2}\((?<tests>\d{1,9}) tests?(?: \| [^()]*)?\)(?: .*)?$/,
     countsAll: false,
     failures: vitestFailures,
   },
   Jest: {
     sum: /^Tests: +(\d.*, \d{1,9} total)$/,
     begin: /^(?:FAIL (\S.*?)(?: \(\d[\d.]* m?s\))?| {2}● (\S.*))$/,
+    file: /^(?:PASS|FAIL) +(?<name>\S.*?)(?: \(\d[^()]*(?:m?s|heap size)\))?$/,
     countsAll: false,
     failures: jestFailures,
   },
@@ -60,6 +64,7 @@ const runners: Readonly<Record<SummedFormat, Runner>> = {
   Maven: {
     sum: /^\[(?:INFO|WARNING|ERROR)\] (Tests run: \d{1,9}, Failures: \d{1,9}, Errors: \d{1,9}, Skipped: \d{1,9})(?:, Flakes: \d{1,9})?$/,
     begin: /^\[ERROR\] (\S.*?)(?<=\S)(?: --)? +Time elapsed: [\d.,]+ s +<<< (?:FAILURE|ERROR)!$/,
+    file: /^\[(?:INFO|WARNING|ERROR)\] Tests run: (?<tests>\d{1,9}), .* --? in (?<name>\S+)$/,
     countsAll: true,
     end: /^\[INFO\] BUILD (?:SUCCESS|FAILURE)$/,
     failures: mavenFailures,
@@ -102,6 +107,20 @@ function byPackage(format: SummedFormat, lines: readonly string[]): ReadonlyMap<
   const names = new Set(parts.flatMap(([, name = '', rest = '']) => (isSumOf(format, rest) ? [name] : [])));
   const groups = Map.groupBy(parts, ([, name = '']) => (names.has(name) ? name : ''));
   return new Map([...groups].map(([name, own]) => [name, own.map(([line = '', , rest = '']) => (name === '' ? line : rest))]));
+}
+
+/** Returns how many tests each file has by the lines of a runner that counts them so, the least where several lines name it. */
+function filesOf(format: SummedFormat, groups: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, number> {
+  const files = new Map<string, number>();
+  const { file } = runners[format];
+  for (const [within, lines] of groups)
+    for (const line of lines) {
+      const { name, tests = '1' } = (line.length < 1000 ? file?.exec(line)?.groups : undefined) ?? {};
+      if (name === undefined || files.size >= maxTests) continue;
+      const id = `${within} ${name}`.trim();
+      files.set(id, Math.min(files.get(id) ?? Infinity, Number(tests)));
+    }
+  return files;
 }
 
 const ends = (format: SummedFormat, lines: readonly string[]): boolean => lines.some((line) => runners[format].end?.test(line) ?? true);
@@ -300,6 +319,7 @@ export function parseSummed(format: SummedFormat, { stdout, stderr }: CommandOut
   const distinct = new Map(found.map((one) => [one.id, one]));
   for (const one of distinct.values()) collector.add(one);
   collector.evidence = 'Counts';
+  collector.files = filesOf(format, groups);
   const counts = countsOf(format, [...groups.values()].flat());
   if (counts === null || !ends(format, lines))
     collector.incomplete(failureOfMaven(lines) ?? 'no line counts the tests', 'read the output of the check');

@@ -22,12 +22,13 @@ interface Asked {
   readonly forge?: Forge;
   readonly credential?: 'token' | 'robot';
   readonly hosts?: readonly string[];
+  readonly repositories?: readonly string[];
   /** Header that each request to the API carries. */
   readonly authorization?: string;
 }
 
 async function at<T>(url: string, exchanges: readonly Exchange[], use: (pulls: PullRequests) => Promise<T>, asked: Asked = {}): Promise<T> {
-  const { forge, credential = 'token', hosts = [new URL(url).hostname, 'api.github.com'], authorization } = asked;
+  const { forge, credential = 'token', hosts = [new URL(url).hostname, 'api.github.com'], repositories, authorization } = asked;
   const left = [...exchanges];
   const fetch: typeof globalThis.fetch = (to, init) => {
     const [request, status, answer, sent] = left.shift() ?? [];
@@ -37,7 +38,8 @@ async function at<T>(url: string, exchanges: readonly Exchange[], use: (pulls: P
     if (answer instanceof Response) return Promise.resolve(answer);
     return Promise.resolve(new Response(typeof answer === 'string' ? answer : JSON.stringify(answer), { status: status ?? 500 }));
   };
-  const credentials = [{ name: credential, hosts: [...hosts], file: join(folder, credential) }];
+  const bound = repositories === undefined ? {} : { repositories: [...repositories] };
+  const credentials = [{ name: credential, hosts: [...hosts], ...bound, file: join(folder, credential) }];
   const options = { url, credential, credentials, forge, dialer: dialerTo(), signal: new AbortController().signal, fetch };
   const result = await withPullRequests(options, use);
   expect(left).toEqual([]);
@@ -85,6 +87,14 @@ describe('GitHub', () => {
       reason: 'CredentialNotForHost',
       message: expect.stringContaining('api.github.com') as string,
     });
+  });
+
+  it('gets a credential for its own repository alone, whatever the address of its API', async () => {
+    const pulls = 'https://api.github.com/repos/acme/parser/pulls?state=all&per_page=100&head=acme:x';
+    const list = (repositories: readonly string[], exchanges: readonly Exchange[]) =>
+      at('https://github.com/acme/parser', exchanges, (asked) => asked.list('x'), { repositories });
+    expect(await list(['github.com/acme/'], [[`GET ${pulls}`, 200, []]])).toEqual([]);
+    await expect(list(['github.com/other/'], [])).rejects.toMatchObject({ reason: 'CredentialNotForRepository' });
   });
 });
 

@@ -42,7 +42,7 @@ async function wayTo(
 ): Promise<{ readonly call: CallOptions; readonly secrets: readonly string[] }> {
   const { dialer, authorities, signal, fetch, credentials } = options;
   const root = kind.root(repository);
-  const asked = { url: root, credential: options.credential, field: 'spec.output.git.credential' };
+  const asked = { url: root, credential: options.credential, field: 'spec.output.git.credential', repository: options.url };
   const credential = await credentialFor(asked, credentials);
   const secrets = credential === undefined ? [] : [credential.password];
   return { secrets, call: { root, headers: kind.headers(credential), secrets, dialer, authorities, signal, fetch } };

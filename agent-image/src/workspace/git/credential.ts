@@ -1,4 +1,4 @@
-import type { Reason } from '@agentfleet/protocol/api';
+import { isForRepository, type Reason } from '@agentfleet/protocol/api';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
@@ -11,16 +11,18 @@ const anyUser = 'git';
 interface Asked extends Pick<GitSource, 'url'> {
   readonly credential?: string | undefined;
   readonly field?: string;
+  /** Address of the repository, where `url` is that of its API. */
+  readonly repository?: string;
 }
 
 /**
- * Returns the credential for a repository's host; undefined when the task names none. The file holds a user name, a
+ * Returns the credential for a repository; undefined when the task names none. The file holds a user name, a
  * colon and a password, or a token alone.
  *
- * @throws AttemptFailure when the pool has no such credential, or not for this host, or not over https
+ * @throws AttemptFailure when the pool has no such credential, or not for this host or repository, or not over https
  */
 export async function credentialFor(
-  { credential: name, url, field = 'spec.workspace.git.credential' }: Asked,
+  { credential: name, url, field = 'spec.workspace.git.credential', repository = url }: Asked,
   credentials: PoolBrief['credentials'],
 ): Promise<GitCredential | undefined> {
   if (name === undefined) return undefined;
@@ -35,13 +37,20 @@ export async function credentialFor(
       `credential ${name} of the pool is not for ${hostname}; it is for ${found.hosts.join(', ')}; add the host to spec.credentials[].hosts of the pool`,
     );
   }
+  if (!isForRepository(found, repository))
+    throw refuse(
+      'CredentialNotForRepository',
+      `credential ${name} of the pool is for ${found.repositories?.join(', ') ?? ''} only; add the repository to spec.credentials[].repositories of the pool`,
+    );
+  const isBound = found.repositories !== undefined;
   const text = await readFile(found.file, 'utf8').catch((error: unknown) => {
     const message = `the value of credential ${name} is not there; check its Secret`;
     throw new AttemptFailure('Infrastructure', 'CredentialUnreadable', message, { cause: error });
   });
   const value = text.replace(/\r?\n$/, '');
   const colon = value.indexOf(':');
-  return colon < 0 ? { username: anyUser, password: value } : { username: value.slice(0, colon), password: value.slice(colon + 1) };
+  const [username, password] = colon < 0 ? [anyUser, value] : [value.slice(0, colon), value.slice(colon + 1)];
+  return { username, password, isBound };
 }
 
 /**

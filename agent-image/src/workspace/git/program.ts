@@ -62,12 +62,17 @@ const settled: Readonly<Record<string, string>> = {
 };
 
 /** The whole environment of git; `credentials` is a file of `git credential-store`; see git(1), "ENVIRONMENT VARIABLES", and git-config(1). */
-function environmentOf({ scratch, proxy, authorities }: GitSettings, credentials: string | null): Readonly<Record<string, string>> {
+function environmentOf(
+  { scratch, proxy, authorities, credential }: GitSettings,
+  credentials: string | null,
+): Readonly<Record<string, string>> {
   const config = new Map(Object.entries(settled));
   for (const name of harmless) config.set(`fetch.fsck.${name}`, 'ignore');
   config.set('http.proxy', proxy.url);
   if (authorities !== undefined) config.set('http.sslCAInfo', authorities);
   // A header would go along with a redirect to another host; the store is asked for each host.
+  // The store knows hosts only, and the redirect may lead to another repository of the same one.
+  if (credential?.isBound === true) config.set('http.followRedirects', 'false');
   if (credentials !== null) config.set('credential.helper', `store --file=${quote(credentials)}`);
   const entries = [...config].map(([key, value], at): [string, string][] => [
     [`GIT_CONFIG_KEY_${at}`, key],

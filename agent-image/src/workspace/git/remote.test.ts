@@ -163,6 +163,24 @@ describe('a credential', () => {
     expect(server.requests.filter((line) => line.includes(basic)).length).toBeGreaterThan(0);
   });
 
+  test.each([
+    ['a repository of its list', '/private/app/.git', ['127.0.0.1/private/'], undefined],
+    ['this repository alone', '/private/app/.git', ['127.0.0.1/private/app/.git/'], 'CredentialNotForRepository'],
+    ['another one of the host', '/private/app/.git', ['127.0.0.1/team/'], 'CredentialNotForRepository'],
+    ['one that the server leads elsewhere', '/moved/app/.git', ['127.0.0.1/moved/'], 'RedirectRefused'],
+  ])('that is bound to repositories opens %s', async (_, path, repositories, refused) => {
+    answers['/moved'] = [302, { location: '/private/app/.git/info/refs?service=git-upload-pack' }];
+    const { credentials = [] } = await pool();
+    const before = server.requests.length;
+    const bound = { credentials: credentials.map((one) => ({ ...one, repositories })) };
+    if (refused === undefined)
+      expect(await (await start(`${server.origin}${path}`, bound, 'robot')).keeper.files()).toEqual({ README: 'hello\n' });
+    else {
+      expect(await failureOf(`${server.origin}${path}`, bound, 'robot')).toMatchObject({ failureClass: 'InvalidInput', reason: refused });
+      expect(server.requests.slice(before).join('\n')).not.toContain('Basic');
+    }
+  });
+
   test('is not sent where no server asks for it', async () => {
     const before = server.requests.length;
     await start(`${server.origin}/team/app/.git`, await pool(), 'robot');

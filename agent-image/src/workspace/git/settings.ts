@@ -6,6 +6,8 @@ import type { LocalProxy } from '../../egress/index.ts';
 export interface GitCredential {
   readonly username: string;
   readonly password: string;
+  /** It is for some repositories of the host alone. */
+  readonly isBound?: boolean;
 }
 
 export interface GitSettings {

@@ -144,6 +144,22 @@ describe('a task is taken on only when the pool has what it names', () => {
       /^CredentialNotForHost: .* git\.example\.com, example\.com only, and spec\.workspace\.git\.url has the host evil\.example\.net; add/,
     ],
     [
+      'a credential that the pool binds to other repositories',
+      {
+        spec: git('https://example.com/teams/app'),
+        pool: { credentials: credentials.map((one) => ({ ...one, repositories: ['example.com/team/'] })) },
+      },
+      /^CredentialNotForRepository: spec\.workspace\.git\.credential is robot, which ExpertPool platform\/coding lets tasks use for example\.com\/team\/ only; add/,
+    ],
+    [
+      'one that it binds to this one',
+      {
+        spec: git('https://example.com/team/app.git'),
+        pool: { credentials: credentials.map((one) => ({ ...one, repositories: ['example.com/team/app'] })) },
+      },
+      /^True$/,
+    ],
+    [
       'a credential to push with that the pool does not have',
       { spec: { ...git('https://example.com/a/b'), output: { git: { credential: 'writer' } } }, pool: { credentials } },
       /^CredentialNotFound: spec\.output\.git\.credential is writer, and ExpertPool platform\/coding has no .*spec\.credentials/,

@@ -1,5 +1,14 @@
 import { findCondition, keyOf } from '@agentfleet/kube';
-import { fromMicros, toMicros, usualPolicyProfiles, type AgentTask, type ExpertPool, type Reason } from '@agentfleet/protocol/api';
+import {
+  fromMicros,
+  isForRepository,
+  toMicros,
+  usualPolicyProfiles,
+  type AgentTask,
+  type Credential,
+  type ExpertPool,
+  type Reason,
+} from '@agentfleet/protocol/api';
 import { consentCovers } from '@agentfleet/protocol/trace';
 import { gatewayCredentials } from '../../pools/resolve.ts';
 import { remainingOf, emptyBook, excessOf } from '../../pools/spending.ts';
@@ -43,6 +52,21 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
     unsupported(snapshot, pool, isolationFloor(snapshot, pool)) ??
     unknownNeed(snapshot, pool);
   return lasting ?? (mustWait ? queueFull(snapshot, pool) : undefined);
+}
+
+/** Label of what Velero made again: it leaves out the status unless the restore asks for it. */
+const restoredLabel = 'velero.io/restore-name';
+
+/**
+ * Refuses a task that was restored without its status: it may have ended, or been at work, when it was saved, and would push once more. One
+ * whose status was restored goes on, and so does one without the label. Pure.
+ */
+export function restoredRefusal({ task: { metadata, status } }: Pick<Snapshot, 'task'>): Refusal | undefined {
+  const reason = 'RestoredWithoutStatus';
+  if (metadata.labels?.[restoredLabel] === undefined) return undefined;
+  if (status?.conditions !== undefined && findCondition(status.conditions, 'Accepted')?.reason !== reason) return undefined;
+  const message = `Velero restored the task without its status, so it may have run, or ended, before; remove its label ${restoredLabel} to run it, or delete it`;
+  return refused(reason, message);
 }
 
 /** Refuses a task that asks for quota where Kueue cannot be asked: it does not work without. */
@@ -169,9 +193,15 @@ function unusable(name: string | undefined, field: string, url: string, pool: Ex
   }
   const { hostname } = new URL(url);
   const { hosts } = credential;
-  if (hosts.includes(hostname)) return undefined;
+  if (hosts.includes(hostname)) return notForRepository(of, credential, url, pool);
   const message = `${of}, which ExpertPool ${keyOf(pool)} sends to ${hosts.join(', ')} only, and spec.workspace.git.url has the host ${hostname}; add the host to spec.credentials[].hosts of the pool, or create the task again without the credential`;
   return refused('CredentialNotForHost', message);
+}
+
+function notForRepository(of: string, credential: Credential, url: string, pool: ExpertPool): Refusal | undefined {
+  if (isForRepository(credential, url)) return undefined;
+  const message = `${of}, which ExpertPool ${keyOf(pool)} lets tasks use for ${credential.repositories?.join(', ') ?? ''} only; add the repository to spec.credentials[].repositories of the pool, or create the task again without the credential`;
+  return refused('CredentialNotForRepository', message);
 }
 
 /** Refuses a task while the queue is full. An accepted one stays accepted, although the bound may have been lowered since. */

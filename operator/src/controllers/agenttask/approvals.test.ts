@@ -126,7 +126,7 @@ describe('an act that waits for a person', () => {
       now,
     );
     const message = findCondition(status.conditions, 'AwaitingApproval')?.message;
-    expect(message).toContain('git push to main; answer with "kubectl fleet approve one -n team"');
+    expect(message).toContain(`git push to main; answer with "kubectl fleet approve one -n team --action ${action.slice(7, 23)}"`);
     expect(requeueAfterMs).toBe(7000);
   });
 

@@ -67,11 +67,13 @@ export function awaitedAct({ run }: Facts, approvals: readonly Approval[]): Pend
 }
 
 /** Returns the text for a person who has to decide. */
-export function howToAnswer({ metadata }: Pick<AgentTask, 'metadata'>, { kind, summary, expires }: PendingApproval): string {
+export function howToAnswer({ metadata }: Pick<AgentTask, 'metadata'>, { action, kind, summary, expires }: PendingApproval): string {
   const where = `${metadata.name} -n ${metadata.namespace ?? ''}`;
   if (kind === 'Question')
     return `${summary}; answer with "kubectl fleet answer ${where} <text>"; without an answer the task goes on at ${expires}`;
-  return `${summary}; answer with "kubectl fleet approve ${where}" or "kubectl fleet reject ${where}"; rejected by itself at ${expires}`;
+  // So much of the digest as `fleet` takes: who follows this decides about this act, whatever waits by then.
+  const meant = `${where} --action ${action.replace('sha256:', '').slice(0, 16)}`;
+  return `${summary}; answer with "kubectl fleet approve ${meant}" or "kubectl fleet reject ${meant}"; rejected by itself at ${expires}`;
 }
 
 /** A decision in words. */

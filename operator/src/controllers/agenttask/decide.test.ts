@@ -54,8 +54,52 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
   ],
   [
     'a slot that somebody earlier takes is not taken',
-    snapshotOf(taskOf(undefined), { queue: { running: 0, runningInNamespace: 0, waiting: 2, ahead: 2, takers: 2 } }),
+    snapshotOf(taskOf(undefined), { queue: { running: 0, runningInNamespace: 0, waiting: 2, ahead: 2, takers: 2, stranded: 0 } }),
     { scheduled: 'WaitingForSlot', in: 17 },
+  ],
+  [
+    'a slot that a task of a lost worker will need is not taken by one that has not begun',
+    snapshotOf(taskOf(undefined), {
+      queue: { ...snapshotOf(taskOf(undefined)).queue, running: 2, stranded: 2 },
+      resolution: { pool: newPool({ workers: { replicas: 2, concurrency: 2 } }) },
+    }),
+    {
+      scheduled: 'WaitingForSlot',
+      says: 'the free slots (1 ready workers with 2 slots each) are kept for 2 tasks whose workers are lost',
+    },
+  ],
+  [
+    'it is taken by one that was interrupted itself',
+    snapshotOf(taskOf(working), {
+      assigned: gone,
+      workers: [worker('w-2')],
+      queue: { ...snapshotOf(taskOf(undefined)).queue, running: 2, stranded: 2 },
+    }),
+    { at: '2/2 w-2 one-1 Run' },
+  ],
+  [
+    'more tasks do not begin than workers that the pool asks for have slots for',
+    snapshotOf(taskOf(undefined), { workers: [worker('of-before', { load: 2 }), worker('next')] }),
+    {
+      scheduled: 'WaitingForSlot',
+      says: 'the free slots (2 ready workers with 2 slots each) are kept for tasks of workers that are replaced: spec.workers of ExpertPool platform/coding has slots for 2 tasks, and 2 have one',
+    },
+  ],
+  [
+    'those that work for another pool count for nothing, as where the default pool is another one since',
+    snapshotOf(taskOf(undefined), { queue: { ...snapshotOf(taskOf(undefined)).queue, running: 9 } }),
+    { at: '1/1 w-1 one-1 Run' },
+  ],
+  [
+    'a limit of the pool is told from a ResourceQuota',
+    snapshotOf(taskOf(undefined), {
+      queue: { ...snapshotOf(taskOf(undefined)).queue, running: 1, runningInNamespace: 1 },
+      resolution: { pool: newPool({ limits: { perNamespace: 1 } }) },
+    }),
+    {
+      scheduled: 'QuotaExceeded',
+      says: '1 tasks of namespace team run in ExpertPool platform/coding and its spec.limits.perNamespace is 1; wait until one ends, or raise it there (it is no ResourceQuota)',
+    },
   ],
   [
     'a pool without workers is named as the reason',

@@ -1,4 +1,4 @@
-import { nextAttempt, settlementOf, placing } from './placing.ts';
+import { nextAttempt, settlementOf, placing, restored } from './placing.ts';
 import { armsOf } from '../../revisions/arm.ts';
 import {
   type Approval,
@@ -47,6 +47,8 @@ function transitionOf(facts: Facts, { books, approvals }: Records, ending: Endin
   const { status, spec, assignment, cancel, snapshot, gate } = facts;
   if (status.finished === 'true') return { kind: 'Ended' };
   if (verdict !== undefined) return undoing(facts, books, verdict);
+  const withheld = restored(facts);
+  if (withheld !== undefined) return withheld;
   const open = facts.open && ending === undefined;
   if (open && cancel === 'Stop') return { kind: 'Stop' };
   if (open && !spec.suspend && gate === undefined && assignment?.directive === 'Run') {

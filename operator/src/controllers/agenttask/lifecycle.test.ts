@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Bed } from './testing/bed.ts';
 import { begin, condition, finish, isReady, reported } from './testing/look.ts';
-import { newTask } from './testing/objects.ts';
+import { newPool, newTask } from './testing/objects.ts';
 import { fails, obedient, playWorkers, succeeds, usage, works, succeedsLater } from './testing/scriptedWorker.ts';
 
 const twice = Object.fromEntries(Object.entries(usage).map(([field, value]) => [field, 2 * value]));
@@ -119,6 +119,17 @@ describe('the life of a task', () => {
     expect(bed.sandboxes()).toHaveLength(0);
   });
 
+  test('no sandbox is kept for longer than the pool allows', async () => {
+    await using bed = await Bed.start(newPool({ policy: { maxRetentionSeconds: 3600 } }));
+    playWorkers(bed, succeeds);
+    await bed.create(newTask('one', { retention: { sandboxSeconds: 86_400 } }));
+    const task = await finish(bed);
+    expect(condition(task, 'SandboxReady')?.message).toBe('the sandbox stays for 3600 s after the end');
+    expect(bed.sandboxes()).toHaveLength(1);
+    await bed.pass(3601);
+    expect(bed.sandboxes()).toHaveLength(0);
+  });
+
   test('a sandbox that is deleted costs no attempt: the next one begins in a new sandbox when the old one has ended', async () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeedsLater));
@@ -200,6 +211,34 @@ describe('the life of a task', () => {
     expect(task.status?.clock?.pausedSeconds).toBeGreaterThanOrEqual(100);
     expect(task.status?.clock?.pausedAt).toBeUndefined();
     expect(reported(task, 'Suspended')).toBe('-/-');
+  });
+
+  test('a task that was restored without its status is not run before a person says so', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    const label = 'velero.io/restore-name';
+    await bed.create(newTask('one', { poolRef: { name: 'later', namespace: 'platform' } }, { labels: { [label]: 'monday' } }));
+    await bed.until('it is refused', () => reported(bed.task('one'), 'Accepted') === 'False/RestoredWithoutStatus');
+    expect(condition(bed.task('one'), 'Stalled')?.message).toContain(`remove its label ${label} to run it, or delete it`);
+    await bed.createPool(newPool({}, 'later'));
+    await bed.prepare(newPool({}, 'later'), ['team']);
+    await bed.addWorker('w-later', 'later');
+    await bed.pass(60);
+    expect([bed.sandboxes().length, bed.task('one').status?.phase]).toEqual([0, 'Pending']);
+    await bed.tasks.patch({ namespace: 'team', name: 'one' }, { metadata: { labels: { [label]: null } } });
+    expect((await finish(bed)).status?.phase).toBe('Succeeded');
+  });
+
+  test('a status that follows its restored object finds it as it was made', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    await bed.create(newTask('one', {}, { labels: { 'velero.io/restore-name': 'monday' } }));
+    await bed.pass(5);
+    const { metadata } = bed.task('one');
+    const status = { finished: 'true', phase: 'Failed', conditions: [] };
+    await bed.tasks.patch(metadata, { metadata: { resourceVersion: metadata.resourceVersion }, status }, { subresource: 'status' });
+    await bed.pass(20);
+    expect([bed.writes, bed.task('one').status?.phase]).toEqual([[], 'Failed']);
   });
 
   test('a task that is created suspended takes nothing until it is resumed', async () => {

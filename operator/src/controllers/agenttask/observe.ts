@@ -7,14 +7,14 @@ import { MadeSandboxes } from '../../pools/made.ts';
 import type { Caches, OperatorConfig } from '../../runtime/context.ts';
 import { type Pod, resources } from '../../runtime/resources.ts';
 import { isTracked, usualTrackingLabels, warmIndex } from '../../runtime/caches.ts';
-import { isolationFloor, capabilitiesOf, sameAbility, type ClusterCapabilities } from './sandbox/capabilities.ts';
+import { isolationFloor, capabilitiesOf, cordonedBy, sameAbility, type ClusterCapabilities } from './sandbox/capabilities.ts';
 import { isClaimable } from './execute.ts';
 import type { QuotaView } from './queue/quota.ts';
 import type { DependencyView, Snapshot, StorageView, WorkerView } from './facts/snapshot.ts';
 import type { SpendingView } from './queue/spending.ts';
 import { type Ledger, Queues } from './queue/queues.ts';
 import { openingsOf, sandboxState, Preparations } from './sandbox/state.ts';
-import type { Bounds, Turn, Order, QueueView } from './queue/poolQueue.ts';
+import { type Bounds, type Turn, type Order, type QueueView, urgency } from './queue/poolQueue.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import { isReady } from '../../serving/podTrouble.ts';
 import { dependenciesOf, dependencyIndex } from '../../runtime/taskCensus.ts';
@@ -54,7 +54,7 @@ export interface Live {
 }
 
 /** The queue of a task that no pool takes. */
-const alone: QueueView = { running: 0, runningInNamespace: 0, waiting: 0, ahead: 0, takers: 0 };
+const alone: QueueView = { running: 0, runningInNamespace: 0, waiting: 0, ahead: 0, takers: 0, stranded: 0 };
 
 /** Reads the caches: no I/O, no decisions. */
 export class Observer {
@@ -160,7 +160,7 @@ export class Observer {
     return model?.metadata.deletionTimestamp === undefined ? model?.status?.rollout : undefined;
   }
 
-  /** Sandboxes that wait ready in the namespace of the task and are what its own would be. */
+  /** Sandboxes that wait ready in the namespace of the task and are what its own would be, those of cordoned nodes last. */
   #warm(task: AgentTask, pool: ExpertPool, excluded: ReadonlySet<string>): readonly Pod[] {
     const { caches, ledger, templates } = this.#options;
     const { namespace } = task.metadata;
@@ -172,18 +172,25 @@ export class Observer {
       .filter(({ metadata: { uid = '' } }) => !excluded.has(uid) && !ledger.isSpokenFor(uid));
     if (waiting.length === 0) return [];
     const template = templates(pool, isolationFloor({ task }, pool));
-    return waiting.filter(({ metadata }) => metadata.annotations?.[templateAnnotation] === template).sort(byAge);
+    const isCordoned = cordonedBy(caches);
+    return waiting
+      .filter(({ metadata }) => metadata.annotations?.[templateAnnotation] === template)
+      .sort((a, b) => Number(isCordoned(a)) - Number(isCordoned(b)) || byAge(a, b));
   }
 
   #bounds(pool: ExpertPool): Bounds {
     const prepared = this.#preparations.of(pool);
-    return { perNamespace: perNamespaceOf(pool), blocked: (namespace) => !prepared(namespace) };
+    return {
+      perNamespace: perNamespaceOf(pool),
+      blocked: (namespace) => !prepared(namespace),
+      isLost: (worker) => this.#loss(worker) !== undefined,
+    };
   }
 
   #queue(pool: ExpertPool, task: AgentTask): QueueView {
     const [key, home] = [keyOf(task), keyOf(pool)];
     const { namespace = '', creationTimestamp: created = '' } = task.metadata;
-    const own = { key, namespace, priority: task.spec.priority, created };
+    const own = { key, namespace, priority: urgency(task), created };
     return this.#queues.of(home).view(own, this.#queues.place(key, home), this.#bounds(pool));
   }
 
@@ -208,9 +215,15 @@ export class Observer {
   }
 
   #view(namespace: string, name: string, pod: Pod | undefined, load: number): WorkerView {
-    const key = `${namespace}/${name}`;
-    const lost = lossOfWorker(key, pod, this.#options.leases.freshMs(key));
+    const lost = this.#loss(`${namespace}/${name}`, pod);
     return { name, namespace, lost, load, ready: lost === undefined && pod !== undefined && isReady(pod) };
+  }
+
+  /** Returns the reason for which a worker is lost, in words; undefined while it lives. */
+  #loss(key: string, pod = this.#options.caches.pods.lister.get(key)): string | undefined {
+    if (pod === undefined) return `the worker pod ${key} is gone`;
+    if (pod.metadata.deletionTimestamp !== undefined) return `the worker pod ${key} is being deleted`;
+    return this.#options.leases.freshMs(key) > 0 ? undefined : `the worker ${key} does not renew its Lease`;
   }
 
   /** Orders that stand, the oldest first. One for an earlier task of this name is none for this one. */
@@ -224,12 +237,6 @@ export class Observer {
       (metadata.ownerReferences ?? []).every((owner) => owner.kind !== 'AgentTask' || owner.uid === task.metadata.uid);
     return this.#options.caches.orders.lister.byIndex('task', `${namespace}/${name}`).filter(stands).sort(byAge);
   }
-}
-
-function lossOfWorker(key: string, pod: Pod | undefined, freshMs: number): string | undefined {
-  if (pod === undefined) return `the worker pod ${key} is gone`;
-  if (pod.metadata.deletionTimestamp !== undefined) return `the worker pod ${key} is being deleted`;
-  return freshMs > 0 ? undefined : `the worker ${key} does not renew its Lease`;
 }
 
 /** Tasks on one path, and in all, that are followed: what lies beyond is not looked at for a cycle. Each of a namespace's tasks asks. */

@@ -7,6 +7,7 @@ import { condition, finish, isReady, reported } from './testing/look.ts';
 import { preparingStatus, runningStatus, waitingStatus } from './testing/kubelet.ts';
 import { newPool, newTask } from './testing/objects.ts';
 import { ago, assignment, now, podOf, snapshotOf, taskOf, working } from './testing/snapshots.ts';
+import { resources } from '../../runtime/resources.ts';
 import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker.ts';
 
 describe('what stands in the way is reported', () => {
@@ -183,6 +184,27 @@ test.each([
   expect(findCondition(conditions, 'Ready')?.message).toContain(cure);
 });
 
+test('a pod of somebody else that has the name of the sandbox is named with the cure, and left alone', async () => {
+  await using bed = await Bed.start();
+  playWorkers(bed, obedient(succeeds));
+  // As a StatefulSet one calls its second pod.
+  const uid = bed.server.objects(resources.expertPools)[0]?.metadata.uid ?? '';
+  const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'one', uid, controller: true };
+  await bed.pods.create({ metadata: { name: 'one-1', namespace: 'team', ownerReferences: [owner] }, spec: { containers: [] } });
+  await bed.create(newTask('one'));
+  await bed.until('it is reported', () => reported(bed.task('one'), 'Scheduled') === 'False/NameTaken', 200);
+  expect(condition(bed.task('one'), 'Scheduled')?.message).toContain(
+    'there is a Pod one-1 that belongs to StatefulSet one and not to this task; create the task again under another name',
+  );
+  const [writes, version] = [bed.writes.length, bed.task('one').metadata.resourceVersion];
+  await bed.pass(120);
+  // One try in half a minute: nobody reports that the name is free.
+  expect(bed.writes.length - writes).toBeLessThanOrEqual(5);
+  expect(bed.task('one').metadata.resourceVersion).toBe(version);
+  await bed.pods.delete({ namespace: 'team', name: 'one-1' }, { gracePeriodSeconds: 0 });
+  expect((await finish(bed)).status?.phase).toBe('Succeeded');
+});
+
 test('an admission webhook that does not answer is reported, and not asked again at once', async () => {
   await using bed = await Bed.start();
   playWorkers(bed, obedient(succeeds));
@@ -214,7 +236,7 @@ describe('what kept the last sandbox from starting stays in sight', () => {
     attempts: [ended],
     assignment: { ...assignment, directive: 'Quiesce' },
   };
-  const queue = { running: 9, runningInNamespace: 9, waiting: 0, ahead: 0, takers: 0 };
+  const queue = { running: 9, runningInNamespace: 9, waiting: 0, ahead: 0, takers: 0, stranded: 0 };
 
   test.each<readonly [string, Parameters<typeof snapshotOf>[1], string]>([
     ['no worker', { workers: [] }, 'NoWorkerReady'],

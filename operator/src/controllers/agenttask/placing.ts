@@ -1,9 +1,9 @@
 import type { Action, DesiredStatus, Snapshot, WorkerView, Transition, SandboxChoice, Facts } from './facts/snapshot.ts';
 import { keyOf, timestamp } from '@agentfleet/kube';
 import { passedOn, type ExpertPool, type Reason } from '@agentfleet/protocol/api';
-import { refusalOf } from './acceptance.ts';
+import { refusalOf, restoredRefusal } from './acceptance.ts';
 import { type Attempt, type Books } from './facts/attempts.ts';
-import { perNamespaceOf } from '../../pools/resolve.ts';
+import { perNamespaceOf, slotsOf } from '../../pools/resolve.ts';
 import { sandboxName } from './sandbox/template.ts';
 import { amountOf, currentBook, excessMessage, excessOf, hasRoom, remainingOf, type Amount, type Held } from '../../pools/spending.ts';
 import { fullReason, spendingReason, unknownReason, unsettledReason } from './queue/spending.ts';
@@ -27,6 +27,18 @@ export function rescuer({ workers }: Snapshot): WorkerView | undefined {
 }
 
 const waits = (reason: Reason, message: string, more: Partial<Wait> = {}): Wait => ({ kind: 'Wait', reason, message, ...more });
+
+/** Time in which a status follows its restored object, ms: any write of ours before would make it a conflict. */
+const statusFollowsMs = 10_000;
+
+/** Returns the refusal of a task that was restored without its status, once none comes any more; undefined for all others. */
+export function restored({ snapshot, task: { metadata, status }, now }: Facts): Transition | undefined {
+  const refusal = restoredRefusal(snapshot);
+  if (refusal === undefined) return undefined;
+  const untilMs = Date.parse(metadata.creationTimestamp ?? '') + statusFollowsMs;
+  const { reason, message } = refusal;
+  return status?.conditions === undefined && now < untilMs ? waits(reason, message, { brief: true, untilMs }) : { kind: 'Refuse', refusal };
+}
 
 /** Gives the task a worker and a sandbox, or returns what it waits for. */
 export function placing(facts: Facts, books: Books, notBefore: number): Transition {
@@ -155,18 +167,18 @@ type Wait = Extract<Transition, { kind: 'Wait' }>;
 type Room = Wait | { readonly kind: 'Bind'; readonly worker: WorkerView };
 
 /** The worker that takes the task, or why none does: limits of the pool, then workers, then whose turn it is. */
-function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room {
-  const { queue, workers } = snapshot;
+function roomFor(facts: Facts, pool: ExpertPool): Room {
+  const { queue, workers } = facts.snapshot;
   const { maxRunning = Infinity } = pool.spec.limits ?? {};
   const perNamespace = perNamespaceOf(pool);
   const wait = (reason: Reason, message: string): Room => waits(reason, message, { position: queue.ahead, queued: true });
   if (queue.running >= maxRunning)
     return wait('PoolAtLimit', `${queue.running} tasks run in ExpertPool ${keyOf(pool)} and spec.limits.maxRunning is ${maxRunning}`);
   if (queue.runningInNamespace >= perNamespace) {
-    return wait(
-      'QuotaExceeded',
-      `${queue.runningInNamespace} tasks of namespace ${task.metadata.namespace ?? ''} run in ExpertPool ${keyOf(pool)} and spec.limits.perNamespace ${pool.spec.limits?.perNamespace === undefined ? 'is not set, which means ' : 'is '}${perNamespace}`,
-    );
+    const namespace = facts.task.metadata.namespace ?? '';
+    const bound = `${pool.spec.limits?.perNamespace === undefined ? 'is not set, which means ' : 'is '}${perNamespace}`;
+    const message = `${queue.runningInNamespace} tasks of namespace ${namespace} run in ExpertPool ${keyOf(pool)} and its spec.limits.perNamespace ${bound}; wait until one ends, or raise it there (it is no ResourceQuota)`;
+    return wait('QuotaExceeded', message);
   }
   const ready = workers.filter((worker) => worker.ready);
   if (ready.length === 0) {
@@ -175,17 +187,33 @@ function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room 
     return wait('NoWorkerReady', `ExpertPool ${keyOf(pool)} ${why}`);
   }
   const { concurrency } = pool.spec.workers;
-  const free = ready.reduce((sum, { load }) => sum + Math.max(0, concurrency - load), 0);
+  const slots = `${ready.length} ready workers with ${concurrency} slots each`;
   const worker = leastLoaded(
     ready.filter(({ load }) => load < concurrency),
-    assignment,
+    facts.assignment,
   );
-  if (worker !== undefined && Math.min(free, maxRunning - queue.running) > queue.takers) return { kind: 'Bind', worker };
-  const slots = `${ready.length} ready workers with ${concurrency} slots each`;
-  return wait(
-    'WaitingForSlot',
-    worker === undefined ? `all slots are taken (${slots})` : `tasks whose turn is earlier take the free slots (${slots})`,
-  );
+  if (worker === undefined) return wait('WaitingForSlot', `all slots are taken (${slots})`);
+  const free = ready.reduce((sum, { load }) => sum + Math.max(0, concurrency - load), 0);
+  const kept = keptFor(facts, pool, free);
+  if (kept.room <= 0) return wait('WaitingForSlot', `the free slots (${slots}) are kept for ${kept.message}`);
+  const room = Math.min(free, maxRunning - queue.running, kept.room);
+  return room > queue.takers
+    ? { kind: 'Bind', worker }
+    : wait('WaitingForSlot', `tasks whose turn is earlier take the free slots (${slots})`);
+}
+
+/**
+ * Returns the slots that are left when those that tasks at work will need soon are kept. They have a sandbox and their time runs, so one
+ * that has not begun does not take the slots of the worker that replaces theirs, be theirs lost already or about to go in a rollout.
+ */
+function keptFor({ assignment, snapshot: { queue, workers } }: Facts, pool: ExpertPool, free: number): { room: number; message?: string } {
+  if (assignment !== undefined) return { room: Infinity };
+  const [unlost, all] = [free - queue.stranded, slotsOf(pool)];
+  if (unlost <= 0) return { room: unlost, message: `${queue.stranded} tasks whose workers are lost` };
+  // Tasks that began in another pool, which was the default one then, are at its workers.
+  const held = workers.reduce((sum, { lost, load }) => sum + (lost === undefined ? load : 0), queue.stranded);
+  const message = `tasks of workers that are replaced: spec.workers of ExpertPool ${keyOf(pool)} has slots for ${all} tasks, and ${held} have one`;
+  return { room: Math.min(unlost, all - held), message };
 }
 
 /** A look at a book, or at other tasks, besides those that their changes cause, ms. */

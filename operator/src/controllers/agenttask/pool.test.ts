@@ -18,7 +18,7 @@ const settled = (bed: Bed, count: number) => (): boolean =>
 
 describe('many tasks of a pool', () => {
   test('never hold more slots than there are, and all get their turn', async () => {
-    await using bed = await Bed.start(newPool({ workers: { concurrency: 2 } }));
+    await using bed = await Bed.start(newPool({ workers: { replicas: 2, concurrency: 2 } }));
     await bed.addWorker('w-2');
     playWorkers(bed, obedient(succeeds));
     let most = 0;
@@ -57,6 +57,57 @@ describe('many tasks of a pool', () => {
     await bed.patch('first', { cancel: 'Rollback' });
     await bed.until('all have ended', () => ['low', 'mid', 'high'].every((name) => bed.task(name).status?.finished === 'true'), 120);
     expect(order).toEqual(['first', 'high', 'mid', 'low']);
+  });
+
+  test('a rollout of workers gives the slots of the next worker to those that it interrupts, not to newer ones', async () => {
+    await using bed = await Bed.start(newPool({ workers: { replicas: 1, concurrency: 2 } }));
+    playWorkers(
+      bed,
+      obedient((_, task) => (task.spec.cancel === 'None' ? works : undefined)),
+    );
+    for (const name of ['old', 'second']) await bed.create(newTask(name));
+    await bed.until('they work', settled(bed, 2));
+    for (const name of ['newer', 'newest']) await bed.create(newTask(name));
+    await bed.until('the others wait', settled(bed, 2));
+    // A Deployment makes the next pod before it deletes the one of the older template.
+    await bed.addWorker('w-2');
+    await bed.pass(5);
+    expect(running(bed)).toEqual(['old', 'second']);
+    expect(findCondition(bed.task('newer').status?.conditions, 'Scheduled')?.message).toContain('slots for 2 tasks, and 2 have one');
+    bed.beating.delete('w-1');
+    await bed.pods.delete({ namespace: 'platform', name: 'w-1' });
+    const worker = (name: string): string | undefined => bed.task(name).status?.assignment?.worker;
+    await bed.until('the next worker has them', () => worker('old') === 'w-2' && worker('second') === 'w-2', 40);
+    expect(running(bed)).toEqual(['old', 'second']);
+    await bed.patch('old', { cancel: 'Rollback' });
+    await bed.until('the one whose turn it is goes next', () => worker('newer') === 'w-2', 120);
+    expect(running(bed)).toEqual(['newer', 'second']);
+  });
+
+  test('a task whose worker is lost goes before those that have not begun, and what is free then goes to them', async () => {
+    const pool = newPool({ workers: { replicas: 3, concurrency: 1 } });
+    await using bed = await Bed.start(pool);
+    await bed.prepare(pool, ['team', 'other']);
+    playWorkers(
+      bed,
+      obedient((_, task) => (task.spec.cancel === 'None' ? works : undefined)),
+    );
+    const worker = (name: string): string | undefined => bed.task(name).status?.assignment?.worker;
+    for (const name of ['w-2', 'w-3']) await bed.addWorker(name);
+    const names = ['a', 'b', 'c'];
+    for (const name of names) await bed.create(newTask(name));
+    await bed.until('all work', settled(bed, 3));
+    const [lost = '', other = ''] = names.sort((a, b) => ((worker(a) ?? '') < (worker(b) ?? '') ? -1 : 1));
+    // Its namespace has no slot, so that its turn would be the first.
+    await bed.create(newTask('new', {}, { namespace: 'other' }));
+    bed.beating.delete('w-1');
+    await bed.until('it waits', () => reason(bed, lost, 'Scheduled') === 'WaitingForSlot', 200);
+    await bed.patch(other, { cancel: 'Rollback' });
+    await bed.until('a slot is free again', () => bed.task(other).status?.finished === 'true', 120);
+    await bed.until('the slot is taken', settled(bed, 2), 40);
+    expect([worker(lost), worker('new')]).toEqual(['w-2', undefined]);
+    await bed.addWorker('w-4');
+    await bed.until('the other one begins', () => worker('new') === 'w-4', 20);
   });
 
   test('maxRunning and perNamespace hold, and a full namespace holds no other one up', async () => {

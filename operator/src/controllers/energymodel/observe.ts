@@ -6,7 +6,7 @@ import { namedPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { clusterAccess, newestReady, type InfoReader, type ServerInfo } from '../../serving/index.ts';
-import { childKinds, childrenIn, type ChildCaches, type Child } from '../expertpool/children.ts';
+import { childKinds, childrenIn, jobsOf, type ChildCaches, type Child } from '../expertpool/children.ts';
 import type { NoteReader } from '../../serving/notes.ts';
 import { recordedModels } from './rollouts.ts';
 import type { ModelSnapshot } from './snapshot.ts';
@@ -58,7 +58,7 @@ export async function observeModel(observer: ModelObserver, model: EnergyModel, 
   const allNow = (component: string): readonly Pod[] =>
     caches.pods.lister.byIndex('model', keyOf(model)).filter(({ metadata }) => metadata.labels?.[labels.component] === component);
   const podsNow = (): readonly Pod[] => allNow('verifier');
-  const known = await notes.read(podsNow(), signal);
+  const known = await notes.read(podsNow(), signal, jobsOf(observer.children, model));
   const servers = await infosOf(infos, podsNow(), signal);
   // From here on nothing waits, so that all caches are read at one moment.
   const namespace = model.metadata.namespace ?? '';

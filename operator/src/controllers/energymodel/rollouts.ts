@@ -159,7 +159,7 @@ export function planModel<T>(
 
 /** Returns the means by which golden sets find the revisions of a model: at the addresses of its status. */
 function goldenSets(
-  { model, children, goldenPods = [] }: ModelSnapshot,
+  { model, children, notes, goldenPods = [] }: ModelSnapshot,
   ready: (revision: string) => boolean,
 ): Revisions<ModelPlan>['golden'] {
   const { name, namespace = '' } = model.metadata;
@@ -173,6 +173,7 @@ function goldenSets(
     arm,
     jobs: children.flatMap(({ resource, object }) => (resource === resources.jobs ? [object as Job] : [])),
     pods: goldenPods,
+    notes,
   };
 }
 

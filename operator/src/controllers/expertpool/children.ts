@@ -122,6 +122,11 @@ export function childKinds(
   ];
 }
 
+/** Lists the Jobs that an owner controls. */
+export function jobsOf({ jobs }: Pick<ChildCaches, 'jobs'>, owner: KubeObject): readonly Job[] {
+  return jobs.lister.list({ namespace: owner.metadata.namespace ?? '' }).filter((job) => isControlledBy(job, owner));
+}
+
 /** Lists the objects of these kinds in a namespace that `isOne` holds for. */
 export function childrenIn(kinds: readonly ChildKind[], namespace: string, isOne: (object: KubeObject) => boolean): readonly Child[] {
   return kinds.flatMap(({ resource, cache }) =>

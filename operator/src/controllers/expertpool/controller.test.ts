@@ -150,11 +150,12 @@ describe('the pool controller', () => {
 
   it.each([
     [403, 'Forbidden', 'no'],
-    [500, 'InternalError', 'failed calling webhook "mservice.elbv2.k8s.aws": no endpoints available'],
+    [403, 'Forbidden', 'exceeded quota: objects, requested: count/services=1; raise that ResourceQuota, or make room below it'],
+    [500, 'InternalError', 'failed calling webhook "mservice.elbv2.k8s.aws": no endpoints available; mend or remove that'],
   ])('reports what the API server refused (%i), and goes on when it does not any more', async (code, reason, message) => {
     await using bed = await Bed.start();
     bed.server.onRequest = ({ verb, resource }) =>
-      verb === 'apply' && resource === 'services' ? { kind: 'error', code, reason, message } : undefined;
+      verb === 'apply' && resource === 'services' ? { kind: 'error', code, reason, message: message.split(';')[0] ?? '' } : undefined;
     await bed.create(resources.expertPools, newPool());
     void bed.startOperator().catch(() => {});
     await bed.until('it is refused', () => bed.pool().status !== undefined && conditionOf(bed, 'Stalled') !== undefined);

@@ -24,13 +24,13 @@ import { type LatencyReader, lookMs, type RolloutLock, type Trials, namesPolicy 
 import type { OperatorContext } from '../../runtime/context.ts';
 import { type Heartbeats, changeSource } from '../../runtime/heartbeats.ts';
 import { isTerminating, resources } from '../../runtime/resources.ts';
-import { type ChildCaches, type ChildWriter, isGone, makesAnew, accessOf, childKinds } from './children.ts';
+import { type ChildCaches, type ChildWriter, isGone, jobsOf, makesAnew, accessOf, childKinds } from './children.ts';
 import { lostStatus } from './conditions.ts';
 import { decidePool, executePool } from './decide.ts';
 import { homeOf } from '../../operands/manifest.ts';
 import { NoteReader, notePollMs } from '../../serving/notes.ts';
 import { observePool, reportedBy, type PoolObserver } from './observe.ts';
-import { infoRetryMs, isPreparing, type AskInfo, type InfoReader } from '../../serving/index.ts';
+import { infoRetryMs, isPodless, isPreparing, type AskInfo, type InfoReader } from '../../serving/index.ts';
 import { replayPollMs, ReplayReader, type PoolSnapshot, countedAs } from './snapshot.ts';
 import { planPool, withPlan } from './rollouts.ts';
 import { poolStatus } from './status.ts';
@@ -66,14 +66,14 @@ const floorMs = 250;
 const leaseSlackMs = 100;
 
 /** Ms after which time alone may change what is decided. */
-function nextLookMs(snapshot: PoolSnapshot, heartbeats: Heartbeats, heldMs: number | undefined): number {
+function nextLookMs(snapshot: PoolSnapshot, { children, heartbeats }: ExpertPoolOptions, heldMs: number | undefined): number {
   const { pool, pods, alive, replays, infos, latencies, rollout } = snapshot;
   const namespace = homeOf(pool);
   const recordings = [...replays.values()].map(({ hash }) => (hash === undefined ? replayPollMs.missing : replayPollMs.present));
   const leases = [...alive].map((name) => heartbeats.freshMs(`${namespace}/${name}`) + leaseSlackMs);
   const silent = reportedBy(pool, pods).some(({ metadata }) => !infos.has(metadata.name));
   const polls = [
-    ...(pods.some(isPreparing) ? [notePollMs] : []),
+    ...(pods.some(isPreparing) || jobsOf(children, pool).some(isPodless) ? [notePollMs] : []),
     ...(silent ? [infoRetryMs] : []),
     ...(pods.some(isFetching) ? [progressPollMs] : []),
     ...(latencies === undefined ? [] : [lookMs]),
@@ -101,7 +101,7 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
     const after = { ...snapshot, deployments: new Map([...snapshot.deployments, ...deployments]) };
     const heldMs = await status.write(pool, poolStatus(after, obstacles, clock.now()), signal);
     if (refusal !== undefined) throw refusal;
-    return requeueAfter(nextLookMs(snapshot, heartbeats, heldMs));
+    return requeueAfter(nextLookMs(snapshot, options, heldMs));
   };
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const found = caches.pools.lister.get(key);

@@ -224,10 +224,14 @@ interface Execution {
   readonly refusal: ApiError | undefined;
 }
 
+function refusalCure(error: ApiError): string {
+  if (error.message.includes('exceeded quota')) return '; raise that ResourceQuota, or make room below it';
+  return isWebhookFailure(error) ? '; mend or remove that admission webhook, or let it leave out the namespace' : '';
+}
+
 function refused({ resource, object }: Manifest, error: ApiError): Obstacle {
   const { name, namespace } = object.metadata;
-  const cure = isWebhookFailure(error) ? '; mend or remove that admission webhook, or let it leave out the namespace' : '';
-  return { reason: 'WriteRefused', message: `${resource.kind} ${namespace}/${name} was refused: ${error.message}${cure}` };
+  return { reason: 'WriteRefused', message: `${resource.kind} ${namespace}/${name} was refused: ${error.message}${refusalCure(error)}` };
 }
 
 /** Kinds on which nothing rests that is written after them: one that is refused stops no other. */

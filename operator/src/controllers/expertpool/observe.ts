@@ -7,7 +7,7 @@ import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { clusterAccess, newestReady, type AskInfo, type InfoReader, type NoteReader } from '../../serving/index.ts';
-import { accessIndex, childKinds, childrenIn, type ChildCaches, type Child } from './children.ts';
+import { accessIndex, childKinds, childrenIn, jobsOf, type ChildCaches, type Child } from './children.ts';
 import { homeOf } from '../../operands/manifest.ts';
 import { type ReplayReader, countTasks, type PoolSnapshot } from './snapshot.ts';
 import { Tenancy } from './tenancy.ts';
@@ -86,7 +86,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   const [namespace, given] = [homeOf(pool), administered(context)];
   const recorded = recordedArms(pool, config.images, children.controllerRevisions.lister.list({ namespace }));
   const replays = await observer.replays.read(withAll(pool, recorded), signal);
-  const notes = await observer.notes.read(caches.pods.lister.byIndex('pool', keyOf(pool)), signal);
+  const notes = await observer.notes.read(caches.pods.lister.byIndex('pool', keyOf(pool)), signal, jobsOf(children, pool));
   const { infos, latencies, modelFaults, progress } = await askPods(observer, pool, signal);
   // From here on nothing waits, so that all caches are read at one moment.
   const tenancy = new Tenancy(caches, config);
@@ -114,7 +114,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     ...(latencies !== undefined && { latencies }),
     modelFaults,
     recorded,
-    weights: weightsViews({ ...given, pool, others: expertsOf(recorded), pods, progress }),
+    weights: weightsViews({ ...given, pool, others: expertsOf(recorded), pods, progress, notes }),
   };
 }
 

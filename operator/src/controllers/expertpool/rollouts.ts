@@ -171,7 +171,7 @@ function podsOf(snapshot: PoolSnapshot, revision: string): PoolSnapshot['pods'] 
 
 /** Returns the means by which golden sets find the revisions of a pool. */
 function goldenSets(snapshot: PoolSnapshot, arms: readonly PoolArm[], now: number): Revisions<RolloutPlan>['golden'] {
-  const { pool, energyModel, children, pods } = snapshot;
+  const { pool, energyModel, children, pods, notes } = snapshot;
   const { name } = pool.metadata;
   const armOf = (revision: string): PoolArm | undefined => arms.find((arm) => arm.revision === revision);
   const arm = (revision: string, rollout: string): GoldenArm | undefined => {
@@ -191,6 +191,7 @@ function goldenSets(snapshot: PoolSnapshot, arms: readonly PoolArm[], now: numbe
     arm,
     jobs: children.flatMap(({ resource, object }) => (resource === resources.jobs ? [object as Job] : [])),
     pods: pods.filter(({ metadata }) => metadata.labels?.[labels.component] === 'golden'),
+    notes,
   };
 }
 

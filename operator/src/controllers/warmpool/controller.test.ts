@@ -3,7 +3,7 @@ import { ResourceClient } from '@agentfleet/kube';
 import type { ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, test } from 'vitest';
-import { resources } from '../../runtime/resources.ts';
+import { type Node, resources } from '../../runtime/resources.ts';
 import { Claims } from '../agenttask/execute.ts';
 import { sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { Bed } from '../agenttask/testing/bed.ts';
@@ -79,6 +79,23 @@ describe('a sandbox that waits', () => {
     await bed.until('it has a sandbox', isReady(bed));
     expect(bed.task('one').status?.assignment?.sandbox).not.toBe(name);
     await bed.until('another one waits', () => readyToTake(bed, 1)() && !names(bed).includes(name));
+  });
+
+  test('of a cordoned node is replaced, and taken only where no other one waits', async () => {
+    await using bed = await withWarm(2);
+    const [first = '', second = ''] = names(bed);
+    const cordon = (pod: string): Promise<unknown> =>
+      new ResourceClient<Node>(bed.transport, resources.nodes).create({ metadata: { name: `of-${pod}` }, spec: { unschedulable: true } });
+    for (const name of [first, second]) await bed.pods.patch({ namespace: 'team', name }, { spec: { nodeName: `of-${name}` } });
+    bed.kubelet.startsAs = () => ({ phase: 'Pending' });
+    await cordon(first);
+    await bed.until('another one is made', () => names(bed).length === 3);
+    const sandboxOf = (task: string): string | undefined => bed.task(task).status?.assignment?.sandbox;
+    await bed.create(newTask('one'));
+    await bed.until('it is assigned', () => sandboxOf('one') !== undefined);
+    await bed.create(newTask('two'));
+    await bed.until('so is the other', () => sandboxOf('two') !== undefined);
+    expect([sandboxOf('one'), sandboxOf('two')]).toEqual([second, first]);
   });
 
   test('that is taken stays with the task in its next attempt', async () => {

@@ -11,7 +11,7 @@ import { recordComponent, recordKeys } from '../../pools/made.ts';
 import { jwksConfigMap } from '../agenttask/sandbox/pod.ts';
 import { withCure } from '../agenttask/verdict.ts';
 import { refusedBecause } from '../agenttask/sandbox/refusal.ts';
-import { capabilitiesOf, sameAbility } from '../agenttask/sandbox/capabilities.ts';
+import { capabilitiesOf, cordonedBy, sameAbility } from '../agenttask/sandbox/capabilities.ts';
 import { TemplateHashes, type TemplateSource } from '../agenttask/sandbox/template.ts';
 import { WarmExecutor, WarmRecords } from './execute.ts';
 import { warmIndex, warmOf } from '../../runtime/caches.ts';
@@ -131,7 +131,7 @@ export function createWarmPoolController(context: OperatorContext, options: Warm
     const waiting = places.flatMap(({ pods }) => pods);
     const isOurs = (pod: Pod): boolean => records.has(key, pod);
     const { actions, troubles, requeueAfterMs } = decideWarm(
-      { places, template, isOurs, madeAt: executor.madeAt(key, waiting) },
+      { places, template, isOurs, isCordoned: cordonedBy(caches), madeAt: executor.madeAt(key, waiting) },
       clock.now(),
     );
     const refusals = await executor.run(key, actions, source, signal);

@@ -45,6 +45,9 @@ const pod = (
 /** Those of others are called so. */
 const isOurs = ({ metadata }: Pod): boolean => !metadata.name.startsWith('foreign');
 
+/** Those of nodes that take no pods are called so. */
+const isCordoned = ({ metadata }: Pod): boolean => metadata.name.startsWith('cordoned');
+
 const place = (replicas: number, pods: readonly Pod[], change: Partial<WarmPlace> = {}): WarmPlace => ({
   namespace: 'team',
   entry: { namespace: 'team', replicas, maxAgeSeconds: 100 },
@@ -54,7 +57,7 @@ const place = (replicas: number, pods: readonly Pod[], change: Partial<WarmPlace
 });
 
 function effect(at: WarmPlace): readonly string[] {
-  return decideWarm({ places: [at], template: 't1', isOurs, madeAt: new Map() }, now).actions.map((action) =>
+  return decideWarm({ places: [at], template: 't1', isOurs, isCordoned, madeAt: new Map() }, now).actions.map((action) =>
     action.type === 'create' ? `create ${action.count}` : `delete ${action.pod.metadata.name}`,
   );
 }
@@ -86,6 +89,13 @@ describe('sandboxes that wait', () => {
     ['that have ended are replaced', place(1, [pod('a', { age: 30, status: { phase: 'Failed' } })]), ['delete a', 'create 1']],
     ['that ended as soon as they were made are so after a while', place(2, [pod('a', { status: { phase: 'Failed' } })]), ['create 1']],
     ['of a node that does not report are replaced', place(1, [pod('a', { status: silent })]), ['delete a', 'create 1']],
+    ['of a cordoned node stay until others are ready', place(1, [pod('cordoned')]), ['create 1']],
+    ['of a cordoned node go when others are ready', place(1, [pod('cordoned'), pod('b')]), ['delete cordoned']],
+    [
+      'of a cordoned node go before old ones',
+      place(2, [pod('a', { age: 120 }), pod('cordoned'), pod('b'), pod('c', { ready: false })]),
+      ['delete cordoned'],
+    ],
     ['that are old stay until others are ready', place(2, [pod('a', { age: 120 }), pod('b')]), ['create 1']],
     ['that are old go when others are ready', place(1, [pod('a', { age: 120 }), pod('b')]), ['delete a']],
     [
@@ -106,13 +116,13 @@ describe('sandboxes that wait', () => {
 
   test('are looked at again when one that ended at once may be replaced', () => {
     const places = [place(1, [pod('a', { status: { phase: 'Failed' } })])];
-    expect(decideWarm({ places, template: 't1', isOurs, madeAt: new Map() }, now).requeueAfterMs).toBe(20_000);
+    expect(decideWarm({ places, template: 't1', isOurs, isCordoned, madeAt: new Map() }, now).requeueAfterMs).toBe(20_000);
   });
 
   test('that do not start are reported when a new node would be there', () => {
     const status: Pod['status'] = { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes' }] };
     const at = (age: number) =>
-      decideWarm({ places: [place(1, [pod('a', { age, status })])], template: 't1', isOurs, madeAt: new Map() }, now);
+      decideWarm({ places: [place(1, [pod('a', { age, status })])], template: 't1', isOurs, isCordoned, madeAt: new Map() }, now);
     expect([at(90).troubles, at(90).requeueAfterMs]).toEqual([new Map(), 10_000]);
     expect(at(119).requeueAfterMs).toBe(1000);
     expect([...at(120).troubles]).toEqual([['team', expect.objectContaining({ reason: 'Unschedulable' })]]);
@@ -121,13 +131,15 @@ describe('sandboxes that wait', () => {
 
   test('are looked at again when the next one comes of age', () => {
     const at = place(2, [pod('a', { age: 30 }), pod('b', { age: 130 })]);
-    expect(decideWarm({ places: [at], template: 't1', isOurs, madeAt: new Map() }, now).requeueAfterMs).toBe(70_000);
-    expect(decideWarm({ places: [place(0, [])], template: 't1', isOurs, madeAt: new Map() }, now).requeueAfterMs).toBeUndefined();
+    expect(decideWarm({ places: [at], template: 't1', isOurs, isCordoned, madeAt: new Map() }, now).requeueAfterMs).toBe(70_000);
+    expect(
+      decideWarm({ places: [place(0, [])], template: 't1', isOurs, isCordoned, madeAt: new Map() }, now).requeueAfterMs,
+    ).toBeUndefined();
   });
 
   test('are as old as this process knows, where it made them', () => {
     const at = place(1, [{ ...pod('a', { age: 500 }), metadata: { ...pod('a', { age: 500 }).metadata, uid: 'u-a' } }]);
-    expect(decideWarm({ places: [at], template: 't1', isOurs, madeAt: new Map([['u-a', now - 40_000]]) }, now)).toMatchObject({
+    expect(decideWarm({ places: [at], template: 't1', isOurs, isCordoned, madeAt: new Map([['u-a', now - 40_000]]) }, now)).toMatchObject({
       actions: [],
       requeueAfterMs: 60_000,
     });

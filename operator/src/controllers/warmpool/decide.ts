@@ -21,6 +21,8 @@ interface WarmSnapshot {
   readonly madeAt: ReadonlyMap<string, number>;
   /** Reports whether the operator made a pod. Fields that any client may write on one prove nothing. */
   readonly isOurs: (pod: Pod) => boolean;
+  /** Reports whether a pod is on a cordoned node. */
+  readonly isCordoned: (pod: Pod) => boolean;
   /** Hash of the present template. */
   readonly template: string;
 }
@@ -60,9 +62,7 @@ function isLost(pod: Pod): boolean {
   return isEnded(pod) || sandboxState(pod, false).reason === silentReason;
 }
 
-interface View {
-  readonly template: string;
-  readonly isOurs: (pod: Pod) => boolean;
+interface View extends Pick<WarmSnapshot, 'template' | 'isOurs' | 'isCordoned'> {
   /** Wall ms. */
   readonly bornAt: (pod: Pod) => number;
 }
@@ -73,13 +73,13 @@ interface Sorted {
   readonly fresh: readonly Pod[];
   /** Ended as soon as they were made. */
   readonly failed: number;
-  /** Past their age, and still good for a task until others are ready; the oldest first. */
+  /** Past their age or of a cordoned node, and still good for a task until others are ready; first those of such a node, then the oldest. */
   readonly aged: readonly Pod[];
 }
 
-function sorted({ pods }: WarmPlace, { template, isOurs, bornAt }: View, entry: WarmSandboxes, now: number): Sorted {
+function sorted({ pods }: WarmPlace, { template, isOurs, isCordoned, bornAt }: View, entry: WarmSandboxes, now: number): Sorted {
   const actions: WarmAction[] = [];
-  const [fresh, aged]: [Pod[], Pod[]] = [[], []];
+  const [fresh, aged, cordoned]: [Pod[], Pod[], Pod[]] = [[], [], []];
   let failed = 0;
   for (const pod of [...pods].sort((a, b) => bornAt(a) - bornAt(b))) {
     if (pod.metadata.deletionTimestamp !== undefined) continue;
@@ -87,10 +87,11 @@ function sorted({ pods }: WarmPlace, { template, isOurs, bornAt }: View, entry: 
     const isOutdated = pod.metadata.annotations?.[templateAnnotation] !== template || age >= staleFactor * entry.maxAgeSeconds * 1000;
     if (isOurs(pod) && !isOutdated && isEnded(pod) && age >= 0 && age < failedMs) failed += 1;
     else if (!isOurs(pod) || isLost(pod) || isOutdated) actions.push({ type: 'delete', pod });
+    else if (isCordoned(pod)) cordoned.push(pod);
     else if (age >= entry.maxAgeSeconds * 1000) aged.push(pod);
     else fresh.push(pod);
   }
-  return { actions, fresh, aged, failed };
+  return { actions, fresh, aged: [...cordoned, ...aged], failed };
 }
 
 /** One that is not ready goes before one that is, an old one before a young one. */
@@ -139,9 +140,9 @@ function troubleOf({ entry, pods }: WarmPlace, { bornAt }: View, now: number): S
 }
 
 /** Decides which sandboxes are made and deleted so that as many wait as the pool asks for. `now` is wall time in ms. Pure. */
-export function decideWarm({ places, madeAt, isOurs, template }: WarmSnapshot, now: number): WarmDecision {
+export function decideWarm({ places, madeAt, isOurs, isCordoned, template }: WarmSnapshot, now: number): WarmDecision {
   const bornAt = ({ metadata }: Pod): number => madeAt.get(metadata.uid ?? '') ?? (Date.parse(metadata.creationTimestamp ?? '') || 0);
-  const view: View = { template, isOurs, bornAt };
+  const view: View = { template, isOurs, isCordoned, bornAt };
   const ages = places.flatMap((place) => nextAge(place, view, now));
   const troubles = places.flatMap((place) => {
     const trouble = troubleOf(place, view, now);

@@ -123,7 +123,7 @@ const PendingApproval = struct('The act or question that waits for a person.', {
   kind: optional(
     choice('Act: to be approved. Question: to be answered. Review: the result, to be accepted. Absent: Act.', approvalSubjects),
   ),
-  summary: text('The act in words.', { max: 512 }),
+  summary: text('The act in words, cut where it is longer. The artifact whose sha256 is that of action has all of it.', { max: 512 }),
   question: optional(text('The question of the model, as it asks it.', { max: 1024 })),
   evidence: optional(text('Reason for which it is held.', { max: 1024 })),
   expires: timestamp('Time at which it is treated as rejected, or as not answered.'),

@@ -90,6 +90,13 @@ export const PoolPolicy = struct(
     maxDeadlineSeconds: optional(
       integer('Longest spec.deadlineSeconds of a task; one that is raised above it later ends at this one.', 10, 604_800),
     ),
+    maxRetentionSeconds: optional(
+      integer(
+        'Longest time after its end for which anything of a task is kept: its artifacts, its durable copies and its sandbox. Default: artifacts stay for ever, and the rest for as long as spec.retention of the task says.',
+        3600,
+        315_360_000,
+      ),
+    ),
     allowedHosts: optional(AllowedHosts),
     traceConsent: optional(TraceConsents),
   },

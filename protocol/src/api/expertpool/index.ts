@@ -163,13 +163,43 @@ const SecretKeyRef = struct('A key of a Secret in the namespace of the pool.', {
   key: text('Key inside the Secret.', { max: 253, min: 1, pattern: '^[-._a-zA-Z0-9]+$' }),
 });
 
+const repositories = setOf(
+  'The only repositories that tasks may use it for, also to push and to open pull requests; default: all that it opens on its hosts.',
+  text('Host and path. With a final slash all below it, else this repository alone.', {
+    max: 512,
+    min: 3,
+    pattern: '^[a-z0-9][-.a-z0-9]*(/[-_.~+A-Za-z0-9]+)+/?$',
+  }),
+  { max: 64, min: 1 },
+);
+
 /** A credential of the pool; it is only ever sent to its hosts. */
 export const Credential = struct('A credential and where it may be sent.', {
   name: labelName('Name that storage and tasks refer to.'),
   secretRef: SecretKeyRef,
   hosts: setOf('The only hosts that it is sent to; none for a key that is only used here.', hostName('Host name.'), { max: 32 }),
+  repositories: optional(repositories),
 });
 export type Credential = Static<typeof Credential>;
+
+/**
+ * Reports whether a credential is for the repository at an address. Addresses that a server may read otherwise than they are written, such as
+ * `team/..%2fother` or `team/..;/other`, are in no list. Pure.
+ *
+ * @example
+ * isForRepository({ repositories: ['git.example.com/team/'] }, 'https://git.example.com/team/app.git'); // true
+ */
+export function isForRepository({ repositories: listed }: Pick<Credential, 'repositories'>, url: string): boolean {
+  if (listed === undefined) return true;
+  const { hostname, pathname } = new URL(url);
+  const parts = pathname.replace(/\/$/, '').slice(1).split('/');
+  const isAsWritten = url.replace(/^[a-z]+:\/\/[^/]*/i, '') === pathname;
+  if (!isAsWritten || !parts.every((part) => /^[-_.~+A-Za-z0-9]+$/.test(part) && !/^\.+$/.test(part))) return false;
+  const path = `${hostname}/${parts.join('/')}`;
+  return listed.some((one) => (one.endsWith('/') ? path.startsWith(one) : bare(one) === bare(path)));
+}
+
+const bare = (path: string): string => path.replace(/\.git$/, '');
 
 /** `spec.credentials`. */
 export const credentials = listByKey('Credentials of the pool.', 'name', Credential, { max: 32 });

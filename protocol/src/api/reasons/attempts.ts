@@ -75,6 +75,10 @@ export const attemptReasons = {
     'The credential is not for that host, or the address is no https.',
     'correct its hosts, or the address in a new task',
   ],
+  CredentialNotForRepository: [
+    'The pool lets tasks use the credential for other repositories alone.',
+    'correct its repositories, or the address in a new task',
+  ],
   CredentialNotFound: ['The pool has no such credential.', 'add it to spec.credentials of the pool, or name another one in a new task'],
   CredentialRefused: ['The provider refuses the key of the pool.', 'correct the Secret of the credential'],
   CredentialUnreadable: ['The worker cannot read the credential.', 'look at the Secret and the pods of the pool'],

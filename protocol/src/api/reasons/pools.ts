@@ -28,7 +28,10 @@ export const poolReasons = {
   GrantMissing: ['A namespace does not consent to warm sandboxes.', 'create the PoolGrant that the message shows'],
   ImageNotSet: ['An engine has no image.', 'set the chart value that the message names, or remove the expert'],
   LeaseNotFresh: ['Workers answer, but have not renewed their Lease.', 'look at the pods of the workers'],
-  NameTaken: ['An object of that name is there and belongs to somebody else.', 'rename the pool, the expert or the model'],
+  NameTaken: [
+    'An object of that name is there and belongs to somebody else.',
+    'rename the pool, the expert or the model; create a task again under another name',
+  ],
   NoGeneralist: ['No Generalist of the pool has pods.', 'set replicas of one to at least 1'],
   NoRoomOnGPU: ['GPUs have room for fewer pods of the expert than are asked for.', 'ask for fewer, add GPUs, or make room on them'],
   NotCalibrated: ['The model in use has no calibration.', 'take an image whose model was calibrated'],

@@ -94,12 +94,22 @@ export const taskReasons = {
   QueueNameInvalid: ['The label kueue.x-k8s.io/queue-name can be the name of no LocalQueue.', 'correct the label'],
   QueueTimeout: ['The task waited longer than spec.limits.queueTimeoutSeconds.', 'give the pool more workers, or raise the bound'],
   Quiescing: ['The sandbox stays until the worker reports that all is stored.'],
-  QuotaExceeded: ['As many tasks of the namespace run as spec.limits.perNamespace allows.'],
+  QuotaExceeded: [
+    'As many tasks of the namespace run as spec.limits.perNamespace of the pool allows. It is no ResourceQuota of Kubernetes.',
+    'wait until one ends, or raise it in the pool',
+  ],
   Refused: ['The order cannot be carried out.', 'create another order with what the message says'],
   RegistriesNotConfigured: ['A set-up step asks for registries, and the platform lists none.', 'set the chart value egress.registries'],
   Rejected: ['A person rejected the act, or nobody decided in time.'],
-  ResourceQuotaExceeded: ['A ResourceQuota of the namespace does not let the sandbox in.', 'raise it, or ask for less in a new task'],
+  ResourceQuotaExceeded: [
+    'A ResourceQuota of Kubernetes in the namespace does not let the sandbox in. It is no limit of the pool.',
+    'raise it, or ask for less in a new task',
+  ],
   Restored: ['A snapshot was restored and its hash verified.'],
+  RestoredWithoutStatus: [
+    'Velero restored the task without its status: it may have run before.',
+    'remove its label velero.io/restore-name to run it, or delete it',
+  ],
   Restoring: ['The volume is made from a VolumeSnapshot.'],
   ReviewAccepted: ['All checks hold, and a person accepted the result.'],
   RolledBack: ['What the task changed was undone.'],
@@ -149,6 +159,6 @@ export const taskReasons = {
   VolumeLost: ['The volume has lost its PersistentVolume.', 'delete the claim; the task goes on from its newest checkpoint'],
   VolumeNotBound: ['The volume is not bound in time.', 'look at the events of its claim and at the provisioner'],
   VolumeSnapshotClassNotFound: ['There is no VolumeSnapshotClass of that name.', 'create it, or name another one in a new task'],
-  WaitingForSlot: ['All slots of ready workers are taken, or tasks before this one take them.'],
+  WaitingForSlot: ['All slots of ready workers are taken, or tasks before this one take them, or those of lost or replaced workers.'],
   WorkerLost: ['The worker of the attempt is gone, or does not renew its Lease.'],
 } as const satisfies Readonly<Record<string, ReasonEntry>>;

@@ -40,6 +40,20 @@ test.each([
   expect(judgeChanges([change], set(['a.py'])).violations).toEqual([]);
 });
 
+test.each([
+  ['README.txt', ['python3', '-m', 'doctest', 'README.txt'], 1],
+  ['docs/use.rst', ['pytest', '--doctest-glob=*.rst'], 1],
+  ['docs/use.md', ['python3', '-m', 'doctest', 'docs/use.md'], 1],
+  // Those pytest collects unasked.
+  ['docs/test_use.txt', ['pytest'], 1],
+  ['docs/use.txt', ['pytest'], 0],
+])('examples in %s are protected where %j runs them', (path, command, violations) => {
+  const set = protectedPaths([path], [{ name: 'c', command }], { mode: 'Default' });
+  const judged = (before: string, after: string) => judgeChanges([{ path, op: 'Modify', before, after }], set).violations;
+  expect(judged(`Adds.\n\n${one}`, 'Adds.\n')).toHaveLength(violations);
+  expect(judged(`Adds.\n\n${one}`, `Adds two numbers.\n\n${one}`)).toEqual([]);
+});
+
 test('tests in a file of code that its author frees may change', () => {
   const change = {
     path: 'src/lib.rs',

@@ -75,15 +75,22 @@ function grouped(found: readonly (readonly [name: string, text: string])[]): Tes
   return new Map([...groups].map(([name, all]) => [name, all.map(([, text]) => text)]));
 }
 
+/** Examples with the output that they expect; more may be added. */
+const examples = { testsOf: testsOfPython, mayGrow: true };
+
 /** Readers of tests by the ending of a file, and whether more of one name may stand beside those that were there. */
 const languages: Readonly<Record<string, { readonly testsOf: (text: string) => Tests; readonly mayGrow: boolean }>> = {
   '.rs': { testsOf: testsOfRust, mayGrow: false },
   '.zig': { testsOf: testsOfZig, mayGrow: false },
-  '.py': { testsOf: testsOfPython, mayGrow: true },
+  '.py': examples,
+  '.txt': examples,
+  '.rst': examples,
+  '.md': examples,
 };
 
-/** Reports whether tests may stand in a file of code; examples of Python where a check runs them. */
-export const mayHoldTests = (path: string, doctests: boolean): boolean => /\.(?:rs|zig)$/.test(path) || (doctests && path.endsWith('.py'));
+/** Reports whether tests may stand in a file of code or words; examples of Python where a check runs them, and where pytest does unasked. */
+export const mayHoldTests = (path: string, doctests: boolean): boolean =>
+  /\.(?:rs|zig)$|(?:^|\/)test[^/]*\.txt$/.test(path) || (doctests && /\.(?:py|txt|rst|md)$/.test(path));
 
 /**
  * Returns the name of a test in a file of code that is not as it was; null when all are. New tests are free, unless they have the

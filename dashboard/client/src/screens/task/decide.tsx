@@ -3,7 +3,7 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import { useAct } from '../../base/hooks.ts';
 import { send, taskPath } from '../../base/api.ts';
 import { useSession } from '../../base/place.ts';
-import { longestWords, span } from '../../base/text.ts';
+import { bytes, longestWords, span } from '../../base/text.ts';
 import { Confirm, Trouble } from '../../parts/bits.tsx';
 import { DiffView } from '../../parts/diffView.tsx';
 import { Output, plain } from '../../parts/output.tsx';
@@ -83,6 +83,7 @@ export function Decide({ task, now, onDone }: { readonly task: AgentTask; readon
   if (pending === undefined) return null;
   const decision = task.status?.approvals?.find(({ action }) => action === pending.action);
   const { kind = 'Act', summary, question, evidence, expires } = pending;
+  const whole = task.status?.run?.artifacts?.find(({ sha256 }) => pending.action === `sha256:${sha256}`);
   const left = Date.parse(expires) - now;
   return (
     <section className="decide" aria-label={titles[kind]}>
@@ -90,6 +91,16 @@ export function Decide({ task, now, onDone }: { readonly task: AgentTask; readon
         <h2>{titles[kind]}</h2>
         <Output text={question ?? summary} />
         {question !== undefined && question !== summary && <p className="muted">{plain(summary)}</p>}
+        {whole !== undefined && (
+          <p>
+            <a
+              href={taskPath(task.metadata.namespace ?? '', task.metadata.name, `/artifacts/${encodeURIComponent(whole.name)}`)}
+              download={whole.name}
+            >
+              The whole act, {bytes(whole.bytes)}
+            </a>
+          </p>
+        )}
         {evidence !== undefined && (
           <>
             <h3>Why it is held</h3>

@@ -328,6 +328,13 @@ export function deadlineSecondsOf({ task, resolution: { pool } }: Pick<Snapshot,
   return Math.min(task.spec.deadlineSeconds, pool?.spec.policy.maxDeadlineSeconds ?? Infinity);
 }
 
+/** Seconds for which a task that has ended keeps what it holds: what it asks for, and never more than its pool allows. Pure. */
+export function retentionOf({ task: { spec }, resolution: { pool } }: Pick<Snapshot, 'task' | 'resolution'>): AgentTaskSpec['retention'] {
+  const most = pool?.spec.policy.maxRetentionSeconds ?? Infinity;
+  const { sandboxSeconds, snapshotsSeconds } = spec.retention;
+  return { sandboxSeconds: Math.min(sandboxSeconds, most), snapshotsSeconds: Math.min(snapshotsSeconds, most) };
+}
+
 /** Ms until the deadline; Infinity before the clock starts and while it stands still. */
 function remainingMs(snapshot: Pick<Snapshot, 'task' | 'resolution'>, now: number): number {
   const { clock } = snapshot.task.status ?? {};

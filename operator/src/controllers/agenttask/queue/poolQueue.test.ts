@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { byTurn, PoolQueue, type Bounds, type Place, TurnQueue } from './poolQueue.ts';
 
-const anywhere: Bounds = { perNamespace: Infinity, blocked: () => false };
+const anywhere: Bounds = { perNamespace: Infinity, blocked: () => false, isLost: () => false };
 
 const place = (name: string, change: Partial<Place> = {}): Place => {
   const namespace = change.namespace ?? 'team';
@@ -59,7 +59,7 @@ describe('whose turn it is', () => {
   });
 
   test('who cannot begin is left out, and takes no slot from others', () => {
-    const bounds: Bounds = { perNamespace: 2, blocked: (namespace) => namespace === 'blocked' };
+    const bounds: Bounds = { perNamespace: 2, blocked: (namespace) => namespace === 'blocked', isLost: (worker) => worker === 'w' };
     const own = place('own', { namespace: 'small', created: '2031-01-01T00:00:00Z' });
     const queue = queueOf(
       place('r', { namespace: 'big', standing: 'Running', worker: 'w' }),
@@ -68,7 +68,7 @@ describe('whose turn it is', () => {
       own,
     );
     expect(queue.next(9, bounds)).toEqual(['big/a', 'small/own']);
-    expect(queue.view(own, own, bounds)).toEqual({ running: 1, runningInNamespace: 0, waiting: 4, ahead: 4, takers: 1 });
+    expect(queue.view(own, own, bounds)).toEqual({ running: 1, runningInNamespace: 0, waiting: 4, ahead: 4, takers: 1, stranded: 1 });
   });
 
   test('those that found no place in the queue come in by their turn', () => {
@@ -103,7 +103,7 @@ const places = fc.uniqueArray(
   fc.record({
     name: fc.integer({ min: 0, max: 60 }),
     namespace: fc.constantFrom('a', 'b', 'c', 'd'),
-    priority: fc.integer({ min: -1, max: 1 }),
+    priority: fc.constantFrom(-1, -0.5, 0, 0.5, 1),
     created: fc.constantFrom('2029-01-01T00:00:00Z', '2030-01-01T00:00:00Z'),
     standing: fc.constantFrom('Queued', 'New', 'Running', 'Elsewhere') as fc.Arbitrary<Place['standing']>,
   }),
@@ -117,7 +117,7 @@ describe('for any queue', () => {
         const all = made.map(({ name, ...rest }) =>
           place(String(name), { ...rest, worker: rest.standing === 'Running' ? 'w' : undefined }),
         );
-        const bounds: Bounds = { perNamespace, blocked: (namespace) => namespace === 'd' };
+        const bounds: Bounds = { ...anywhere, perNamespace, blocked: (namespace) => namespace === 'd' };
         const queue = queueOf(...all);
         expect(queue.next(99, bounds)).toEqual(greedy(all, bounds));
         for (const gone of all.slice(0, left)) queue.remove({ ...gone });

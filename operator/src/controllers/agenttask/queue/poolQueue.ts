@@ -113,6 +113,7 @@ export type Standing = 'Running' | 'Queued' | 'New' | 'Elsewhere';
 export interface Place {
   readonly key: string;
   readonly namespace: string;
+  /** See `urgency`. */
   readonly priority: number;
   readonly created: string;
   readonly standing: Standing;
@@ -124,6 +125,19 @@ export interface Place {
 
 /** Fields that decide the turn of a task inside its namespace. */
 export type Turn = Pick<Place, 'key' | 'priority' | 'created'>;
+
+/** Added to the priority of a task that is urgent: less than from one priority to the next. */
+const urgent = 0.5;
+
+/**
+ * Returns the priority of a task in the queue. One whose attempt ended by no fault of its own goes before others of its priority: it lost its
+ * slot with its worker, and its time runs while it waits. Pure.
+ */
+export function urgency({ spec, status }: AgentTask): number {
+  const last = status?.attempts?.at(-1);
+  const interrupted = last?.class === 'Infrastructure' && last.started !== false && last.number === status?.assignment?.attempt;
+  return spec.priority + (interrupted ? urgent : 0);
+}
 
 /** By priority, then age, then name. */
 export const byTurn: Order<Turn> = (a, b) => b.priority - a.priority || compare(a.created, b.created) || compare(a.key, b.key);
@@ -137,6 +151,8 @@ export interface Bounds {
   readonly perNamespace: number;
   /** Reports whether nothing can begin in a namespace. */
   readonly blocked: (namespace: string) => boolean;
+  /** Reports whether a worker does not come back, by its `namespace/name`. */
+  readonly isLost: (worker: string) => boolean;
 }
 
 interface Share {
@@ -217,7 +233,7 @@ export class PoolQueue {
   }
 
   /** The queue around a task of the pool, which itself is left out; `place` is undefined when it is not in it. */
-  view(own: Turn & { readonly namespace: string }, place: Place | undefined, { perNamespace, blocked }: Bounds): QueueView {
+  view(own: Turn & { readonly namespace: string }, place: Place | undefined, { perNamespace, blocked, isLost }: Bounds): QueueView {
     const holds = place?.standing === 'Running' ? 1 : 0;
     const home = this.#shares.get(own.namespace);
     const used = (home?.running ?? 0) - holds;
@@ -231,12 +247,14 @@ export class PoolQueue {
       if (count === 0 || blocked(namespace)) continue;
       takers += Math.min(count, Math.max(0, perNamespace - (isHome ? used : share.running)));
     }
+    const stranded = [...this.#loads].reduce((sum, [worker, load]) => sum + (isLost(worker) ? load : 0), 0);
     return {
       running: this.#running - holds,
       runningInNamespace: used,
       waiting: this.#queued - (place?.standing === 'Queued' ? 1 : 0),
       ahead,
       takers,
+      stranded,
     };
   }
 
@@ -283,7 +301,7 @@ export class PoolQueue {
   /** Counts the tasks of another namespace that get a slot before `own`, which gets its own when its namespace holds `level`. */
   #ahead({ running, waiting }: Share, own: Turn, level: number): number {
     const higher = waiting.rank({ key: '', created: '', priority: own.priority });
-    const equal = waiting.rank({ key: '', created: '', priority: own.priority - 1 });
+    const equal = waiting.rank({ key: '', created: '', priority: own.priority - urgent });
     const at = level - running;
     if (at < higher) return higher;
     if (at >= equal) return equal;
@@ -351,4 +369,6 @@ export interface QueueView {
   readonly ahead: number;
   /** Of those, how many would take a slot that becomes free now; the others are held back by the limit of their namespace. */
   readonly takers: number;
+  /** Tasks that hold a slot of a lost worker and will need another one. */
+  readonly stranded: number;
 }

@@ -4,7 +4,7 @@ import { poolLookup, resolvePool, type PoolLookup } from '../../../pools/resolve
 import type { ReachConfig } from '../../../pools/consent.ts';
 import type { Caches } from '../../../runtime/context.ts';
 import type { Namespace } from '../../../runtime/resources.ts';
-import { byTurn, PoolQueue, type Place, type Turn, isCrowdedOut, type Order, type Standing, standing } from './poolQueue.ts';
+import { byTurn, PoolQueue, type Place, type Turn, isCrowdedOut, type Order, type Standing, standing, urgency } from './poolQueue.ts';
 import { anyDefault, namedPool, poolIndex } from '../../../runtime/caches.ts';
 
 interface Found extends Place {
@@ -126,7 +126,7 @@ export class Queues {
     if (pool === undefined) return undefined;
     const { namespace = '', creationTimestamp: created = '' } = task.metadata;
     const worker = standing === 'Running' ? this.#ledger.worker(task) : undefined;
-    return { key, pool, namespace, priority: task.spec.priority, created, standing, worker, crowdedOut };
+    return { key, pool, namespace, priority: urgency(task), created, standing, worker, crowdedOut };
   }
 
   #poolOf(task: AgentTask): string | undefined {

@@ -2,7 +2,7 @@ import { keyOf } from '@agentfleet/kube';
 import type { ExpertPool, AgentTask, Sandbox, SandboxTemplate } from '@agentfleet/protocol/api';
 import { type IsolationLevel, isolationLevels } from '@agentfleet/protocol/keeper';
 import { type Caches, NodeAbilities } from '../../../runtime/context.ts';
-import type { Node, RuntimeClass } from '../../../runtime/resources.ts';
+import type { Node, Pod, RuntimeClass } from '../../../runtime/resources.ts';
 
 /** Nodes and runtimes that the cluster can run sandboxes on, as of one moment. */
 export interface ClusterCapabilities {
@@ -163,8 +163,18 @@ export function capabilitiesOf({
 
 /** Reports whether nothing changed that decisions look at; kubelets write their Node every few minutes. */
 export function sameAbility(old: Node, node: Node): boolean {
-  const abilityOf = ({ metadata, status }: Node): string => JSON.stringify([metadata.labels, status?.runtimeHandlers, status?.nodeInfo]);
+  const abilityOf = ({ metadata, spec, status }: Node): string =>
+    JSON.stringify([metadata.labels, spec?.unschedulable === true, status?.runtimeHandlers, status?.nodeInfo]);
   return abilityOf(old) === abilityOf(node);
+}
+
+/**
+ * Returns what reports whether a sandbox is on a cordoned node. It works as before, and may for hours; but as a rule a drain follows, which
+ * costs a task what it did since its last checkpoint. So one that waits there is replaced elsewhere, and is taken only where none waits on
+ * another node: where nothing else is there, it is still better than none. What a task has taken stays with it.
+ */
+export function cordonedBy({ nodes }: { readonly nodes: Pick<Caches['nodes'], 'lister'> }): (pod: Pod) => boolean {
+  return ({ spec }) => spec?.nodeName !== undefined && nodes.lister.get(spec.nodeName)?.spec?.unschedulable === true;
 }
 
 /** The template of the pool with the task's own fields: a field of the task replaces that of the pool as a whole. Pure. */

@@ -7,7 +7,7 @@ interface Refused {
 
 const refused = (cure: string): Refused => ({ reason: 'SandboxRefused', cure });
 
-/** Words of the admission of the API server, which has no codes for them; the first that is found counts. */
+/** Words of the admission of the API server, which has no codes for them, and of `make`; the first that is found counts. */
 const known: readonly (readonly [RegExp, Refused])[] = [
   [
     /exceeded quota/,
@@ -39,6 +39,8 @@ const known: readonly (readonly [RegExp, Refused])[] = [
       'a policy of the cluster forbids it: change that policy, or let it leave out pods with the label agentfleet.dev/component: sandbox',
     ),
   ],
+  // A StatefulSet of the task's name calls its pods as the sandboxes of the task are called, and makes one that is deleted again.
+  [/ not (?:belong )?to this task/, { reason: 'NameTaken', cure: 'create the task again under another name, or delete or rename that' }],
   [/because it is being terminated/, refused('the namespace is being deleted, and the task with it')],
 ];
 

@@ -3,6 +3,7 @@ import { findCondition } from '@agentfleet/kube';
 import type { ConditionValue, PersistentVolumeClaim, VolumeSnapshot } from '../../../runtime/resources.ts';
 import {
   conditionValue as say,
+  retentionOf,
   type ClaimChoice,
   type Transition,
   type Action,
@@ -109,11 +110,11 @@ interface EndOfTask {
   readonly keptUntil: number;
 }
 
-function endOf({ status, spec, now }: Facts, transition: Transition): EndOfTask {
+function endOf({ status, snapshot, now }: Facts, transition: Transition): EndOfTask {
   const undone = transition.kind === 'End' ? transition.undone?.reason : findCondition(status.conditions, 'RolledBack')?.reason;
   const at = Date.parse(findCondition(status.conditions, 'Finished')?.lastTransitionTime ?? '');
   const ended = transition.kind === 'End' || Number.isNaN(at) ? now : at;
-  return { discarded: undone === 'Discarded', keptUntil: ended + spec.retention.snapshotsSeconds * 1000 };
+  return { discarded: undone === 'Discarded', keptUntil: ended + retentionOf(snapshot).snapshotsSeconds * 1000 };
 }
 
 /** Plans a volume without pods: it becomes a snapshot where there is a class for that, and is deleted at the end where there is none. */
@@ -220,8 +221,8 @@ export function endedAt(status: DesiredStatus): number | undefined {
 const keptSeconds = 900;
 
 /** Seconds that the sandbox stays after the end: 0 is at once, but a tree that is kept on purpose is there to be looked at. */
-export function staySeconds({ spec }: Pick<Facts, 'spec'>, kept: boolean): number {
-  const { sandboxSeconds } = spec.retention;
+export function staySeconds({ snapshot }: Pick<Facts, 'snapshot'>, kept: boolean): number {
+  const { sandboxSeconds } = retentionOf(snapshot);
   return kept && sandboxSeconds === 0 ? keptSeconds : sandboxSeconds;
 }
 

@@ -5,7 +5,7 @@ import { createCaches } from '../../../runtime/caches.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { Bed } from '../testing/bed.ts';
 import { condition, finish, reported } from '../testing/look.ts';
-import { newTask } from '../testing/objects.ts';
+import { newPool, newTask } from '../testing/objects.ts';
 import { Provisioner, storage } from '../testing/provisioner.ts';
 import { fails, obedient, playWorkers, storing, succeeds, works } from '../testing/scriptedWorker.ts';
 import { Volumes } from './volumes.ts';
@@ -155,19 +155,22 @@ describe('the volume of a sandbox', () => {
     await bed.until('nothing is held', () => bed.task('one').status?.storage === undefined);
   });
 
-  test('the snapshot of the end goes when its time is over', async () => {
-    await using bed = await Bed.start();
+  test.for([
+    { what: 'its time is over', retention: { snapshotsSeconds: 60 }, policy: {}, kept: 30, gone: 65 },
+    { what: 'the bound of its pool is over', retention: {}, policy: { maxRetentionSeconds: 3600 }, kept: 3570, gone: 3605 },
+  ])('the snapshot of the end goes when $what', async ({ retention, policy, kept, gone }) => {
+    await using bed = await Bed.start(newPool({ policy }));
     const disks = await Provisioner.join(bed);
     playWorkers(
       bed,
       obedient(() => fails()),
     );
-    await bed.create(newTask('one', { sandbox, attempts: { max: 1 }, retention: { snapshotsSeconds: 60 } }));
+    await bed.create(newTask('one', { sandbox, attempts: { max: 1 }, retention }));
     await finish(bed);
     await bed.until('the snapshot is there', () => reported(bed.task('one'), 'StorageReady') === 'True/Snapshotted');
-    await bed.pass(30);
+    await bed.pass(kept);
     expect(names(disks.snapshots())).toEqual(['one-1']);
-    await bed.pass(35);
+    await bed.pass(gone - kept);
     expect([disks.snapshots(), bed.task('one').status?.storage]).toEqual([[], undefined]);
   });
 

@@ -83,7 +83,7 @@ export const snapshotOf = (task: AgentTask, change: Partial<Snapshot> = {}): Sna
   warm: [],
   workers: [worker('w-1')],
   assigned: task.status?.assignment === undefined ? undefined : worker('w-1'),
-  queue: { running: 0, runningInNamespace: 0, waiting: 0, ahead: 0, takers: 0 },
+  queue: { running: 0, runningInNamespace: 0, waiting: 0, ahead: 0, takers: 0, stranded: 0 },
   cancelOrder: undefined,
   answers: [],
   messages: [],

@@ -81,8 +81,10 @@ describe('the brief of the workers', () => {
     });
   });
 
-  it('names the hosts that the pool lists; a list that is empty is no missing one', () => {
+  it('names the hosts and the longest retention that the pool sets; a list that is empty is no missing one', () => {
     expect(briefOf()).not.toHaveProperty('allowedHosts');
+    expect(briefOf()).not.toHaveProperty('maxRetentionSeconds');
+    expect(briefOf({ policy: { maxRetentionSeconds: 3600 } }).maxRetentionSeconds).toBe(3600);
     expect(briefOf({ policy: { allowedHosts: [] } }).allowedHosts).toEqual([]);
     const egress = { ...nothing, clusterRanges: ['34.118.224.0/20'] };
     const server = { name: 'docs', url: 'https://mcp.corp/mcp', timeoutSeconds: 60, readOnly: false };

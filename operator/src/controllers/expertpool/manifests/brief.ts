@@ -224,7 +224,12 @@ function gatewayBrief(pool: ExpertPool, { experts, arms = [] }: Pick<PoolBrief, 
 
 function credentialsBrief({ pool, withheld = new Set() }: BriefInput): PoolBrief['credentials'] {
   const held = (pool.spec.credentials ?? []).filter(({ name }) => !withheld.has(name));
-  return held.map(({ name, hosts }) => ({ name, hosts: [...hosts], file: `${credentialsDir}/${name}` }));
+  return held.map(({ name, hosts, repositories }) => ({
+    name,
+    hosts: [...hosts],
+    ...(repositories !== undefined && { repositories: [...repositories] }),
+    file: `${credentialsDir}/${name}`,
+  }));
 }
 
 /** The pool's fields of tools; nothing where it sets none. */
@@ -239,7 +244,7 @@ function toolsBrief({ spec: { tools } }: ExpertPool): Pick<PoolBrief, 'tools'> {
 export function poolBrief(input: BriefInput): PoolBrief {
   const { pool, namespaces, energyModel, egress } = input;
   const { name } = pool.metadata;
-  const { minIsolation, allowUnenforcedNetwork, maxBudget, allowedHosts, traceConsent } = pool.spec.policy;
+  const { minIsolation, allowUnenforcedNetwork, maxBudget, maxRetentionSeconds, allowedHosts, traceConsent } = pool.spec.policy;
   const parties = working(input);
   return {
     format: 'agentfleet.dev/pool/v1',
@@ -257,6 +262,7 @@ export function poolBrief(input: BriefInput): PoolBrief {
     ...(allowedHosts === undefined ? {} : { allowedHosts: allowedHosts.map(({ host, port }) => ({ host, port })) }),
     ...toolsBrief(pool),
     maxBudget: { ...maxBudget },
+    ...(maxRetentionSeconds === undefined ? {} : { maxRetentionSeconds }),
     ...(traceConsent === undefined ? {} : { traceConsent: traceConsent.default }),
     ...allowedAblations(pool),
   };

@@ -219,6 +219,19 @@ describe('weights of one uri', () => {
   });
 });
 
+test('a job whose pod the API server does not let in names the obstacle and the cure', () => {
+  const pool = newPool({ experts: [core] });
+  const [{ job }] = views(pool) as [ReturnType<typeof views>[number]];
+  const refused = 'FailedCreate: Error creating: pods "coding-weights-core-1" is forbidden: exceeded quota: compute';
+  const now = decided(pool, [], { notes: new Map([[job.object.metadata.name, refused]]) });
+  expect(now.conditionValue).toEqual({
+    status: 'False',
+    reason: 'PodsNotReady',
+    message: `core: pods cannot be made: ${refused}; change what it names, or make room below it, and it is tried again`,
+  });
+  expect(now.status.artifacts?.[0]?.message).toContain('exceeded quota');
+});
+
 describe('a job that failed', () => {
   const modelCache = { size: '100Gi', hub: { host: 'hub.example.com' } };
   const spec = { experts: [{ ...core, artifact: { uri: 'hf://org/coder@main' } }], modelCache, storage, credentials };

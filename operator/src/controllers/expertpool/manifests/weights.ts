@@ -3,7 +3,16 @@ import type { Expert, ExpertPool, ExpertPoolStatus, Reason } from '@agentfleet/p
 import { labels, expertPort } from '@agentfleet/protocol/pool';
 import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weights';
 import { type ConditionValue, type Pod, resources } from '../../../runtime/resources.ts';
-import { podTrouble, originOf, type AskInfo, containerSecurity, podSecurity, operatorPeer, tcp } from '../../../serving/index.ts';
+import {
+  podTrouble,
+  podlessBecause,
+  originOf,
+  type AskInfo,
+  containerSecurity,
+  podSecurity,
+  operatorPeer,
+  tcp,
+} from '../../../serving/index.ts';
 import { cut, deadline, type Clock } from '@agentfleet/kube';
 import type { V1Container, V1EnvVar, V1JobSpec, V1Volume } from '@kubernetes/client-node';
 import { modelsClaim, weightsJobName } from '../../../pools/names.ts';
@@ -23,6 +32,8 @@ export interface WeightsView {
   readonly job: Manifest;
   /** Reason why they cannot be used until an owner changes something. */
   readonly fault: { readonly reason: Reason; readonly message: string } | undefined;
+  /** Reason why the job does not get on, which may go by itself. */
+  readonly trouble?: string | undefined;
 }
 
 /** Reports whether the status describes what is asked for now. */
@@ -72,6 +83,7 @@ function viewOf(
   pods: readonly Pod[],
   reported: ArtifactState | undefined,
   progress: FetchProgress | undefined,
+  podless: string | undefined,
 ): Omit<WeightsView, 'job'> {
   const base = { name: item.name, uri: item.weights.uri };
   const report = reportOf(pods);
@@ -79,13 +91,14 @@ function viewOf(
   const ready = readyOf(item, report) ?? reported;
   if (ready !== undefined) return { item, state: ready, fault: undefined };
   if (report === undefined || ('fault' in report && report.fault === 'Unreachable' && pods.some(unfinished))) {
-    const trouble = pods
-      .filter(unfinished)
-      .map(podTrouble)
-      .find((words) => words !== undefined);
+    const trouble =
+      pods
+        .filter(unfinished)
+        .map(podTrouble)
+        .find((words) => words !== undefined) ?? podless;
     const message = trouble ?? (progress === undefined ? undefined : `${progress.bytesDone} of ${progress.bytesTotal} bytes are there`);
     const state = { ...base, phase: 'Resolving' as const, ...(message === undefined ? {} : { message: cut(message, 512) }) };
-    return { item, state, fault: undefined };
+    return { item, state, fault: undefined, trouble };
   }
   const fault = faultOf(item, report);
   return { item, state: { ...base, phase: 'Failed', message: cut(fault.message, 512) }, fault };
@@ -111,6 +124,8 @@ interface WeightsFacts {
   readonly pods: readonly Pod[];
   /** Progress of fetches, by the names of their pods. */
   readonly progress: ReadonlyMap<string, FetchProgress>;
+  /** Events about pods and Jobs, by their names; default: none. */
+  readonly notes?: ReadonlyMap<string, string>;
   /** Those of the jobs. */
   readonly images: Pick<Images, 'agent'>;
   /** Settings of the administrator for all operands; default: nothing. */
@@ -148,14 +163,22 @@ function reportedOf({ status }: ExpertPool, item: WeightsItem): ArtifactState | 
  * Returns the facts about all weights that the spec asks for, in its order, then about those of `others`. Items of one uri have
  * one folder, and one job. Pure.
  */
-export function weightsViews({ pool, others, pods, progress, images, settings = {} }: WeightsFacts): readonly WeightsView[] {
+export function weightsViews({
+  pool,
+  others,
+  pods,
+  progress,
+  notes = new Map(),
+  images,
+  settings = {},
+}: WeightsFacts): readonly WeightsView[] {
   const named = namedItems(pool, others);
   const items = named.map(([, item]) => item);
   const views = named.map(([name, item]) => {
     const job = weightsJob(pool, images.agent, inFolder(items, item), settings);
     const own = pods.filter(({ metadata }) => metadata.labels?.[weightsLabel] === job.object.metadata.labels[weightsLabel]);
     const now = own.map(({ metadata }) => progress.get(metadata.name)).find((known) => known !== undefined);
-    const view = viewOf(item, own, reportedOf(pool, item), now);
+    const view = viewOf(item, own, reportedOf(pool, item), now, podlessBecause(job.object.metadata.name, notes));
     return { ...view, job, state: { ...view.state, name } };
   });
   return matched(views);
@@ -183,6 +206,8 @@ export function artifactsCondition(views: readonly WeightsView[]): ConditionValu
   const [first] = faults;
   if (first !== undefined)
     return { status: 'False', reason: first.reason, message: faults.map(({ message }) => message).join('; '), stalled: true };
+  const troubles = views.flatMap(({ state, trouble }) => (trouble === undefined ? [] : [`${state.name}: ${trouble}`]));
+  if (troubles.length > 0) return { status: 'False', reason: 'PodsNotReady', message: troubles.join('; ') };
   const open = views.filter(({ state }) => state.phase !== 'Ready').map(({ state }) => state.name);
   if (open.length === 0) return { status: 'True', reason: 'Found', message: 'all weights were found and read' };
   return { status: 'False', reason: 'Resolving', message: `weights of ${open.join(', ')} are being fetched or read` };
