@@ -178,7 +178,7 @@ describe('what a gateway gets', () => {
         engine: 'OpenAI',
         baseURLs: ['http://coding-expert-core.platform.svc:8000/v1'],
         model: 'coding.core',
-        maxOutputTokens: 2048,
+        maxOutputTokens: 1024,
         concurrency: 16,
       },
     ]);
