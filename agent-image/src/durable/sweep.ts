@@ -33,11 +33,10 @@ interface SweepOptions {
 export const graceMs = 60 * 60_000;
 
 /**
- * Removes what has outlived the bound of the pool, expired checkpoints of tasks, and the packs that no checkpoint names. One of a task that is gone, or ended while no worker
- * had it, expires from now on. A pack is removed in two sweeps: the
- * first marks it, and writers no longer rely on a marked pack; one at least `graceMs` later removes it, unless a
- * checkpoint that was being written then names it by now. All times are those of the store. An unreadable checkpoint
- * ends the sweep: the packs it names are unknown.
+ * Removes what has outlived the bound of the pool, expired checkpoints of tasks, and the packs that no checkpoint names. A checkpoint of a
+ * task that is gone, or ended while no worker had it, expires from now on. A pack is removed in two sweeps: the first marks it, and writers
+ * no longer rely on a marked pack; one at least `graceMs` later removes it, unless a checkpoint that was being written then names it by
+ * now. All times are those of the store. An unreadable checkpoint ends the sweep: the packs it names are unknown.
  */
 export async function sweep({ store, log, worker, active, mostSeconds, graceMs: grace = graceMs }: SweepOptions, signal: AbortSignal) {
   const now = await storeTime(store, worker, signal);
