@@ -3,7 +3,7 @@ import { counter, histogram } from '../runtime/metrics.ts';
 import type { Method, ApiRequest, ApiStream, ClusterConfig, Fence, Query, Transport } from './types.ts';
 import { type Log, silentLog } from '../runtime/log.ts';
 import type { Dispatcher } from 'undici';
-import { sleep, systemClock, type Clock, deadline, type Deadline } from '../runtime/clock.ts';
+import { sleep, systemClock, type Clock, deadline, type Deadline, unlessAborted } from '../runtime/clock.ts';
 import { asError, KubeError, isKubeError } from '../runtime/errors.ts';
 import { apiErrorOf, isApiError, parseRetryAfter } from './apiError.ts';
 import { PoolSet } from './pools.ts';
@@ -251,7 +251,8 @@ class HttpTransport implements Transport {
         body: request.body === undefined ? null : JSON.stringify(request.body),
         signal: limit.signal,
       });
-      const response = await orAborted(answer, limit.signal);
+      // A request that waits for a connection hears of an abort from undici only when its turn comes, and is not sent then.
+      const response = await unlessAborted(answer, limit.signal);
       code = String(response.statusCode);
       this.#warnings.read(response.headers['warning']);
       if (response.statusCode >= 400) throw await this.#failure(request, response);
@@ -300,19 +301,6 @@ class HttpTransport implements Transport {
     const wait = parseRetryAfter(single(response.headers['retry-after']), this.#clock.now());
     return apiErrorOf(response.statusCode, text, `${request.method} ${request.path}`, wait);
   }
-}
-
-/**
- * The answer, or the reason of the signal as soon as it is aborted. A request that waits for a connection hears of it from undici only
- * when its turn comes, and is not sent then.
- */
-function orAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(asError(signal.reason));
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    answer.then(resolve, reject);
-  });
 }
 
 function stopped(request: ApiRequest): KubeError {
