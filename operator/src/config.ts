@@ -93,16 +93,11 @@ function readImages(read: Read): Images {
   };
 }
 
-function parseAuthentication(value: string): 'Tokens' | 'None' {
-  if (value !== 'Tokens' && value !== 'None') throw new Error(`"${value}" is neither Tokens nor None`);
-  return value;
-}
-
 /** Reads the settings about the readers of metrics, and about the Secret that keeps a token for them. */
 function readMetrics(read: Read): Pick<ProcessConfig, 'authentication' | 'metricsReaders' | 'metricsSecret'> {
   const metricsSecret = read('AGENTFLEET_METRICS_SECRET', parseName, '');
   return {
-    authentication: read(accessEnvironment.authentication, parseAuthentication, 'Tokens'),
+    authentication: read(accessEnvironment.authentication, oneOf(['Tokens', 'None']), 'Tokens'),
     metricsReaders: read<readonly string[]>(accessEnvironment.metricsReaders, parseSubjects, []),
     ...(metricsSecret === '' ? {} : { metricsSecret }),
   };

@@ -77,6 +77,7 @@ export {
   systemClock,
   timestamp,
   deadline,
+  unlessAborted,
 } from './runtime/clock.ts';
 export { KubeError, isKubeError, asError } from './runtime/errors.ts';
 export { type Log, silentLog, withFields } from './runtime/log.ts';

@@ -2,7 +2,7 @@ import type { Assignment, RolloutStatus, Expert, EnergyModel, ExpertPool } from 
 import type { RolloutReport } from './report.ts';
 import { goesToCanary, isControl } from '../rollout/index.ts';
 import { createHash } from 'node:crypto';
-import { canonical, findCondition, ResourceClient, type Transport } from '@agentfleet/kube';
+import { canonical, findCondition, ResourceClient, unlessAborted, type Transport } from '@agentfleet/kube';
 import { resources } from '../runtime/resources.ts';
 import { isOpen } from './progress.ts';
 
@@ -200,18 +200,5 @@ export class RolloutLock {
       resolve();
       throw error;
     }
-  }
-}
-
-/** Waits for a promise; rejects with the reason of the signal when that comes first. */
-async function unlessAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    signal.throwIfAborted();
-    await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
   }
 }

@@ -13,7 +13,7 @@ import {
 import { fieldManagers, type RolloutPolicySpec, type RolloutStatus } from '@agentfleet/protocol/api';
 import { goldenJobName } from '../pools/names.ts';
 import type { GoldenEvidence, HeldOut } from '../rollout/index.ts';
-import { podlessBecause, podTrouble } from '../serving/index.ts';
+import { lastWords, podlessBecause, podTrouble } from '../serving/index.ts';
 import type { LedgerPlace, LedgerWriter } from './ledger.ts';
 import { isOpen } from './progress.ts';
 import { shortHash } from './arm.ts';
@@ -87,17 +87,12 @@ function takenAway({ status }: Pod): boolean {
   return disrupted || status?.reason !== undefined;
 }
 
-function words(message: string | undefined): string {
-  const text = (message ?? '').replaceAll(/\s+/g, ' ').trim();
-  return text === '' ? '' : `: ${text.length <= mostWords ? text : `${text.slice(0, mostWords).toWellFormed()}…`}`;
-}
-
 function failed(name: string, pod: Pod, container: string, terminated: Terminated | undefined): Outcome {
   const log = `see the log of pod ${pod.metadata.name}, and change the PodTemplate`;
   if (terminated === undefined || terminated.exitCode === 0)
     return { fault: `Job ${name} failed, and not by container ${container}, which says the result; ${log}` };
   const { exitCode = '?', reason = 'Error', message } = terminated;
-  return { fault: `container ${container} of Job ${name} ended with ${exitCode} (${reason})${words(message)}; ${log}` };
+  return { fault: `container ${container} of Job ${name} ended with ${exitCode} (${reason})${lastWords(message, mostWords)}; ${log}` };
 }
 
 /**

@@ -1,20 +1,7 @@
 // Rollouts, which bring a new revision of a pool's experts or of a verifier to serve: shadow, canary, gates, a flip of the
 // pointer, and back. Pure: controllers bring evidence and write down the state. May import `protocol` only.
-export {
-  evaluateGate,
-  isSaidBy,
-  mustPassBefore,
-  speaks,
-  type ArmEvidence,
-  type CalibrationMaps,
-  type Gate,
-  type GateResult,
-  type GoldenEvidence,
-  type HeldOut,
-  type QueryAnswer,
-  type ShadowEvidence,
-} from './gates/index.ts';
-export { advance, idle, rejectedFailures, type Evidence, type RolloutRules, type RolloutState } from './machine/index.ts';
+export * from './gates/index.ts';
+export * from './machine/index.ts';
 export { goesToCanary, isControl } from './routing.ts';
 export {
   countOf,

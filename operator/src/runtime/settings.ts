@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import type { PersistentVolumeClaim } from './resources.ts';
 
 /** Members of a type that the client declares as a class. */
-type Plain<T> = Pick<T, keyof T>;
+export type Plain<T> = Pick<T, keyof T>;
 
 /** The HTTP proxy between the cluster and everybody else. */
 interface ProxySettings {

@@ -12,6 +12,7 @@ import {
 import { basename } from 'node:path';
 import { resultsAccount } from '@agentfleet/protocol/results';
 import type { OperatorContext } from '../runtime/context.ts';
+import type { Plain } from '../runtime/settings.ts';
 
 /** ServiceAccount of the operator, which the chart gives it. */
 export const operatorAccount = 'agentfleet-operator';
@@ -106,9 +107,6 @@ export interface Mounted {
   readonly mount: V1VolumeMount;
   readonly env: readonly V1EnvVar[];
 }
-
-/** Members of a type that the client declares as a class. */
-type Plain<T> = Pick<T, keyof T>;
 
 /** A Deployment whose containers of these names have what is mounted. Pure. */
 export function withMounted(spec: Plain<V1DeploymentSpec>, names: readonly string[], { volume, mount, env }: Mounted): V1DeploymentSpec {

@@ -15,7 +15,7 @@ export {
 } from './info.ts';
 export { isPodless, NoteReader, notePollMs, podlessBecause } from './notes.ts';
 export * from '../runtime/pod.ts';
-export { firstTrouble, isPreparing, isReady, podTrouble } from './podTrouble.ts';
+export { firstTrouble, isPreparing, isReady, lastWords, podTrouble } from './podTrouble.ts';
 export * from './rollout.ts';
 export * from './seat.ts';
 export * from './server.ts';

@@ -1,11 +1,4 @@
-import type { ContainerStatus, Pod } from '../runtime/resources.ts';
-
-/** End of a container, as the kubelet reports it. */
-interface End {
-  readonly exitCode?: number;
-  readonly reason?: string;
-  readonly message?: string;
-}
+import type { ContainerStatus, Pod, Terminated } from '../runtime/resources.ts';
 
 /** Messages of engines whose GPU has no room left: at a request, at the load of weights, and when nothing is left for keys and values. */
 const gpuWords = /out of memory|no available memory for the cache blocks|less than desired gpu memory utilization/i;
@@ -14,7 +7,7 @@ const gpuWords = /out of memory|no available memory for the cache blocks|less th
  * Returns the remedy for a container that ran out of memory; undefined where it ended by something else. The kernel's own verdict
  * comes first: the last words of a container that it killed are of before.
  */
-function memoryCure({ reason, message }: End): string | undefined {
+function memoryCure({ reason, message }: Terminated): string | undefined {
   if (reason === 'OOMKilled') return 'it took more memory than its limit: raise resources.container.limits.memory';
   if (!gpuWords.test(message ?? '')) return undefined;
   return 'its GPU has too little memory left: give a larger resources.memory.budget or fewer kvTokens, or another slot, and see what else runs there';
@@ -26,13 +19,13 @@ const ordinary = new Set(['ContainerCreating', 'PodInitializing']);
 /** Most of the last lines of a container that is reported. */
 const mostLastWords = 400;
 
-/** Returns the message of a container at its end, on one line; empty when there is none. */
-function lastWords(message: string | undefined): string {
+/** Returns the message of a container at its end, on one line of `most` characters; empty when there is none. */
+export function lastWords(message: string | undefined, most: number = mostLastWords): string {
   const words = (message ?? '').replaceAll(/\s+/g, ' ').trim();
-  return words === '' ? '' : `: ${words.length <= mostLastWords ? words : `${words.slice(0, mostLastWords).toWellFormed()}…`}`;
+  return words === '' ? '' : `: ${words.length <= most ? words : `${words.slice(0, most).toWellFormed()}…`}`;
 }
 
-function cureOf(end: Parameters<typeof memoryCure>[0]): string {
+function cureOf(end: Terminated): string {
   const cure = memoryCure(end);
   return cure === undefined ? '' : `; ${cure}`;
 }

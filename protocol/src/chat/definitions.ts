@@ -16,12 +16,11 @@ export type CommandShell = (typeof commandShells)[number];
 type Schema = Readonly<Record<string, unknown>>;
 
 const described = (description: string): Schema => (description === '' ? {} : { description });
-const bounded = (maxLength?: number): Schema => (maxLength === undefined ? {} : { maxLength });
-const text = (description: string): Schema => ({ type: 'string', ...described(description) });
+const text: Schema = { type: 'string' };
 const some = (description: string, maxLength?: number): Schema => ({
   type: 'string',
   minLength: 1,
-  ...bounded(maxLength),
+  ...(maxLength !== undefined && { maxLength }),
   ...described(description),
 });
 const integer = (minimum: number, maximum: number | null, description = ''): Schema => ({
@@ -36,7 +35,7 @@ const object = (properties: Readonly<Record<string, Schema>>, required: readonly
   ...(required.length > 0 && { required }),
   additionalProperties: false,
 });
-const path = (description = ''): Schema => some(description, 4096);
+const path = some('', 4096);
 
 const pipelines = {
   bash: 'pipefail is set.',
@@ -66,12 +65,12 @@ export function bashDefinition(shell: CommandShell, max: number = commandSeconds
         description:
           'a name: the command goes on after the call, e.g. a server, and writes no workspace file. Later: the name alone shows new output, command "kill" ends it',
       },
-      stdin: text(''),
+      stdin: text,
     }),
   };
 }
 
-const replaced = { old_text: text(''), new_text: text(''), all: { type: 'boolean', description: 'every occurrence' } };
+const replaced = { old_text: text, new_text: text, all: { type: 'boolean', description: 'every occurrence' } };
 
 const editFile: ToolDefinition = {
   name: 'edit_file',
@@ -82,7 +81,7 @@ const editFile: ToolDefinition = {
   // Grammars of servers have required fields first: a model that had to write new_text before old_text would write it blindly.
   parameters: object(
     {
-      path: path(),
+      path,
       ...replaced,
       edits: {
         type: 'array',
@@ -120,7 +119,7 @@ const readFile: ToolDefinition = {
   risk: 'Read',
   description: 'Returns numbered lines of a text file, the list of a folder, or the rest of a cut result.',
   parameters: object({
-    path: path(),
+    path,
     from_line: integer(1, null),
     to_line: integer(1, null),
     handle: some('of a cut result', 128),
@@ -134,7 +133,7 @@ const search: ToolDefinition = {
   parameters: object(
     {
       pattern: some('', 1024),
-      path: path(),
+      path,
       glob: some('*.py, src/**', 256),
       context: integer(0, 10, 'lines around'),
     },

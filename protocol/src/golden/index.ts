@@ -44,22 +44,7 @@ export function goldenReportOf(message: string | undefined): GoldenReport | { re
     return { fault: where === '' ? 'it is no JSON object with both counts' : `${where} ${first?.message ?? ''}` };
   }
   if (value.passed > value.total) return { fault: `${value.passed} passed of ${value.total}` };
-  const { passed, total, heads } = value;
-  return {
-    passed,
-    total,
-    ...(heads === undefined
-      ? {}
-      : {
-          heads: heads.map(({ name, auc, ece, brier, samples }) => ({
-            name,
-            auc,
-            ece,
-            ...(brier === undefined ? {} : { brier }),
-            samples,
-          })),
-        }),
-  };
+  return Value.Clean(GoldenReport, value) as GoldenReport;
 }
 
 /** Environment of the first container of a golden set's Job, set by the operator. */

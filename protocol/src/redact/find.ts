@@ -280,11 +280,6 @@ function isWrapped(text: string, word: string, at: number): boolean {
 export class DeclaredSecrets {
   #texts: readonly string[] = [];
   #bytes: readonly string[] = [];
-  #count = 0;
-
-  get count(): number {
-    return this.#count;
-  }
 
   /** As they stand in texts. */
   get texts(): readonly string[] {
@@ -298,7 +293,6 @@ export class DeclaredSecrets {
 
   /** Takes the place of all that were declared before. */
   replace(secrets: SecretsRequest['secrets']): void {
-    this.#count = secrets.length;
     this.#texts = [...new Set(secrets.flatMap(({ value }) => formsOf(value)))].sort((a, b) => b.length - a.length);
     this.#bytes = this.#texts.map((text) => Buffer.from(text, 'utf8').toString('latin1'));
   }

@@ -57,14 +57,12 @@ export function weightsReportOf(message: string | undefined): WeightsReport | un
   }
 }
 
-/** A description of a model that is incomplete or cannot be read. `field` is where, in the file's own names. */
+/** A description of a model that is incomplete or cannot be read. */
 export class ModelFileError extends Error {
-  readonly field: string;
-
+  /** `field` is where, in the file's own names. */
   constructor(file: string, field: string, problem: string) {
     super(`${file}: ${field} ${problem}`);
     this.name = 'ModelFileError';
-    this.field = field;
   }
 }
 

@@ -108,11 +108,6 @@ export class Applier<T extends KubeObject> {
     return { written: true, object };
   }
 
-  /** Objects whose last declaration is remembered. */
-  get size(): number {
-    return this.#last.size;
-  }
-
   /** Forgets an object that is gone, so that memory does not grow. */
   forget(key: ObjectKey): void {
     this.#last.delete(key);

@@ -92,6 +92,19 @@ export function deadline(clock: Clock, ms: number, parent?: AbortSignal): Deadli
   return { signal: controller.signal, expired: () => expired, dispose, [Symbol.dispose]: dispose };
 }
 
+/** The result of a promise, or the reason of the signal as soon as that is aborted. */
+export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([aborted.promise, promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
 /** A random number in [0, 1). */
 export type Random = () => number;
 

@@ -22,7 +22,7 @@ export type KubeErrorCode =
   | 'AF_STOPPED';
 
 /** The three parts of every message: what happened, where, and what the reader can do about it. */
-export interface KubeErrorParts {
+interface KubeErrorParts {
   readonly what: string;
   readonly where: string;
   readonly cure: string;
@@ -31,13 +31,11 @@ export interface KubeErrorParts {
 /** An expected failure with a code; HTTP errors of the API server are `ApiError`. */
 export class KubeError extends Error {
   readonly code: KubeErrorCode;
-  readonly parts: KubeErrorParts;
 
   constructor(code: KubeErrorCode, parts: KubeErrorParts, options?: ErrorOptions) {
     super(`${code}: ${parts.what} (${parts.where}). ${parts.cure}`, options);
     this.name = 'KubeError';
     this.code = code;
-    this.parts = parts;
   }
 }
 

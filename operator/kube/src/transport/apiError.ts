@@ -8,10 +8,8 @@ export interface StatusBody {
   readonly code?: number;
   readonly metadata?: { readonly continue?: string };
   readonly details?: {
-    readonly name?: string;
-    readonly kind?: string;
     readonly retryAfterSeconds?: number;
-    readonly causes?: readonly { readonly reason?: string; readonly message?: string; readonly field?: string }[];
+    readonly causes?: readonly { readonly reason?: string }[];
   };
 }
 

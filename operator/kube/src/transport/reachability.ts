@@ -1,4 +1,4 @@
-import { type Random, sleep, type Clock } from '../runtime/clock.ts';
+import { type Random, sleep, type Clock, unlessAborted } from '../runtime/clock.ts';
 import { isApiError } from './apiError.ts';
 import { isKubeError } from '../runtime/errors.ts';
 
@@ -35,7 +35,7 @@ export class Reachability {
     this.#waiting += 1;
     const search = (this.#search ??= this.#look(this.#stop.signal).finally(() => (this.#search = undefined)));
     try {
-      await untilAborted(search, signal);
+      await unlessAborted(search, signal).catch(() => {});
     } finally {
       this.#waiting -= 1;
       if (this.#waiting === 0) this.#stop.abort();
@@ -51,17 +51,6 @@ export class Reachability {
       pause = Math.min(longestLookMs, pause * 1.5);
     }
   }
-}
-
-function untilAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    signal.addEventListener('abort', end, { once: true });
-    void promise.then(end, end);
-  });
 }
 
 /** Reports whether the result of a look shows a server in service: 5xx and 429 are of one that starts, ends or is overrun. */

@@ -3,7 +3,7 @@ import { counter, histogram } from '../runtime/metrics.ts';
 import type { Method, ApiRequest, ApiStream, ClusterConfig, Fence, Query, Transport } from './types.ts';
 import { type Log, silentLog } from '../runtime/log.ts';
 import type { Dispatcher } from 'undici';
-import { type Random, sleep, systemClock, type Clock, deadline, type Deadline } from '../runtime/clock.ts';
+import { sleep, systemClock, type Clock, deadline, type Deadline, unlessAborted } from '../runtime/clock.ts';
 import { asError, KubeError, isKubeError } from '../runtime/errors.ts';
 import { apiErrorOf, isApiError, parseRetryAfter } from './apiError.ts';
 import { PoolSet } from './pools.ts';
@@ -51,28 +51,22 @@ export function retryDelay(error: unknown, method: Method, attempt: number): num
   return undefined;
 }
 
+const budgetTokens = 100;
+
 /**
  * Keeps retries from multiplying an overload: each costs one token, each success earns a tenth
  * (gRPC retry throttling, A6). When half of the tokens are gone, errors go to the caller at once.
  */
-export class RetryBudget {
-  readonly #capacity: number;
-  #tokens: number;
-
-  constructor(capacity = 100) {
-    this.#capacity = capacity;
-    this.#tokens = capacity;
-  }
+class RetryBudget {
+  #tokens = budgetTokens;
 
   success(): void {
-    this.#tokens = Math.min(this.#capacity, this.#tokens + 0.1);
+    this.#tokens = Math.min(budgetTokens, this.#tokens + 0.1);
   }
 
   /** Takes a token; false when the budget is spent. */
   take(): boolean {
-    if (this.#tokens <= this.#capacity / 2) {
-      return false;
-    }
+    if (this.#tokens <= budgetTokens / 2) return false;
     this.#tokens -= 1;
     return true;
   }
@@ -138,7 +132,6 @@ export interface TransportOptions {
   readonly connections?: number;
   readonly registry?: Registry | undefined;
   readonly clock?: Clock;
-  readonly random?: Random;
   readonly log?: Log;
 }
 
@@ -181,8 +174,7 @@ class HttpTransport implements Transport {
     this.#userAgent = options.userAgent;
     this.#observe = requestMetrics(options.registry ?? new Registry(), this.host);
     this.#warnings = new WarningLog(options.log ?? silentLog);
-    const random = options.random ?? Math.random;
-    this.reachability = new Reachability({ clock: this.#clock, random, probe: (signal) => this.#ready(signal) });
+    this.reachability = new Reachability({ clock: this.#clock, random: Math.random, probe: (signal) => this.#ready(signal) });
   }
 
   request<T>(request: ApiRequest): Promise<T> {
@@ -259,7 +251,8 @@ class HttpTransport implements Transport {
         body: request.body === undefined ? null : JSON.stringify(request.body),
         signal: limit.signal,
       });
-      const response = await orAborted(answer, limit.signal);
+      // A request that waits for a connection hears of an abort from undici only when its turn comes, and is not sent then.
+      const response = await unlessAborted(answer, limit.signal);
       code = String(response.statusCode);
       this.#warnings.read(response.headers['warning']);
       if (response.statusCode >= 400) throw await this.#failure(request, response);
@@ -308,19 +301,6 @@ class HttpTransport implements Transport {
     const wait = parseRetryAfter(single(response.headers['retry-after']), this.#clock.now());
     return apiErrorOf(response.statusCode, text, `${request.method} ${request.path}`, wait);
   }
-}
-
-/**
- * The answer, or the reason of the signal as soon as it is aborted. A request that waits for a connection hears of it from undici only
- * when its turn comes, and is not sent then.
- */
-function orAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(asError(signal.reason));
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    answer.then(resolve, reject);
-  });
 }
 
 function stopped(request: ApiRequest): KubeError {

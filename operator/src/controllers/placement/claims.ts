@@ -130,11 +130,11 @@ export function claimNameOf(
   owner: Owner,
   place: Place,
   slot: PlanSlot,
-  { driver, sharings, sharingAsked }: Pick<Inventory, 'driver' | 'sharings' | 'sharingAsked'>,
+  { driver, lines }: Pick<Inventory, 'driver' | 'lines'>,
   used: readonly UsedClaim[],
 ): string {
   const base = claimBaseOf(owner, place, slot, driver);
   const inForce = used.filter(({ claim }) => claim === base || claim.startsWith(`${base}-`));
-  const fresh = `${base}${sharingSuffix(sharings.get(slot.name))}`;
-  return sharingAsked.has(slot.name) ? fresh : (inForce[0]?.claim ?? fresh);
+  const fresh = `${base}${sharingSuffix(lines.rules.get(slot.name))}`;
+  return lines.asked.has(slot.name) ? fresh : (inForce[0]?.claim ?? fresh);
 }

@@ -174,9 +174,9 @@ function tellSharing(
   { book, driver }: ClusterView,
   slots: readonly PlanSlot[],
   reported: readonly string[],
-): Pick<Inventory, 'sharings' | 'sharingFaults' | 'sharingAsked' | 'problems'> {
-  const { rules, faults, asked } = sharingsOf(book.sharing, slots, driver.driver);
-  return { sharings: rules, sharingFaults: faults, sharingAsked: asked, problems: [...reported, ...faults.map(({ message }) => message)] };
+): Pick<Inventory, 'lines' | 'problems'> {
+  const lines = sharingsOf(book.sharing, slots, driver.driver);
+  return { lines, problems: [...reported, ...lines.faults.map(({ message }) => message)] };
 }
 
 /** MIG slices that have no name yet, as their board or they themselves wait for a human. */

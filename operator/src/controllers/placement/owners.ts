@@ -130,27 +130,29 @@ function trafficOf(requests: readonly PlacementRequest[]): readonly Traffic[] {
   );
 }
 
+/** Fields of an owner that its object alone tells. */
+function ownerOf(
+  kind: Owner['kind'],
+  object: ExpertPool | EnergyModel,
+): Pick<Owner, 'key' | 'kind' | 'object' | 'namespace' | 'name' | 'plan' | 'going'> {
+  const { name, namespace = '', deletionTimestamp } = object.metadata;
+  const key = `${kind} ${namespace}/${name}`;
+  return { key, kind, object, namespace, name, plan: object.status?.plan, going: deletionTimestamp !== undefined };
+}
+
 /** A pool as an owner of engines. */
 export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
-  const { metadata, spec, status } = pool;
+  const { placement, energyModelRef } = pool.spec;
   const servers = serversIn(pool, revisions);
   const requests = requestsOf(pool, servers ?? []);
-  const { mode = 'Auto', nvlink = 'Preferred' } = spec.placement ?? {};
-  const [namespace, name] = [metadata.namespace ?? '', metadata.name];
   return {
-    key: `ExpertPool ${namespace}/${name}`,
-    kind: 'ExpertPool',
-    object: pool,
-    namespace,
-    name,
+    ...ownerOf('ExpertPool', pool),
     requests,
     traffic: trafficOf(requests),
-    mode,
-    nvlink,
-    plan: status?.plan,
-    going: metadata.deletionTimestamp !== undefined,
+    mode: placement?.mode ?? 'Auto',
+    nvlink: placement?.nvlink ?? 'Preferred',
     ...(servers === undefined ? { unknown: true } : {}),
-    verifier: spec.energyModelRef?.name,
+    verifier: energyModelRef?.name,
   };
 }
 
@@ -183,20 +185,12 @@ function modelRequests(model: EnergyModel): readonly PlacementRequest[] {
 
 /** A model as an owner of engines. */
 export function modelOwner(model: EnergyModel): Owner {
-  const { metadata, status } = model;
-  const [namespace, name] = [metadata.namespace ?? '', metadata.name];
   return {
-    key: `EnergyModel ${namespace}/${name}`,
-    kind: 'EnergyModel',
-    object: model,
-    namespace,
-    name,
+    ...ownerOf('EnergyModel', model),
     requests: modelNeedsGpu(model) ? modelRequests(model) : [],
     traffic: [],
     mode: 'Auto',
     nvlink: 'Preferred',
-    plan: status?.plan,
-    going: metadata.deletionTimestamp !== undefined,
     verifier: undefined,
   };
 }

@@ -233,21 +233,17 @@ function lackOf(sharing: Sharing, slot: PlanSlot | undefined, driver: string): s
  * Message to an owner about how its slots are shared; undefined: nothing was asked for. A claim in force is never
  * changed, so that a change waits for the next one.
  */
-export function sharingCondition(
-  owner: Owner,
-  { plan }: Pick<OwnerPlan, 'plan'>,
-  { sharings, sharingFaults }: Inventory,
-): ConditionValue | undefined {
+export function sharingCondition(owner: Owner, { plan }: Pick<OwnerPlan, 'plan'>, { lines }: Inventory): ConditionValue | undefined {
   const slots = [...new Set(plan.assignments.map(({ slot }) => slot))].sort();
-  const faults = sharingFaults.filter(({ slot }) => slots.includes(slot)).map(({ message }) => message);
+  const faults = lines.faults.filter(({ slot }) => slots.includes(slot)).map(({ message }) => message);
   if (faults.length > 0) return { status: 'False', reason: 'NoEffect', message: faults.join('; ') };
   const now = new Map(plan.assignments.flatMap(({ slot, claim }) => (claim === undefined ? [] : [[slot, sharingInName(claim)] as const])));
-  return lateCondition(now, sharings) ?? narrowCondition(owner, plan, now) ?? appliedCondition(now);
+  return lateCondition(now, lines.rules) ?? narrowCondition(owner, plan, now) ?? appliedCondition(now);
 }
 
 type InForce = ReadonlyMap<string, Sharing | undefined>;
 
-function lateCondition(now: InForce, wanted: Inventory['sharings']): ConditionValue | undefined {
+function lateCondition(now: InForce, wanted: SharingLines['rules']): ConditionValue | undefined {
   const late = [...now].filter(([slot, sharing]) => sharingText(sharing) !== sharingText(wanted.get(slot)));
   if (late.length === 0) return undefined;
   const differences = late.map(([slot, sharing]) => `${slot}: ${sharingText(wanted.get(slot))} (now ${sharingText(sharing)})`);

@@ -1,11 +1,7 @@
 // operator, rollout/gates: gate on the answer of a Prometheus query. May import statistics, routing and protocol.
-import type { Finding, QueryAnswer } from './gate.ts';
+import type { Finding, Gate, QueryAnswer } from './gate.ts';
 
-interface QueryGate {
-  readonly name: string;
-  readonly min?: number;
-  readonly max?: number;
-}
+type QueryGate = Omit<Extract<Gate, { type: 'Query' }>, 'type'>;
 
 /** Judges whether the answer of a query is inside its bounds; noise is smoothed in PromQL, with `avg_over_time` and the like. Pure. */
 export function queryFinding(answer: QueryAnswer | undefined, { name, min, max }: QueryGate): Finding {

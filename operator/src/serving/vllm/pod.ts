@@ -1,6 +1,7 @@
 import type { V1Container, V1DeploymentSpec, V1PodSpec, V1ResourceRequirements, V1Volume } from '@kubernetes/client-node';
 import { bytesOf, gibibyte } from '../../placement/index.ts';
 import { containerSecurity } from '../../runtime/pod.ts';
+import type { Plain } from '../../runtime/settings.ts';
 import { vllmArguments, vllmEnvironment, vllmPort, type VllmDemand } from './command.ts';
 
 /** An engine of vLLM beside our server. */
@@ -18,9 +19,6 @@ export interface EnginePod {
   /** Time that answers under way get when the pod has to go. */
   readonly drainSeconds: number;
 }
-
-/** Members of a type that the client declares as a class. */
-type Plain<T> = Pick<T, keyof T>;
 
 /** Name of the container that a GPU is given to. */
 export const engineContainer = 'engine';

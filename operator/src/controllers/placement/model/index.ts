@@ -83,28 +83,22 @@ export interface PlanSlot {
 }
 
 /** All that is known about the cluster's GPUs. */
-export interface Inventory {
+export interface Inventory extends Pick<ClusterView, 'driver' | 'resourceApi' | 'runtimeClass'> {
   readonly slots: readonly PlanSlot[];
   /** Bindings that are to be written down. */
   readonly bindings: readonly SlotBinding[];
   readonly links: readonly Link[];
-  readonly resourceApi: boolean;
   readonly deviceClass: boolean;
   /** Whether there is the class of MIG slices. */
   readonly migDeviceClass: boolean;
-  readonly runtimeClass: boolean;
   readonly pluginGpus: ReadonlyMap<string, number>;
   /** Nodes whose device plugin gives one GPU to several pods. */
   readonly sharing: readonly string[];
   readonly injections: Injections;
   /** Nodes whose GPUs two stacks hand out, with the cure. */
   readonly conflicts: ReadonlyMap<string, string>;
-  readonly driver: GpuDriver;
   /** Rules by which slots are to be shared, and the lines that have no effect. */
-  readonly sharings: SharingLines['rules'];
-  readonly sharingFaults: SharingLines['faults'];
-  /** Slots whose tenants restart for their line, by a person's annotation. */
-  readonly sharingAsked: SharingLines['asked'];
+  readonly lines: SharingLines;
   /** Nodes whose device plugin hands out MIG slices, with the reason why they are no slots. */
   readonly pluginSlices: ReadonlyMap<string, string>;
   /** GPUs and lines that are not used, each with the reason. */
