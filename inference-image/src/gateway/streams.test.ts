@@ -50,7 +50,6 @@ describe('a stream', () => {
     ['its usage alone', { ...bare, usage }],
     ['a choice without an index', { ...bare, choices: [{ delta: {} }] }],
     ['no choices', { ...bare, choices: null }],
-    ['an empty choice', { ...bare, choices: [null] }],
     ['a usage that counts nothing', { ...bare, choices: [], usage: {} }],
   ])('goes on after a chunk that has %s', async (_what, event) => {
     provider.play(stream([...hello.slice(0, 2), event, ...metered.slice(2)]));

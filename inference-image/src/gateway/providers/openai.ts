@@ -29,7 +29,7 @@ function completionOf(given: unknown, ask: Ask): ChatCompletion {
   if (!isObject(answer)) throw malformed(ask, 'not with JSON (its content type is another one, or it is empty)', false);
   const { id, model, choices, usage: reported, ...rest } = answer;
   const usage = tidyUsage(reported);
-  const list: readonly unknown[] = Array.isArray(choices) ? choices.filter(isObject) : [];
+  const list: readonly unknown[] = Array.isArray(choices) ? choices : [];
   const whole = list.filter((choice) => failureOf(choice) === null);
   const failed = whole.length > 0 ? null : (rest['error'] ?? failureOf(list[0]));
   if (failed !== null) throw reportedFailure(failed, ask, usage);
@@ -241,7 +241,7 @@ function tidyChunk(chunk: Loose, known: Map<number, StreamedChoice>, ask: Ask): 
     const piece = [delta, message].find(isObject) ?? {};
     return own.add({ ...more, index, delta: tidyDelta(piece, own), finish_reason: finishOf(choice['finish_reason']) } as Piece);
   };
-  const list: readonly Loose[] = Array.isArray(choices) ? choices.filter(isObject) : [];
+  const list: readonly Loose[] = Array.isArray(choices) ? choices : [];
   return { ...rest, choices: list.map(tidy), ...(counted !== undefined && { usage: counted }) } as Chunk;
 }
 
