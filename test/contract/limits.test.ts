@@ -87,8 +87,8 @@ describe.runIf(enabled)('the largest objects', () => {
   });
 
   it('are accepted, pools and models too, and their operands are legal', async () => {
-    // The largest allowed number of pods would be 2,700: unit tests cover the numbers.
-    const few = { 'spec.workers.replicas': () => 0, 'spec.experts[].replicas': () => 0, ...noWarm };
+    // The largest allowed number of pods would be 2,700: unit tests cover the numbers. Without a worker no task begins.
+    const few = { 'spec.workers.replicas': () => 1, 'spec.experts[].replicas': () => 0, ...noWarm };
     await client(resources.expertPools).create(largestPool(few));
     await client(resources.energyModels).create(
       largestModel({ 'spec.artifact.uri': () => 'builtin://features-v1', 'spec.resources.replicas': () => 0 }),
