@@ -226,7 +226,6 @@ async function concludeWith(
   answer: string,
 ): Promise<Outcome | { readonly refused: string }> {
   const { progress } = scope;
-  progress.establish('ReachedInPlace');
   const words = answer.trim();
   if (words !== '') {
     ledger.answer = words;
@@ -250,7 +249,6 @@ async function concludeWith(
 async function search(scope: Scope, prepared: Prepared, baseline: Baseline): Promise<Winner | null> {
   const { progress } = scope;
   if (baseline.holds) {
-    progress.establish('ReachedInPlace');
     progress.change('repair', { state: 'Dropped' });
     return null;
   }
