@@ -5,7 +5,7 @@ import { asError } from '@agentfleet/kube';
 import { coded } from '@agentfleet/protocol/log';
 import { Serial } from '@agentfleet/protocol/serial';
 import type { Gate } from '../attempt/gate.ts';
-import type { HarnessAt, Scope } from '../attempt/scope.ts';
+import type { HarnessAt } from '../attempt/scope.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { act, callKeyOf, type Acted, type ActScope } from '../loop/act.ts';
 import { TranscriptMemory } from '../loop/memory.ts';
@@ -14,7 +14,7 @@ import { observed } from '../loop/observation.ts';
 import { TranscriptReader } from '../loop/transcript.ts';
 import type { Exchange } from './endpoint/index.ts';
 import type * as library from './mcpLibrary.ts';
-import { ArgumentError, plain, toolsFor, type BackgroundProcess, type ToolSet } from '../tools/index.ts';
+import { toolsFor, type BackgroundProcess } from '../tools/index.ts';
 
 type Library = typeof library;
 
@@ -68,7 +68,7 @@ export class ActServer {
   static async open({ scope, prepared, baseline }: HarnessAt, gate: Gate): Promise<ActServer> {
     if ((await scope.session.info()).snapshots.engine !== 'CAS')
       throw toolsUnavailable('its snapshots are layers, which nothing runs beside');
-    const [tools, library] = await Promise.all([toolsOf(scope), import('./mcpLibrary.ts')]);
+    const [tools, library] = await Promise.all([toolsFor(scope, [], offered), import('./mcpLibrary.ts')]);
     const memory = new ProgramMemory(new TranscriptReader().of(scope.context.assignment.attempt));
     return new ActServer({ scope, prepared, baseline, gate, tools, memory, conversation: newExecId() }, memory, library);
   }
@@ -188,16 +188,4 @@ function within({ scope, baseline, ...rest }: ActScope, signal: AbortSignal): Ac
 export function toolsUnavailable(why: string): AttemptFailure {
   const message = `this sandbox cannot hold an agent program to its tools: ${why}; set harness.acts to Own, or spec.sandbox.snapshotEngine of the pool to Auto`;
   return new AttemptFailure('InvalidInput', 'HarnessToolsUnavailable', message);
-}
-
-async function toolsOf(scope: Scope): Promise<ToolSet> {
-  const all = await toolsFor(scope);
-  const definitions = all.definitions.filter(({ name }) => offered.has(name));
-  const resolve: ToolSet['resolve'] = (name, text) => {
-    if (definitions.some((one) => one.name === name)) return all.resolve(name, text);
-    throw new ArgumentError(
-      `there is no tool ${plain(name).slice(0, 64)}; the tools are: ${definitions.map((one) => one.name).join(', ')}`,
-    );
-  };
-  return { definitions, resolve };
 }

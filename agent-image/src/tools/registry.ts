@@ -28,12 +28,14 @@ export interface ToolSet {
  * The tools that sandbox, policy and pool of an attempt allow. Runs one command, which finds the shell.
  *
  * @param more those of MCP servers
+ * @param wanted the names of which no others are offered; absent: all may be
  */
-export async function toolsFor(scope: Scope, more: readonly Tool[] = []): Promise<ToolSet> {
+export async function toolsFor(scope: Scope, more: readonly Tool[] = [], wanted?: ReadonlySet<string>): Promise<ToolSet> {
   const shell = await findShell(scope.session);
   const all = shell === null ? tools : [bash(shell, boundOf(scope.context, 'bash')), ...tools];
   const allowed = [...all, ...more].filter(({ definition }) => isAllowed(scope.context, definition.name));
-  return toolSet(allowed.filter((tool) => tool.offered?.(scope) !== false));
+  const asked = wanted === undefined ? allowed : allowed.filter(({ definition }) => wanted.has(definition.name));
+  return toolSet(asked.filter((tool) => tool.offered?.(scope) !== false));
 }
 
 /** Makes a set of these tools. */
