@@ -29,11 +29,11 @@ export interface CommandAct extends ShellAct {
   readonly stdin?: string;
 }
 
-/** Changes that a candidate proposes: files first, then commands. */
+/** Changes that a candidate or a call of a tool proposes: files first, then commands. Empty for reading calls. */
 export interface Proposal {
   readonly rewrites: readonly Rewrite[];
   readonly acts: readonly CommandAct[];
-  /** Calls of other machines, a line each; see `Proposed`. */
+  /** Calls of other machines, a line each: their effects are outside of the sandbox. */
   readonly outside?: readonly string[];
 }
 

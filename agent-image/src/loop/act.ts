@@ -7,26 +7,21 @@ import { asksForAnswer } from '../attempt/artifacts.ts';
 import { consentTo, deletionRefused, opinionOf, type Consent } from '../attempt/approvals.ts';
 import { budgetUsed, earlierRun, identityOf, type ActIdentity } from '../attempt/notes.ts';
 import { judgeEffects, reachOfActs, onlyOnce } from '../attempt/acts.ts';
-import type { Baseline } from '../attempt/checkRun.ts';
 import { sha256 } from '../features/index.ts';
-import type { Gate, GateVerdict } from '../attempt/gate.ts';
+import type { GateVerdict, Proposal } from '../attempt/gate.ts';
 import type { ModelProposal } from '../models/models.ts';
 import { risks } from '../rails/index.ts';
 import type { ConsideredProposal } from './chooseAct.ts';
 import type { AttemptContext } from '../attempt/ports.ts';
-import type { Prepared, Scope } from '../attempt/scope.ts';
-import { ArgumentError, namedChanges, type Observation, type Proposed, type Tool, type ToolContext, type ToolSet } from '../tools/index.ts';
+import type { Scope } from '../attempt/scope.ts';
+import { ArgumentError, namedChanges, type Observation, type Tool, type ToolContext, type ToolSet } from '../tools/index.ts';
 import { cutInCall, maxCalls, notInLastTurn, notRun } from './discipline.ts';
 import type { TranscriptMemory } from './memory.ts';
 import type { CallObserved, OpenCall, TreeMark } from './notes.ts';
 import { brief, handleOf, type Transcript } from './transcript.ts';
 
 /** Context of the acts of one conversation. */
-export interface ActScope {
-  readonly scope: Scope;
-  readonly prepared: Prepared;
-  readonly baseline: Baseline;
-  readonly gate: Gate;
+export interface ActScope extends Pick<ToolContext, 'scope' | 'prepared' | 'baseline' | 'gate'> {
   readonly tools: ToolSet;
   readonly memory: TranscriptMemory;
   readonly conversation: string;
@@ -48,12 +43,7 @@ export function factsOf(acts: ActScope, name: string, seconds: number): Pick<Cal
 }
 
 /** Result of a call. */
-export interface Acted extends Observation {
-  readonly refused?: string;
-  /** The tree after it, where it changed. */
-  readonly tree?: TreeMark;
-  readonly energy?: number;
-}
+export interface Acted extends Observation, Pick<CallObserved, 'refused' | 'tree' | 'energy'> {}
 
 /** A call in its conversation. */
 export interface Call extends OpenCall {
@@ -148,7 +138,7 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
   return { ...(await settle(at, one, observed, { approved, acts, candidate, unseen })), ...measured };
 }
 
-const nothing: Proposed = { rewrites: [], acts: [] };
+const nothing: Proposal = { rewrites: [], acts: [] };
 /** Lists ways to try after a person or gate 2 refused, as text for the model; names only tools that this task offers. */
 function plainer({ definitions }: ToolSet): string {
   const offers = (tool: string): boolean => definitions.some(({ name }) => name === tool);
@@ -173,7 +163,7 @@ async function partsSaid(at: ActScope, candidate: Candidate, verdict: GateVerdic
   if (!why.startsWith('gate 2') || part === undefined || part.commands.length === 0) return '';
   const refused: string[] = [];
   for (const command of part.commands) {
-    const proposal: Proposed = { rewrites: [], acts: [{ tool: 'Shell', command }] };
+    const proposal: Proposal = { rewrites: [], acts: [{ tool: 'Shell', command }] };
     const alone = at.gate.judge(proposal);
     const judged = [...alone.review, ...alone.scored];
     const opinions = await Promise.all(judged.map((one) => opinionOf(at.scope, candidate, proposal, one)));
@@ -345,7 +335,7 @@ function execIdOf({ task }: AttemptContext, callKey: string, n: number): string 
 }
 
 /** A call as gate 2 and approvals see it. */
-function candidateOf(callKey: string, tool: string, { rewrites, acts, outside = [] }: Proposed): Candidate {
+function candidateOf(callKey: string, tool: string, { rewrites, acts, outside = [] }: Proposal): Candidate {
   const done = [...acts, ...outside.map((command) => ({ tool: 'Shell' as const, command }))];
   const edits = rewrites.map(({ path, before, after }): Edit => {
     const old = before ?? Buffer.alloc(0);

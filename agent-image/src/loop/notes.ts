@@ -2,7 +2,7 @@ import type { ConversationMessage, TokenUsage, ToolCall, ToolDefinition } from '
 import { UselessAnswer, type ModelProposal, type ModelReply } from '../models/models.ts';
 import type { ConsideredProposal } from './chooseAct.ts';
 import type { McpListing } from '../tools/index.ts';
-import type { BackgroundProcess, PlanItem, UndoPoint } from '../tools/tool.ts';
+import type { Observation, PlanItem, UndoPoint } from '../tools/tool.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import type { Scope } from '../attempt/scope.ts';
 import { sleep } from '@agentfleet/kube';
@@ -98,29 +98,20 @@ export function counted({ usage, costMicros }: Charge): Charge {
 }
 
 /** Result of one call, as the model gets to see it. */
-export interface CallObserved {
+export interface CallObserved extends Pick<Observation, 'text' | 'ok' | 'look' | 'holds' | 'restored' | 'process'> {
   readonly step: number;
   readonly index: number;
   readonly callId: string;
   /** See `ToolContext.callKey`. */
   readonly callKey: string;
   readonly tool: string;
-  readonly text: string;
-  readonly ok: boolean;
   /** It was left out: too many calls, or after one that handed in. */
   readonly notRun?: true;
-  /** It only looked, and bars no submission where it failed. */
-  readonly look?: true;
-  /** Every check of the task held on the tree. */
-  readonly holds?: boolean;
   /** The rule that refused it; absent: it was done. */
   readonly refused?: string;
   /** The tree after it, where it changed. */
   readonly tree?: TreeMark;
-  /** The tree is an earlier one again. */
-  readonly restored?: UndoPoint;
   readonly plan?: readonly PlanItem[];
-  readonly process?: BackgroundProcess;
   /** The model handed in; in words. */
   readonly answer?: string;
   /** It handed in and reported that the goal cannot be reached. */

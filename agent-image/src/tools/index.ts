@@ -11,7 +11,6 @@ export {
   namedChanges,
   type BackgroundProcess,
   type Observation,
-  type Proposed,
   type Submission,
   type Tool,
   type ToolContext,

@@ -2,19 +2,14 @@ import { foldersAbove } from '../base/paths.ts';
 import { homeCache } from '../checks/index.ts';
 import { type ToolDefinition, usualBounds, type BoundedTool } from '@agentfleet/protocol/chat';
 import type { ActIdentity } from '../attempt/notes.ts';
-import type { Baseline } from '../attempt/checkRun.ts';
-import type { Rewrite } from '../features/index.ts';
-import type { CommandAct, Gate } from '../attempt/gate.ts';
-import type { Prepared, Scope } from '../attempt/scope.ts';
+import type { Gate, Proposal } from '../attempt/gate.ts';
+import type { Scope, StrategyScope } from '../attempt/scope.ts';
 import type { DiffEntry, ExecEnd } from '@agentfleet/protocol/keeper';
 import type { SandboxSession } from '../attempt/sandboxSession.ts';
 import type { AttemptContext } from '../attempt/ports.ts';
 
 /** Context of a tool: the attempt, and the current call. */
-export interface ToolContext {
-  readonly scope: Scope;
-  readonly prepared: Prepared;
-  readonly baseline: Baseline;
+export interface ToolContext extends Pick<StrategyScope, 'scope' | 'prepared' | 'baseline'> {
   /** Names this call for ever, in all workers: the same call has the same key, and its command the same `execId`. */
   readonly callKey: string;
   /** ULID for the n-th command of this call (0, 1, …): a keeper that knows it replays the command and never runs it again. */
@@ -70,14 +65,6 @@ export interface LoopMemory {
   shows(text: string): boolean;
 }
 
-/** Planned changes of a call in the sandbox, for the gates: files first, then commands. Empty for reading calls. */
-export interface Proposed {
-  readonly rewrites: readonly Rewrite[];
-  readonly acts: readonly CommandAct[];
-  /** Calls of other machines, a line each: their effects are outside of the sandbox. */
-  readonly outside?: readonly string[];
-}
-
 /** The part of a call's result that the model sees. */
 export interface Observation {
   /** Plain text, not yet cut: the loop cuts it to head and tail and keeps the rest under a handle. */
@@ -126,7 +113,7 @@ export interface Tool {
   /** False: arguments are any object, which the executor validates. */
   readonly validates?: false;
   /** Returns its planned changes, for both gates; absent for tools of the risks Read and Control. @throws ArgumentError */
-  propose?(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<Proposed>;
+  propose?(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<Proposal>;
   /**
    * Executes it, after the gates passed it. Rejects with an ArgumentError for the model, or an AttemptFailure that ends
    * the attempt. A worker that takes over calls it again: commands run under `context.execId`, which the keeper

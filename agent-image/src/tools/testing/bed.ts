@@ -9,7 +9,7 @@ import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { Approvals } from '../../attempt/approvals.ts';
 import type { Baseline } from '../../attempt/checkRun.ts';
 import { judgeAtBaseline } from '../../attempt/baseline.ts';
-import { createGate, type Gate } from '../../attempt/gate.ts';
+import { createGate, type Gate, type Proposal } from '../../attempt/gate.ts';
 import { SandboxSession } from '../../attempt/sandboxSession.ts';
 import { Meter } from '../../attempt/meter.ts';
 import type { AttemptContext } from '../../attempt/ports.ts';
@@ -25,7 +25,6 @@ import {
   type LoopMemory,
   type Observation,
   type PlanItem,
-  type Proposed,
   type ToolContext,
   type UndoPoint,
 } from '../tool.ts';
@@ -155,7 +154,7 @@ export class ToolBed implements AsyncDisposable {
     }
   }
 
-  async propose(name: string, args: unknown): Promise<Proposed | string> {
+  async propose(name: string, args: unknown): Promise<Proposal | string> {
     try {
       const { tool, args: read } = this.tools.resolve(name, JSON.stringify(args));
       return (await tool.propose?.(read, this.context())) ?? { rewrites: [], acts: [] };
