@@ -154,7 +154,7 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
     assertLoads(scope, checks.at(-1), protectedSet);
   }
   await lookAgain(checks, runner, tree);
-  if ((await session.diff(initial.id)).entries.length > 0) await session.restore(initial.id);
+  await session.backTo(initial.id);
   await session.note('Baseline', noteOf(context.assignment.attempt, checks));
   const holds = checks.every(({ judgement }) => judgement.failing.length === 0);
   const reviews = all.filter(({ type }) => type === 'Review');

@@ -19,7 +19,7 @@ import { sleep, type Timer } from '@agentfleet/kube';
 import type { Reason } from '@agentfleet/protocol/api';
 import { KeeperRefusal, newExecId, type ExecResult } from '@agentfleet/keeper/client';
 import type { ActIdentity } from './notes.ts';
-import { AttemptFailure, retryWhileUnavailable, retryBounds, type RetryOptions } from '../base/failure.ts';
+import { AttemptFailure, retryWhileUnavailable, retryBounds } from '../base/failure.ts';
 import type { Meter } from './meter.ts';
 
 /** Reach of one command through the egress proxy. */
@@ -114,7 +114,6 @@ export class SandboxSession {
   readonly roots: readonly string[];
   readonly #context: AttemptContext;
   readonly #meter: Meter;
-  readonly #retry: RetryOptions;
   readonly #openEgress: OpenEgress | null;
   readonly #info: Pick<KeeperInfo, 'roots'>;
 
@@ -124,7 +123,6 @@ export class SandboxSession {
     this.#openEgress = openEgress;
     this.#context = context;
     this.#meter = meter;
-    this.#retry = { clock: context.clock, signal: context.signal };
     this.root = info.roots.find(({ name }) => name === 'workspace') ?? info.roots[0] ?? { name: 'workspace', path: '/workspace' };
     this.roots = info.roots.map(({ path }) => path);
   }
@@ -194,11 +192,11 @@ export class SandboxSession {
     const note = (data: Readonly<Record<string, unknown>>): Promise<void> =>
       this.note('Egress', { attempt: assignment.attempt, mode: reach?.mode ?? 'None', ...data });
     const options = { keeper, reach: reach ?? nowhere, own, note, clock, log, signal };
-    const egress = await retryWhileUnavailable(() => openEgress(options), this.#retry);
+    const egress = await retryWhileUnavailable(() => openEgress(options), this.#context);
     try {
       if (reach === null) return await run(this.#request(command, ownEnvironment));
       const secrets = secretsOf(reach);
-      if (secrets.length > 0) await retryWhileUnavailable(() => keeper.declareSecrets(secrets), this.#retry);
+      if (secrets.length > 0) await retryWhileUnavailable(() => keeper.declareSecrets(secrets), this.#context);
       return await run(this.#request(command, { ...reach.environment, ...egress.environment }));
     } finally {
       await egress.close();
@@ -239,7 +237,7 @@ export class SandboxSession {
     signal.addEventListener('abort', onAbort, { once: true });
     try {
       this.#meter.add('toolCalls');
-      const result = await retryWhileUnavailable(() => keeper.run(body, giveUp.signal), this.#retry);
+      const result = await retryWhileUnavailable(() => keeper.run(body, giveUp.signal), this.#context);
       this.#meter.add('cpuMillis', result.end.cpuMs);
       signal.throwIfAborted();
       return result;
@@ -304,6 +302,11 @@ export class SandboxSession {
       'RestoreNotVerified',
       `snapshot ${id} was restored, but ${where} differ; the sandbox is replaced`,
     );
+  }
+
+  /** Restores a snapshot unless the tree is that already: nothing that a command left reaches the next, nor the model. */
+  async backTo(id: string): Promise<void> {
+    if ((await this.diff(id)).entries.length > 0) await this.restore(id);
   }
 
   diff(from: string, to?: string): Promise<TreeDiff> {
@@ -373,7 +376,7 @@ export class SandboxSession {
 
   /** A request to the keeper that changes nothing, or may be repeated; see `with retries`. */
   call<T>(call: (keeper: AttemptContext['keeper']) => Promise<T>): Promise<T> {
-    return retryWhileUnavailable(() => call(this.#context.keeper), this.#retry);
+    return retryWhileUnavailable(() => call(this.#context.keeper), this.#context);
   }
 }
 

@@ -102,7 +102,7 @@ export class ActServer {
     if (!this.#unjudged || context.signal.aborted) return;
     this.#unjudged = false;
     await session.quieten();
-    if ((await session.diff(this.#tree.id)).entries.length > 0) await session.restore(this.#tree.id);
+    await session.backTo(this.#tree.id);
   }
 
   /** Answers one request, whose key was checked. Resolves when nothing of it is under way any more. */

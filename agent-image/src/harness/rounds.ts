@@ -73,7 +73,7 @@ async function findStanding({ scope, prepared }: HarnessAt): Promise<Standing> {
     const failure = reason === 'HarnessRefused' ? refusedFor(said) : stillFails(round, said);
     found = { rounds: round, snapshot, said, failure };
   });
-  if ((await session.diff(found.snapshot)).entries.length > 0) await session.restore(found.snapshot);
+  await session.backTo(found.snapshot);
   return found;
 }
 
@@ -120,7 +120,7 @@ class Rounds {
     } catch (error) {
       progress.change(step, { state: 'Failed' });
       // The next worker restores by itself.
-      if (!context.signal.aborted && error instanceof AttemptFailure) await this.#back(standing.snapshot);
+      if (!context.signal.aborted && error instanceof AttemptFailure) await scope.session.backTo(standing.snapshot);
       throw error;
     }
   }
@@ -138,11 +138,6 @@ class Rounds {
     if (this.#at.acts === null) return;
     const found = (await this.#at.scope.session.snapshots()).find(({ id }) => id === snapshot);
     this.#at.acts.begin({ id: snapshot, digest: found?.manifestDigest ?? '' });
-  }
-
-  async #back(snapshot: string): Promise<void> {
-    const { session } = this.#at.scope;
-    if ((await session.diff(snapshot)).entries.length > 0) await session.restore(snapshot);
   }
 
   /** @throws AttemptFailure for a run without anything to judge */
@@ -187,7 +182,7 @@ class Rounds {
     const failing = await this.#failing(after.id);
     const concluded = failing === null ? await conclude('') : { refused: failing };
     if (!('refused' in concluded)) return concluded;
-    await this.#back(after.id);
+    await session.backTo(after.id);
     const failure = stillFails(round, `${concluded.refused}${showing(run)}`);
     return this.#stand({ rounds: round, snapshot: after.id, said: concluded.refused, failure });
   }
@@ -200,7 +195,7 @@ class Rounds {
       scope.progress.say(`running check ${judged.check.name}`);
       const proof = await proveAgain(judged, baseline);
       if (!holds(proof)) failed.push(proof);
-      await this.#back(snapshot);
+      await scope.session.backTo(snapshot);
     }
     return failed.length === 0 ? null : failed.map(described).join('\n');
   }

@@ -7,7 +7,7 @@ import { EditMismatch, rewritesOf } from '../features/index.ts';
 import { holds, prove } from '../attempt/checkRun.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { localise, propose, SearchNode, type Focus } from '../search/index.ts';
-import { plain, putBack, treeNow, type Observation, type Tool, type ToolContext } from './tool.ts';
+import { plain, treeNow, type Observation, type Tool, type ToolContext } from './tool.ts';
 
 /** Edits that are asked for, and those that are shown. */
 const asked = 16;
@@ -20,7 +20,7 @@ export const proposeRepairs: Tool = {
   run: async (_, context) => {
     const tree = await treeNow(context);
     const focus = await focusOf(context);
-    await putBack(context, tree);
+    await context.scope.session.backTo(tree);
     if (focus === null) return { ok: true, text: '[every check holds; there is nothing to repair]' };
     const candidates = await ask(context, focus);
     if (candidates === null) return { ok: false, text: '[the search for repairs does not answer now; go on without it]' };

@@ -5,7 +5,7 @@ import { shortened } from '../base/text.ts';
 import { changesBetween, refusalOf } from '../attempt/acts.ts';
 import { failuresIn, isNamed, type Failure } from './failures.ts';
 import { folded } from './folded.ts';
-import { count, plain, putBack, treeNow, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
+import { count, plain, treeNow, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
 
 /** Tests that one list names, and characters of the output of a check that does not hold. */
 const maxNamed = 20;
@@ -29,7 +29,7 @@ export const runChecks: Tool = {
     const unsteady = new Map<Proof, ReadonlySet<string>>();
     for (const judged of chosen) {
       const proof = await proveAgain(judged, context.baseline);
-      await putBack(context, tree);
+      await context.scope.session.backTo(tree);
       proofs.push(proof);
       unsteady.set(proof, await passingAgain(proof, context, tree));
     }
@@ -65,7 +65,7 @@ async function passingAgain({ judged, run, verdict }: Proof, context: ToolContex
   const fell = verdict.regressed.filter((id) => id !== wholeRun);
   if (fell.length === 0 || fell.length > again.tests || run.millis > again.millis || run.end.timedOut) return new Set();
   const second = await prove(judged, context.baseline);
-  await putBack(context, tree);
+  await context.scope.session.backTo(tree);
   const passed = new Set(second.run.results.tests.filter(({ outcome }) => outcome === 'Passed').map(({ id }) => id));
   return new Set(fell.filter((id) => passed.has(id)));
 }

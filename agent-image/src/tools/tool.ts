@@ -206,11 +206,6 @@ export async function treeNow({ scope, memory }: ToolContext): Promise<string> {
   return (await scope.session.snapshot('before checks')).id;
 }
 
-/** Restores the tree: files written under one check must not reach the next, nor the model. */
-export async function putBack({ scope }: ToolContext, tree: string): Promise<void> {
-  if ((await scope.session.diff(tree)).entries.length > 0) await scope.session.restore(tree);
-}
-
 /** Default and largest time limit of a command, seconds. */
 export interface Limit {
   readonly seconds: number;
