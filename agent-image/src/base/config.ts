@@ -42,25 +42,21 @@ export function readConfig(env: Env): WorkerConfig {
   const read = reader(env, faults, 'the pod template of the workers');
   const { podName, podNamespace, podUid, serviceAccount, brief, poolUid, concurrency } = workerEnvironment;
   const config: WorkerConfig = {
-    pod: { name: read(podName, text), namespace: read(podNamespace, text), uid: read(podUid, text) },
-    serviceAccount: read(serviceAccount, text),
-    brief: read(brief, text),
-    poolUid: read<string | null>(poolUid, text, null),
+    pod: { name: read(podName, String), namespace: read(podNamespace, String), uid: read(podUid, String) },
+    serviceAccount: read(serviceAccount, String),
+    brief: read(brief, String),
+    poolUid: read<string | null>(poolUid, String, null),
     concurrency: read(concurrency, parseConcurrency, defaultConcurrency),
     port: read('AGENTFLEET_PORT', parsePort, workerPort),
     // Without authentication it listens on a loopback address, where a pod never becomes ready.
     access: readAccess(read, loopback, env[accessEnvironment.callers] !== undefined),
-    tokenFile: read<string | null>(tokenFileVariable, text, null),
+    tokenFile: read<string | null>(tokenFileVariable, String, null),
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
     tracing: readTracing(read),
     logLevel: read<LogLevel>('LOG_LEVEL', oneOf(logLevels), 'info'),
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
-}
-
-function text(value: string): string {
-  return value;
 }
 
 function parseConcurrency(value: string): number {

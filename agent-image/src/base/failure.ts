@@ -43,7 +43,7 @@ export function throwIfSuperseded(error: unknown): void {
   if (isSuperseded(error)) throw error instanceof Superseded ? error : new Superseded(error);
 }
 
-export interface RetryOptions {
+interface RetryOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }

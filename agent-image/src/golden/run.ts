@@ -1,6 +1,5 @@
 import { coded } from '@agentfleet/protocol/log';
-import { isAbsolute } from 'node:path';
-import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
+import { ConfigError, parsePath, reader, type Env } from '@agentfleet/protocol/environment';
 import { GoldenArm, goldenEnvironment, type GoldenReport } from '@agentfleet/protocol/golden';
 import { tokenFileVariable, bearerFromFile } from '@agentfleet/protocol/tokens';
 import { Value } from 'typebox/value';
@@ -109,11 +108,11 @@ export function readGoldenConfig(env: Env): GoldenConfig {
   const read = reader(env, faults, 'the PodTemplate, or let the operator make the Job from it');
   const config: GoldenConfig = {
     arm: read(goldenEnvironment.arm, armOf),
-    role: read(goldenEnvironment.role, (value) => value),
+    role: read(goldenEnvironment.role, String),
     seed: read(goldenEnvironment.seed, seedOf),
-    set: read('AGENTFLEET_GOLDEN_SET', pathOf, '/golden'),
-    report: read('AGENTFLEET_REPORT', pathOf, '/dev/termination-log'),
-    tokenFile: read<string | null>(tokenFileVariable, pathOf, null),
+    set: read('AGENTFLEET_GOLDEN_SET', parsePath, '/golden'),
+    report: read('AGENTFLEET_REPORT', parsePath, '/dev/termination-log'),
+    tokenFile: read<string | null>(tokenFileVariable, parsePath, null),
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
@@ -129,11 +128,6 @@ function seedOf(value: string): number {
   const seed = Number(value);
   if (!Number.isInteger(seed) || seed < 0 || seed > 4_294_967_295) throw new Error(`"${value}" is no whole number below 2^32`);
   return seed;
-}
-
-function pathOf(value: string): string {
-  if (!isAbsolute(value)) throw new Error(`"${value}" is not an absolute path`);
-  return value;
 }
 
 interface GoldenRun {

@@ -1,5 +1,4 @@
-import { isAbsolute } from 'node:path';
-import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
+import { ConfigError, parsePath, reader, type Env } from '@agentfleet/protocol/environment';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -27,38 +26,31 @@ interface WeightsConfig {
   readonly credentialFile: string | undefined;
 }
 
-const text = (value: string): string => value;
-
 /** @throws ConfigError with all faults */
 export function readWeightsConfig(env: Env): WeightsConfig {
   const faults: string[] = [];
   const read = reader(env, faults, 'the job of the operator');
   const optional = (name: string): string | undefined => env[name] || undefined;
-  const uri = read('AGENTFLEET_WEIGHTS_URI', text);
+  const uri = read('AGENTFLEET_WEIGHTS_URI', String);
   const bucket = uri?.startsWith('s3://')
     ? {
-        endpoint: read('AGENTFLEET_S3_ENDPOINT', text),
-        region: read('AGENTFLEET_S3_REGION', text),
+        endpoint: read('AGENTFLEET_S3_ENDPOINT', String),
+        region: read('AGENTFLEET_S3_REGION', String),
         forcePathStyle: env['AGENTFLEET_S3_PATH_STYLE'] === 'true',
       }
     : undefined;
   const config: WeightsConfig = {
     uri,
-    folder: read('AGENTFLEET_WEIGHTS_FOLDER', folderOf),
+    folder: read('AGENTFLEET_WEIGHTS_FOLDER', parsePath),
     digest: optional('AGENTFLEET_WEIGHTS_DIGEST'),
-    report: read('AGENTFLEET_REPORT', folderOf, '/dev/termination-log'),
-    port: Number(read('AGENTFLEET_PORT', text, '7080')),
+    report: read('AGENTFLEET_REPORT', parsePath, '/dev/termination-log'),
+    port: Number(read('AGENTFLEET_PORT', String, '7080')),
     bucket,
-    hub: read('AGENTFLEET_HUB', text, 'https://huggingface.co'),
+    hub: read('AGENTFLEET_HUB', String, 'https://huggingface.co'),
     credentialFile: optional('AGENTFLEET_CREDENTIAL_FILE'),
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
-}
-
-function folderOf(value: string): string {
-  if (!isAbsolute(value)) throw new Error(`"${value}" is not an absolute path`);
-  return value;
 }
 
 interface WeightsRun {

@@ -18,7 +18,7 @@ function readConfig(): {
 } {
   const faults: string[] = [];
   const read = reader(env, faults, 'the Deployment of the results server');
-  const namespace = read('POD_NAMESPACE', (value) => value);
+  const namespace = read('POD_NAMESPACE', String);
   const config = {
     namespace,
     watched: readWatched(read, namespace),

@@ -77,10 +77,6 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-function text(value: string): string {
-  return value;
-}
-
 function parseMode(host: string): (value: string) => 'Tokens' | 'None' {
   return (value) => {
     if (value !== 'Tokens' && value !== 'None') throw new Error(`"${value}" is neither Tokens nor None`);
@@ -101,9 +97,9 @@ export function readAccess(read: Read, host: string, isAsked: boolean): AccessCo
   const { authentication, issuer, jwks, audience, callers, metricsReaders } = accessEnvironment;
   if (read(authentication, parseMode(host), 'Tokens') === 'None') return null;
   return {
-    issuer: read(issuer, text),
-    jwksFile: read(jwks, text, keysFile),
-    callers: isAsked ? { audience: read(audience, text), subjects: read(callers, parseSubjects) } : null,
+    issuer: read(issuer, String),
+    jwksFile: read(jwks, String, keysFile),
+    callers: isAsked ? { audience: read(audience, String), subjects: read(callers, parseSubjects) } : null,
     metricsReaders: read<readonly string[]>(metricsReaders, parseSubjects, []),
   };
 }

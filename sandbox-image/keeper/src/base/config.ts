@@ -70,9 +70,9 @@ export function readConfig(env: Env): Config {
     ...storeFrom(env, read, faults),
     roots,
     home: (roots.find((root) => root.name === 'home') ?? roots[0])?.path ?? '/',
-    pod: { name: read('POD_NAME', text), namespace: read('POD_NAMESPACE', text), uid: read('POD_UID', text) },
+    pod: { name: read('POD_NAME', String), namespace: read('POD_NAMESPACE', String), uid: read('POD_UID', String) },
     auth: {
-      issuer: read('AGENTFLEET_ISSUER', text),
+      issuer: read('AGENTFLEET_ISSUER', String),
       jwksFile: read('AGENTFLEET_JWKS', parsePath, '/etc/agentfleet/jwks/jwks.json'),
       subjects: read('AGENTFLEET_CLIENT', parseSubjects),
     },
@@ -86,7 +86,7 @@ export function readConfig(env: Env): Config {
     },
     runtimeClass: env['AGENTFLEET_RUNTIME_CLASS'] || null,
     runnerBinary: read('AGENTFLEET_RUNNER', parsePath, '/opt/agentfleet/runner'),
-    toolsPath: read('AGENTFLEET_TOOLS_PATH', text, defaultToolsPath),
+    toolsPath: read('AGENTFLEET_TOOLS_PATH', String, defaultToolsPath),
     quotaBytes: read<number | null>('AGENTFLEET_WORKSPACE_LIMIT_BYTES', parseBytes, null),
     scratch: read('AGENTFLEET_SCRATCH', (value) => value.split(',').map(parsePath), []),
     quotaEntries: read('AGENTFLEET_WORKSPACE_LIMIT_ENTRIES', parseBytes, defaultEntries),
@@ -114,10 +114,6 @@ function storeFrom(env: Env, read: ReturnType<typeof reader>, faults: string[]) 
     snapshotEngine,
     overlay,
   };
-}
-
-function text(value: string): string {
-  return value;
 }
 
 function parseKey(value: string): string {
