@@ -88,30 +88,20 @@ async function meets({ propose: { files }, expect: { path, contains, matches } }
   return (contains === undefined || text.includes(contains)) && (matches === undefined || new RegExp(matches, 'mu').test(text));
 }
 
-/** Inputs of the job. */
-interface GoldenConfig {
-  readonly arm: GoldenArm;
-  readonly role: string;
-  /** Orders proposals of equal score. */
-  readonly seed: number;
-  /** Folder with the files of cases. */
-  readonly set: string;
-  /** File for the report. */
-  readonly report: string;
-  /** File with the token that the servers take; null: they are asked without one. */
-  readonly tokenFile: string | null;
-}
-
 /** @throws ConfigError with all faults */
-export function readGoldenConfig(env: Env): GoldenConfig {
+export function readGoldenConfig(env: Env) {
   const faults: string[] = [];
   const read = reader(env, faults, 'the PodTemplate, or let the operator make the Job from it');
-  const config: GoldenConfig = {
+  const config = {
     arm: read(goldenEnvironment.arm, armOf),
     role: read(goldenEnvironment.role, String),
+    /** Orders proposals of equal score. */
     seed: read(goldenEnvironment.seed, seedOf),
+    /** Folder with the files of cases. */
     set: read('AGENTFLEET_GOLDEN_SET', parsePath, '/golden'),
+    /** File for the report. */
     report: read('AGENTFLEET_REPORT', parsePath, '/dev/termination-log'),
+    /** File with the token that the servers take; null: they are asked without one. */
     tokenFile: read<string | null>(tokenFileVariable, parsePath, null),
   };
   if (faults.length > 0) throw new ConfigError(faults);
@@ -129,6 +119,9 @@ function seedOf(value: string): number {
   if (!Number.isInteger(seed) || seed < 0 || seed > 4_294_967_295) throw new Error(`"${value}" is no whole number below 2^32`);
   return seed;
 }
+
+/** Inputs of the job. */
+type GoldenConfig = Readonly<ReturnType<typeof readGoldenConfig>>;
 
 interface GoldenRun {
   readonly config: GoldenConfig;

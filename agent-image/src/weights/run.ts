@@ -10,28 +10,13 @@ import { fetchWeights, type Progress } from './fetch.ts';
 import { asWeightsFailure, WeightsFailure } from './failure.ts';
 import { inspectWeights } from './inspect.ts';
 
-interface WeightsConfig {
-  readonly uri: string;
-  /** Folder with the files, or their destination. */
-  readonly folder: string;
-  readonly digest: string | undefined;
-  /** File for the report. */
-  readonly report: string;
-  /** Port on which it reports its progress; 0: a free one. */
-  readonly port: number;
-  /** For s3://. */
-  readonly bucket: { readonly endpoint: string; readonly region: string; readonly forcePathStyle: boolean } | undefined;
-  /** For hf://, an origin. */
-  readonly hub: string;
-  readonly credentialFile: string | undefined;
-}
-
 /** @throws ConfigError with all faults */
-export function readWeightsConfig(env: Env): WeightsConfig {
+export function readWeightsConfig(env: Env) {
   const faults: string[] = [];
   const read = reader(env, faults, 'the job of the operator');
   const optional = (name: string): string | undefined => env[name] || undefined;
   const uri = read('AGENTFLEET_WEIGHTS_URI', String);
+  // For s3://.
   const bucket = uri?.startsWith('s3://')
     ? {
         endpoint: read('AGENTFLEET_S3_ENDPOINT', String),
@@ -39,19 +24,25 @@ export function readWeightsConfig(env: Env): WeightsConfig {
         forcePathStyle: env['AGENTFLEET_S3_PATH_STYLE'] === 'true',
       }
     : undefined;
-  const config: WeightsConfig = {
+  const config = {
     uri,
+    /** Folder with the files, or their destination. */
     folder: read('AGENTFLEET_WEIGHTS_FOLDER', parsePath),
     digest: optional('AGENTFLEET_WEIGHTS_DIGEST'),
+    /** File for the report. */
     report: read('AGENTFLEET_REPORT', parsePath, '/dev/termination-log'),
+    /** Port on which it reports its progress; 0: a free one. */
     port: Number(read('AGENTFLEET_PORT', String, '7080')),
     bucket,
+    /** For hf://, an origin. */
     hub: read('AGENTFLEET_HUB', String, 'https://huggingface.co'),
     credentialFile: optional('AGENTFLEET_CREDENTIAL_FILE'),
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
 }
+
+type WeightsConfig = Readonly<ReturnType<typeof readWeightsConfig>>;
 
 interface WeightsRun {
   readonly config: WeightsConfig;
