@@ -1,5 +1,6 @@
 import type { Clock } from '@agentfleet/kube';
 import { fromMicros, toMicros, type Usage } from '@agentfleet/protocol/api';
+import type { TokenUsage } from '@agentfleet/protocol/chat';
 import { AttemptFailure } from '../base/failure.ts';
 import { ablationAnnotations, ablationNames, ablationRefusal, ablations } from '@agentfleet/protocol/pool';
 import type { AttemptContext } from './ports.ts';
@@ -35,11 +36,7 @@ export function boundsOf({ task: { spec }, pool: { maxBudget } }: Pick<AttemptCo
 }
 
 /** Tokens that requests to chat models used. */
-export interface SpentTokens {
-  readonly input: number;
-  /** Of `input`, read from a cache of the provider. */
-  readonly cachedInput: number;
-  readonly output: number;
+export interface SpentTokens extends Omit<TokenUsage, 'estimated'> {
   /** Whole millionths of the currency; null: the model has no price. */
   readonly cost: number | null;
 }

@@ -1,4 +1,4 @@
-import type { ExpertRole, AgentTask, AgentTaskStatus, Approval, Run, Usage, Reason } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskStatus, Approval, Run, Usage, Reason } from '@agentfleet/protocol/api';
 import type {
   Candidate,
   ControlStep,
@@ -97,11 +97,7 @@ export interface SecondOpinion {
 }
 
 /** An expert that took part, for the status. */
-export interface Participant {
-  readonly role: ExpertRole | 'Verifier';
-  readonly name: string;
-  readonly digest: string;
-}
+export type Participant = Readonly<Required<NonNullable<Run['experts']>[number]>>;
 
 /**
  * The learned parts of one attempt: planner, verifier, policy, embedder, draft. Nothing here rejects but for the attempt's

@@ -1,5 +1,5 @@
-import type { ConversationMessage, TokenUsage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
-import { UselessAnswer, type ModelProposal, type ModelReply } from '../models/models.ts';
+import type { TokenUsage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
+import { UselessAnswer, type ModelProposal, type ModelReply, type ModelRequest } from '../models/models.ts';
 import type { ConsideredProposal } from './chooseAct.ts';
 import type { McpListing } from '../tools/index.ts';
 import type { Observation, PlanItem, UndoPoint } from '../tools/tool.ts';
@@ -145,15 +145,10 @@ export async function whenReachable<T>({ context, meter, progress }: Scope, ask:
 }
 
 /** One request to be paid for. */
-export interface Asking {
+export interface Asking extends Pick<ModelRequest, 'messages' | 'tools' | 'n' | 'inWords'> {
   readonly step: number;
-  readonly messages: readonly ConversationMessage[];
-  readonly tools: readonly ToolDefinition[];
   readonly prompt: number;
-  readonly n: number;
   readonly most: number;
-  /** See `ModelRequest.inWords`. */
-  readonly inWords?: true;
 }
 
 /** A reply and what it cost. */

@@ -1,16 +1,9 @@
 import type { Run } from '@agentfleet/protocol/api';
 
-type NodeKind = 'Goal' | 'Subtask' | 'Step';
-type NodeState = 'Pending' | 'Running' | 'Done' | 'Failed' | 'Dropped';
+type Digest = NonNullable<Run['plan']>;
 
-/** One node of the plan. Never changed in place: a change makes a new tree that shares the rest. */
-export interface PlanNode {
-  /** Unique in the tree. */
-  readonly id: string;
-  readonly kind: NodeKind;
-  /** Its purpose, as text. */
-  readonly intent: string;
-  readonly state: NodeState;
+/** One node of the plan, whose id is unique in the tree. Never changed in place: a change makes a new tree that shares the rest. */
+export interface PlanNode extends Readonly<Digest[number]> {
   readonly children: readonly PlanNode[];
 }
 
@@ -80,6 +73,6 @@ function rewrite(tree: PlanNode, id: string, change: (node: PlanNode) => PlanNod
 }
 
 /** The plan for `status.run.plan`, parents first; whoever reports it keeps to the bounds of the API. */
-export function planDigest({ id, kind, intent, state, children }: PlanNode): NonNullable<Run['plan']> {
+export function planDigest({ id, kind, intent, state, children }: PlanNode): Digest {
   return [{ id, kind, intent: intent.replaceAll(/\s+/g, ' ').trim(), state }, ...children.flatMap(planDigest)];
 }

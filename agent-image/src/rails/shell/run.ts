@@ -1,6 +1,6 @@
 import type { Grammars, Node } from '../syntax/node.ts';
 import type { Span } from '../verdict/types.ts';
-import { dynamic, fixed, type Code, type Command, type Program, type ProgramPlace, type Redirect, type Value } from './command.ts';
+import { dynamic, fixed, type Code, type Command, type Program, type ProgramPlace, type Value } from './command.ts';
 import type { Prepared } from './prepare.ts';
 
 /** Reason why a command line could not be understood in full. */
@@ -27,13 +27,7 @@ export interface Frame {
 }
 
 /** A command before it is dispatched. */
-export interface Call {
-  readonly argv: readonly Value[];
-  readonly env?: ReadonlyMap<string, Value>;
-  readonly redirects?: readonly Redirect[];
-  readonly stdin?: Value | null;
-  readonly hidden?: boolean;
-}
+export type Call = Pick<Command, 'argv'> & Partial<Pick<Command, 'env' | 'redirects' | 'stdin' | 'hidden'>>;
 
 /** Place of a call. */
 export interface Site {
