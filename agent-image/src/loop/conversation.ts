@@ -54,10 +54,7 @@ export function generalistOf({ experts }: Pick<PoolBrief, 'experts'>): ChatExper
 /** Most protected paths that the goal message lists. */
 const maxProtected = 12;
 
-interface ResumedAt {
-  readonly step: number;
-  readonly index: number;
-}
+type ResumedAt = Pick<CallObserved, 'step' | 'index'>;
 
 /**
  * A conversation and the way into the log. What is recorded here counts at once for this worker, and is in the keeper's hash

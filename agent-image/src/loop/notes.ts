@@ -2,7 +2,7 @@ import type { TokenUsage, ToolCall, ToolDefinition } from '@agentfleet/protocol/
 import { UselessAnswer, type ModelProposal, type ModelReply, type ModelRequest } from '../models/models.ts';
 import type { ConsideredProposal } from './chooseAct.ts';
 import type { McpListing } from '../tools/index.ts';
-import type { Observation, PlanItem, UndoPoint } from '../tools/tool.ts';
+import type { Observation, PlanItem, Submission, UndoPoint } from '../tools/tool.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import type { Scope } from '../attempt/scope.ts';
 import { sleep } from '@agentfleet/kube';
@@ -97,8 +97,8 @@ export function counted({ usage, costMicros }: Charge): Charge {
   };
 }
 
-/** Result of one call, as the model gets to see it. */
-export interface CallObserved extends Pick<Observation, 'text' | 'ok' | 'look' | 'holds' | 'restored' | 'process'> {
+/** Result of one call, as the model gets to see it; with an answer, it handed in. */
+export interface CallObserved extends Pick<Observation, 'text' | 'ok' | 'look' | 'holds' | 'restored' | 'process'>, Partial<Submission> {
   readonly step: number;
   readonly index: number;
   readonly callId: string;
@@ -112,10 +112,6 @@ export interface CallObserved extends Pick<Observation, 'text' | 'ok' | 'look' |
   /** The tree after it, where it changed. */
   readonly tree?: TreeMark;
   readonly plan?: readonly PlanItem[];
-  /** The model handed in; in words. */
-  readonly answer?: string;
-  /** It handed in and reported that the goal cannot be reached. */
-  readonly unreachable?: true;
   readonly energy?: number;
   /** Of a call that the gates judged, for the planner. */
   readonly facts?: { readonly tool: 'Shell' | 'Editor'; readonly seconds: number; readonly budgetUsed: number };
@@ -167,10 +163,8 @@ export interface OpenCall {
 }
 
 /** A call whose result is recorded, one of `calls` of its reply; `left`: it was not run. */
-export interface Observing {
+export interface Observing extends Pick<OpenCall, 'call' | 'index'> {
   readonly step: number;
-  readonly index: number;
-  readonly call: ToolCall;
   readonly calls: number;
   readonly left: boolean;
   readonly seconds: number;

@@ -41,10 +41,8 @@ export interface Trial {
 
 const nothing = { rewrites: [], acts: [], after: null, proofs: [], possiblyDone: false, cut: false } as const;
 
-interface Admitted {
+interface Admitted extends Pick<Trial, 'rewrites' | 'acts'> {
   readonly candidate: Candidate;
-  readonly rewrites: readonly Rewrite[];
-  readonly acts: readonly ShellAct[];
   readonly approved: boolean;
   /** Gate 2 allowed the acts that the rails left to it. */
   readonly reviewed: boolean;

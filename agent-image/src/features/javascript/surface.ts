@@ -130,13 +130,7 @@ interface Use {
   readonly kinds: ReadonlyMap<string, object>;
 }
 
-interface Imports {
-  readonly missing: number;
-  readonly modules: ReadonlyMap<string, Offer>;
-  readonly functions: ReadonlyMap<string, number>;
-}
-
-async function importsOf(root: Node, path: string, parse: ParseFile): Promise<Imports> {
+async function importsOf(root: Node, path: string, parse: ParseFile) {
   const modules = new Map<string, Offer>();
   const functions = new Map<string, number>();
   let missing = 0;
