@@ -12,12 +12,12 @@ import {
   type Timer,
 } from '@agentfleet/kube';
 import { labels, workerLease } from '@agentfleet/protocol/pool';
-import type { OwnPod } from '../base/config.ts';
+import type { WorkerConfig } from '../base/config.ts';
 
 interface WorkerLeaseOptions {
   /** Must not be fenced by this lease. */
   readonly client: Pick<ResourceClient<Lease>, 'find' | 'create' | 'update' | 'delete'>;
-  readonly pod: OwnPod;
+  readonly pod: WorkerConfig['pod'];
   readonly pool: string;
   readonly clock: Clock;
   readonly log: Log;
