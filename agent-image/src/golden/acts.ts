@@ -4,7 +4,7 @@ import { actFeatures, energyHeads, featureSet, type EnergyScore, type ScoreReque
 import type { VerifierEndpoint } from '@agentfleet/protocol/pool';
 import { auc, brier, ece } from '@agentfleet/protocol/stats';
 import type { ExpertsClient } from '../experts/index.ts';
-import { abstention } from '../decision/opinion.ts';
+import { abstention, thresholdsOf } from '../decision/opinion.ts';
 import type { ActCase } from './cases.ts';
 
 export interface AskOptions {
@@ -56,9 +56,9 @@ function itemOf({ id, act: { head, text, operator = '', features } }: ActCase): 
 
 /** Without a usable probability nothing is vetoed. */
 function verdictOf(verifier: VerifierEndpoint, { act, pSuccess }: Scored): Verdict {
-  const own = verifier.heads?.find(({ head }) => head === act.act.head) ?? verifier;
-  const vetoed = pSuccess !== null && pSuccess < own.vetoBelowProbability;
-  const said = pSuccess === null ? 'no probability counts' : `pSuccess ${pSuccess.toFixed(4)}, veto below ${own.vetoBelowProbability}`;
+  const { vetoBelowProbability } = thresholdsOf(verifier, act.act.head);
+  const vetoed = pSuccess !== null && pSuccess < vetoBelowProbability;
+  const said = pSuccess === null ? 'no probability counts' : `pSuccess ${pSuccess.toFixed(4)}, veto below ${vetoBelowProbability}`;
   return { id: act.id, passed: vetoed !== act.good, why: `${act.good ? 'good' : 'bad'}, and ${vetoed ? '' : 'not '}vetoed: ${said}` };
 }
 

@@ -66,14 +66,9 @@ function textsIn(value: unknown): readonly string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** A summary, null where none was written, and the request that is paid for it. */
-interface Summarised {
-  readonly text: string | null;
-  readonly paid: Paid | null;
-}
-
 /**
- * Asks for a summary, and once more where the answer holds none.
+ * Asks for a summary, and once more where the answer holds none. Resolves with its text, null where none was written, and the request
+ * that is paid for it.
  *
  * @param ask sends a request; null: it failed, and another would too
  * @param wasted records an answer of no use
@@ -82,7 +77,7 @@ export async function summarise(
   request: readonly ConversationMessage[],
   ask: (messages: readonly ConversationMessage[]) => Promise<Paid | null>,
   wasted: (paid: Omit<Paid, 'reply'>) => void,
-): Promise<Summarised> {
+) {
   const first = await ask(request);
   const [answer] = first?.reply.proposals ?? [];
   const text = summaryOf(answer);
