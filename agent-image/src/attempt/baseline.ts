@@ -162,6 +162,7 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   const mustPass = checks.length > 0 && checks.every(({ check }) => check.expect !== 'Auto');
   const alreadyTrue = holds && reviews.length === 0 && (whenAlreadyTrue === 'Succeed' || (!open && mustPass));
   if (holds && !alreadyTrue && !open) throw unprovable(checks);
+  progress.establish('BaselineJudged');
   progress.finish('baseline');
   const inOrder = all.flatMap(({ name }) => checks.find(({ check }) => check.name === name) ?? []);
   return { checks: inOrder, reviews, tree, protectedSet, runner, holds, alreadyTrue };

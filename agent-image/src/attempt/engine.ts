@@ -226,6 +226,7 @@ async function concludeWith(
   answer: string,
 ): Promise<Outcome | { readonly refused: string }> {
   const { progress } = scope;
+  progress.establish('ReachedInPlace');
   const words = answer.trim();
   if (words !== '') {
     ledger.answer = words;
@@ -249,6 +250,7 @@ async function concludeWith(
 async function search(scope: Scope, prepared: Prepared, baseline: Baseline): Promise<Winner | null> {
   const { progress } = scope;
   if (baseline.holds) {
+    progress.establish('ReachedInPlace');
     progress.change('repair', { state: 'Dropped' });
     return null;
   }

@@ -25,6 +25,7 @@ export async function prepare(scope: Scope): Promise<Prepared> {
   const empty = labelled(snapshots, labels.empty);
   const prepared =
     initial === undefined || empty === undefined ? await begin(scope, empty) : await goOn(scope, snapshots, { empty, initial });
+  progress.establish('InitialTaken', 'TreeClean');
   progress.finish('prepare');
   return prepared;
 }

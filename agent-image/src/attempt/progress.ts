@@ -1,13 +1,29 @@
-import { addNode, changeNode, endPlan, initialPlan, planDigest, type NodeChange, type PlanNode } from '../plan/index.ts';
+import {
+  addNode,
+  changeNode,
+  endPlan,
+  establish,
+  findNode,
+  firstUnmet,
+  initialPlan,
+  noFacts,
+  planDigest,
+  type Fact,
+  type Facts,
+  type NodeChange,
+  type PlanNode,
+} from '../plan/index.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import type { Meter } from './meter.ts';
 import type { AttemptContext, Report } from './ports.ts';
 import type { Clock } from '@agentfleet/kube';
 import type { ExecEnd, ExecEvent } from '@agentfleet/protocol/keeper';
 import { isArtifactCheck, isCommandCheck } from '@agentfleet/protocol/api';
 
-/** Position of the attempt: the current plan, and the last message. The only state that phases share. */
+/** Position of the attempt: the current plan, the facts that hold, and the last message. The only state that phases share. */
 export class Progress {
   #plan: PlanNode;
+  #facts: Facts = noFacts;
   #steps = 0;
   #done = 0;
   #total = 0;
@@ -20,15 +36,19 @@ export class Progress {
     this.#plan = initialPlan(context.task.spec.goal);
   }
 
+  /** Begins a node. @throws AttemptFailure when what its contract requires does not hold: a fault of the engine */
   begin(id: string, message: string): void {
+    this.#require(id, findNode(this.#plan, id)?.contract.requires ?? []);
     this.change(id, { state: 'Running' });
     this.#message = message;
     // The phase of the task follows from it.
     this.#context.report({ ...this.#report(), usage: this.#meter.usage() }, { urgent: true });
   }
 
-  finish(id: string): void {
-    this.change(id, { state: 'Done' });
+  /** Ends a node as done and holds it to its contract. */
+  finish(id: string, change: NodeChange = {}): void {
+    this.#require(id, findNode(this.#plan, id)?.contract.establishes ?? []);
+    this.change(id, { ...change, state: 'Done' });
     this.say(null);
   }
 
@@ -40,8 +60,18 @@ export class Progress {
   step(parent: string, intent: string): string {
     this.#steps += 1;
     const id = `r${this.#steps}`;
-    this.#plan = addNode(this.#plan, parent, { id, kind: 'Step', intent, state: 'Running' });
+    const contract = { requires: ['TreeClean'], establishes: [] } as const;
+    this.#plan = addNode(this.#plan, parent, { id, kind: 'Step', intent, state: 'Running', contract });
+    this.#require(id, contract.requires);
     return id;
+  }
+
+  establish(...facts: readonly Fact[]): void {
+    this.#facts = establish(this.#facts, facts);
+  }
+
+  revoke(fact: Fact): void {
+    this.#facts = new Set([...this.#facts].filter((known) => known !== fact));
   }
 
   /** Sets the number of judged candidates, and of all that are known. */
@@ -65,6 +95,16 @@ export class Progress {
 
   #report(): Report {
     return { progress: { done: this.#done, total: this.#total, message: this.#message }, plan: planDigest(this.#plan) };
+  }
+
+  #require(id: string, facts: readonly Fact[]): void {
+    const unmet = firstUnmet(facts, this.#facts);
+    if (unmet === null) return;
+    throw new AttemptFailure(
+      'AgentError',
+      'ContractBroken',
+      `node ${id} of the plan needs ${unmet}, which does not hold; report this fault`,
+    );
   }
 
   #message = '';

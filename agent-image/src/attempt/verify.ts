@@ -61,6 +61,7 @@ export async function verify(
   for (const check of asked)
     reviews.push(await review(scope, check, { prepared, result, paths, derived: baseline.protectedSet.derived, answer }));
   await session.note('Green', { attempt: context.assignment.attempt, snapshot: result.id, digest: result.manifestDigest });
+  progress.establish('Verified');
   progress.finish('verify');
   return { result, changed: paths.length > 0, discard, reviewed: asked.length > 0 };
 }

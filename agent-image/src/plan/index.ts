@@ -1,5 +1,19 @@
 /**
- * The plan of an attempt, as data: a persistent tree of nodes, and its digest for
+ * The plan of an attempt, as data: a persistent tree of nodes, the conditions before and after each, and its digest for
  * `status.run.plan`. Pure; may import `protocol`.
  */
-export { planDigest, addNode, changeNode, endPlan, findNode, initialPlan, type NodeChange, type PlanNode } from './tree.ts';
+export {
+  establish,
+  firstUnmet,
+  noFacts,
+  type Fact,
+  type Facts,
+  planDigest,
+  addNode,
+  changeNode,
+  endPlan,
+  findNode,
+  initialPlan,
+  type NodeChange,
+  type PlanNode,
+} from './tree.ts';

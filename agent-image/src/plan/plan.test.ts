@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { addNode, changeNode, endPlan, findNode, initialPlan, planDigest, type PlanNode } from './index.ts';
+import { addNode, changeNode, endPlan, establish, findNode, firstUnmet, initialPlan, noFacts, planDigest, type PlanNode } from './index.ts';
 
 const step = (id: string, state: PlanNode['state'] = 'Failed'): Omit<PlanNode, 'children'> => ({
   id,
   kind: 'Step',
   intent: `try ${id}`,
   state,
+  contract: { requires: ['TreeClean'], establishes: [] },
 });
 
 describe('the plan', () => {
@@ -37,5 +38,12 @@ describe('the plan', () => {
     const states = ['localise', 'repair', 'r1', 'verify'].map((id) => findNode(ended, id)?.state);
     expect(states).toEqual(['Done', end, 'Dropped', 'Dropped']);
     expect(planDigest(ended).filter(({ state }) => state === 'Running' || state === 'Pending')).toEqual([]);
+  });
+
+  test('contracts report the first missing fact', () => {
+    const { contract } = findNode(initialPlan('mend it'), 'verify') as PlanNode;
+    const facts = establish(establish(noFacts, ['BaselineJudged']), ['TreeClean']);
+    expect(firstUnmet(contract.requires, facts)).toBe('ReachedInPlace');
+    expect(firstUnmet(contract.requires, establish(facts, ['ReachedInPlace']))).toBeNull();
   });
 });

@@ -1,15 +1,56 @@
 import type { Run } from '@agentfleet/protocol/api';
 
+/** Facts that an attempt may rely on. A fact is established only by the node that made it true. */
+export type Fact =
+  /** The workspace is in place and set up, and the snapshot `initial` is of it. */
+  | 'InitialTaken'
+  /** Every check ran at snapshot 0 and can decide whether the goal is reached. */
+  | 'BaselineJudged'
+  /** The tree of the node is a good snapshot, without leftovers of a command. */
+  | 'TreeClean'
+  /** All checks hold in place. */
+  | 'ReachedInPlace'
+  /** All checks hold in a fresh container on a restore of the result, and nothing protected changed. */
+  | 'Verified';
+
+/** Conditions before a node starts, and those it establishes. */
+interface Contract {
+  readonly requires: readonly Fact[];
+  readonly establishes: readonly Fact[];
+}
+
+export type Facts = ReadonlySet<Fact>;
+
+export const noFacts: Facts = new Set();
+
+/** The first fact that is asked for and does not hold; null when all do. */
+export function firstUnmet(needed: readonly Fact[], facts: Facts): Fact | null {
+  return needed.find((fact) => !facts.has(fact)) ?? null;
+}
+
+/** The facts with more of them. */
+export function establish(facts: Facts, more: readonly Fact[]): Facts {
+  return new Set([...facts, ...more]);
+}
+
 type Digest = NonNullable<Run['plan']>;
 
 /** One node of the plan, whose id is unique in the tree. Never changed in place: a change makes a new tree that shares the rest. */
 export interface PlanNode extends Readonly<Digest[number]> {
+  readonly contract: Contract;
   readonly children: readonly PlanNode[];
 }
 
 export type NodeChange = Partial<Pick<PlanNode, 'intent' | 'state'>>;
 
-const subtask = (id: string, intent: string): PlanNode => ({ id, kind: 'Subtask', intent, state: 'Pending', children: [] });
+const subtask = (id: string, intent: string, contract: Contract): PlanNode => ({
+  id,
+  kind: 'Subtask',
+  intent,
+  state: 'Pending',
+  contract,
+  children: [],
+});
 
 /**
  * The plan that every attempt starts with: `g` over `prepare`, `baseline`, `localise`, `repair` and `verify`. Steps are
@@ -21,12 +62,19 @@ export function initialPlan(goal: string): PlanNode {
     kind: 'Goal',
     intent: goal,
     state: 'Running',
+    contract: { requires: [], establishes: ['Verified'] },
     children: [
-      subtask('prepare', 'import and set up the workspace'),
-      subtask('baseline', 'run the checks at snapshot 0'),
-      subtask('localise', 'find where the failing tests lead'),
-      subtask('repair', 'try edits until all checks hold'),
-      subtask('verify', 'run all checks in a fresh container'),
+      subtask('prepare', 'import and set up the workspace', { requires: [], establishes: ['InitialTaken', 'TreeClean'] }),
+      subtask('baseline', 'run the checks at snapshot 0', { requires: ['InitialTaken', 'TreeClean'], establishes: ['BaselineJudged'] }),
+      subtask('localise', 'find where the failing tests lead', { requires: ['BaselineJudged', 'TreeClean'], establishes: [] }),
+      subtask('repair', 'try edits until all checks hold', {
+        requires: ['BaselineJudged', 'TreeClean'],
+        establishes: ['ReachedInPlace'],
+      }),
+      subtask('verify', 'run all checks in a fresh container', {
+        requires: ['BaselineJudged', 'ReachedInPlace', 'TreeClean'],
+        establishes: ['Verified'],
+      }),
     ],
   };
 }

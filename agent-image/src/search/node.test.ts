@@ -35,7 +35,7 @@ function tree(kept: Readonly<Record<string, string>>) {
       return Promise.resolve();
     },
   };
-  const scope = { session } as unknown as Scope;
+  const scope = { session, progress: { establish: () => {} } } as unknown as Scope;
   return { scope, done, content: () => content };
 }
 

@@ -123,6 +123,7 @@ export async function enter(scope: Scope, node: SearchNode): Promise<void> {
     return enter(scope, node);
   }
   for (const one of edits) await write(scope, await rewritesOf(one, (path) => scope.session.read(path)));
+  scope.progress.establish('TreeClean');
 }
 
 /**
@@ -137,6 +138,7 @@ export async function leave(scope: Scope, node: SearchNode, rewrites: readonly R
     kept.map((one) => ({ ...one, after: one.before })),
   );
   if ((await scope.session.diff(node.snapshot)).entries.length > 0) return enter(scope, node);
+  scope.progress.establish('TreeClean');
 }
 
 /** The nearest snapshot at or above a node. */
@@ -191,10 +193,12 @@ export async function startOf({ session, progress }: Scope, { initial, start }: 
   const fresh: Start = { snapshot: initial, passing: new Set(), proofs: undefined, holds: false };
   if (start.manifestDigest === initial.manifestDigest) return fresh;
   progress.say('running the checks on the tree of the last attempt');
+  progress.revoke('TreeClean');
   await session.restore(start.id);
   const proofs: Proof[] = [];
   for (const judged of baseline.checks) proofs.push(await prove(judged, baseline));
   const sound = proofs.every((proof) => broken(proof) === null);
   await session.restore(sound ? start.id : initial.id);
+  progress.establish('TreeClean');
   return sound ? { snapshot: start, passing: passing(proofs), proofs, holds: proofs.every(holds) } : fresh;
 }

@@ -59,6 +59,7 @@ export async function repair(scope: Scope, prepared: Prepared, baseline: Baselin
   const start = await startOf(scope, prepared, baseline);
   const frontier = new Frontier(start, scope.noted, { backtracking: mayBacktrack(scope.context) });
   if (!start.holds) return new Search(scope, baseline, frontier).run();
+  scope.progress.establish('ReachedInPlace');
   return {};
 }
 
@@ -232,6 +233,7 @@ class Search {
     for (const { planId: other } of this.#frontier.aside(node)) this.#scope.progress.change(other, { state: 'Dropped' });
     this.#scope.progress.change(planId, { state: 'Done' });
     if (trial.acts.length === 0) await minimise(this.#scope, this.#baseline, node, candidate.edits);
+    this.#scope.progress.establish('ReachedInPlace');
     const { rationale } = candidate;
     const place = { attempt: this.#scope.context.assignment.attempt, state: node.state, step };
     return { rationale, ifNotVerified: { ...place, ...named(candidate), decision: 'Allow', result: 'NotVerified' } };

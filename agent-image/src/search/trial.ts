@@ -140,6 +140,7 @@ async function tryTwice(place: Place, admitted: Admitted): Promise<Tried> {
 
 async function tryOnce(place: Place, admitted: Admitted, done: string | null): Promise<Tried> {
   const { scope, node } = place;
+  scope.progress.revoke('TreeClean');
   await perform(scope, { after: done, rewrites: admitted.rewrites });
   const acted = done !== null || admitted.acts.length === 0 ? { after: done } : await act(place, admitted);
   if ('result' in acted) {

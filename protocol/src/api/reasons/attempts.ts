@@ -68,6 +68,7 @@ export const attemptReasons = {
   ConnectionLost: ['The connection to the Git server broke; it is tried again.'],
   ContextExceeded: ['The provider refused a request as too long for the model.', 'lower contextTokens, or shorten the goal in a new task'],
   ContextTooSmall: ['The context of the model is too small for the task.', 'use a larger contextTokens or another model'],
+  ContractBroken: ['A step of the plan began without what it requires.', 'report this fault'],
   CostExceeded: ['The attempt would exceed spec.budget.cost.', 'raise it while the task runs, or in a new task; or shorten the goal'],
   CredentialMissing: ['The gateway, or its model, has no key.', 'create the Secret that the message names, or correct spec.credentials'],
   CredentialNotForHost: [
