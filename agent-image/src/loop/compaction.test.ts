@@ -144,6 +144,16 @@ describe('notes of a second summary', () => {
     expect(textFor('Go on as before.')).toMatch(/Go on as before\.\n\nFrom the notes before these, .*:\nFacts: the port is 8123, /);
   });
 
+  it('are followed by the fullest of those before them alone, also behind an extract', () => {
+    const again = of([{ role: 'User', origin: 'Summary', text: textFor('Go on.') }, ...long.slice(0, 12)]);
+    const text = summaryText(again, planCompaction(again, emptyRecord).messages, 'Still at it.', emptyRecord);
+    expect(text).toContain('Still at it.\n\nFrom the notes before these');
+    expect(text).toContain('the port is 8123');
+    expect(text).not.toContain('Go on.');
+    const extracted = of([{ role: 'User', origin: 'Summary', text: summaryText(rendered, 3, null, emptyRecord) }, ...long.slice(0, 12)]);
+    expect(summaryText(extracted, 3, 'Still at it.', emptyRecord)).toContain('Facts: the port is 8123');
+  });
+
   it('replace them where they are not', () => {
     expect(textFor(`Decisions: ${'to go on '.repeat(50)}`)).not.toContain('8123');
   });
@@ -168,6 +178,7 @@ const next = said('Now the format table itself, to see how lines are declared.',
 describe('the answer to a request for a summary', () => {
   it.each<readonly [what: string, answers: readonly (ModelProposal | null)[], text: string | null]>([
     ['is its text', [said(` ${notes}\n`)], notes],
+    ['is its text without what it repeats to its end', [said(`${notes}\n${'It is done. '.repeat(400)}`)], `${notes}\nIt is done. \n[… the same again and again, cut off …]`],
     ['is its text without the reasoning', [said(`<think>Files: x\nFacts: y</think>\n\n${notes}`)], notes],
     ['is its text without reasoning that began in the prompt', [said(`I think.</think>${notes}`)], notes],
     ['is the text of a call', [said('I sum up.', ['submit', { answer: notes }])], notes],

@@ -5,7 +5,7 @@ import { shortened } from '../base/text.ts';
 import type { PlanItem } from '../tools/tool.ts';
 import { observationTokens, observed, textTokens, bytesPerToken, type Cut } from './observation.ts';
 import { summaryRequest } from './summary.ts';
-import { extract, isExtract, outcomes, recordText, type WorkRecord } from './workRecord.ts';
+import { extract, outcomes, recordText, writtenIn, type WorkRecord } from './workRecord.ts';
 
 /** The part of a chat model that bounds a conversation. */
 export type Window = Pick<ChatModel, 'contextTokens' | 'maxOutputTokens'>;
@@ -209,7 +209,7 @@ export function observedTokens(history: readonly ConversationMessage[]): number 
 }
 
 /** Shares of the room of a conversation that its parts may have after a compaction; together below 1. */
-const shares = { tail: 0.25, lastStep: 0.45, summary: 0.25, people: 0.08, plan: 0.05, record: 0.08 };
+const shares = { tail: 0.25, lastStep: 0.52, summary: 0.25, people: 0.08, plan: 0.05, record: 0.08 };
 const summaryTokens = 2000;
 /** Share of the bound of a summary that is named to the model: it counts roughly. */
 const answerShare = 0.8;
@@ -281,11 +281,11 @@ export function summaryText(
   const older = rendered.messages.slice(openingLength, openingLength + count);
   const bound = (share: number): number => Math.max(50, Math.floor(room * share));
   const tokens = summaryBound(rendered);
-  const before = notesOf(older);
+  const before = writtenIn(notesOf(older));
   const notes = said === null ? extract(record, before, tokens / correction) : withEarlier(said, before, tokens / correction);
   const handle = said === null || keep === undefined ? {} : keep(said);
   const people = newestWithin(peopleOf(older), bound(shares.people) / correction);
-  const recorded = recordText(record, said ?? '', bound(shares.record) / correction);
+  const recorded = recordText(record, said === null ? before : notes, bound(shares.record) / correction);
   const open = openPlan(record.plan);
   return [
     summaryHead,
@@ -302,11 +302,14 @@ export function summaryText(
 /** Share of the notes before them below which notes are thin, as small models write them the second time: all else would be forgotten. */
 const thinShare = 0.5;
 
-/** Notes, and behind thin ones as much as fits of those that they replace. */
+const beforeHead = '\n\nFrom the notes before these, where nothing above is newer:\n';
+
+/** Notes, and behind thin ones as much as fits of those that they replace: the longest, where these had some behind them already. */
 function withEarlier(said: string, before: string, tokens: number): string {
   const left = tokens - textTokens(said) - 2 * personTokens;
-  if (said.length >= before.length * thinShare || isExtract(before) || left < leastObservation / 2) return said;
-  return `${said}\n\nFrom the notes before these, where nothing above is newer:\n${observed(before, { tokens: left })}`;
+  const [full = ''] = before.split(beforeHead).toSorted((a, b) => b.length - a.length);
+  if (said.length >= full.length * thinShare || left < leastObservation / 2) return said;
+  return `${said}${beforeHead}${observed(full, { tokens: left })}`;
 }
 
 /** Number of messages at the end that stay: whole steps, and at least the last one unless it is too long by itself. */

@@ -50,9 +50,13 @@ export const isLoop = (text: string): boolean => textTokens(text) > cutTokens &&
 
 function short(text: string): string {
   if (textTokens(text) <= cutTokens) return text;
+  return observed(withoutRepetition(text), { tokens: cutTokens, rest: 'cut off before a call' });
+}
+
+/** Returns a text with the part that it repeats without end once. */
+export function withoutRepetition(text: string): string {
   const repeated = repeatedIn(text);
-  const once = repeated === null ? text : `${text.slice(0, repeated.from + repeated.part.length)}\n[… the same again and again, cut off …]`;
-  return observed(once, { tokens: cutTokens, rest: 'cut off before a call' });
+  return repeated === null ? text : `${text.slice(0, repeated.from + repeated.part.length)}\n[… the same again and again, cut off …]`;
 }
 
 /** A result of one of the last replies. */

@@ -1,6 +1,7 @@
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import { objectIn } from '../base/text.ts';
 import type { ModelProposal } from '../models/models.ts';
+import { withoutRepetition } from './kept.ts';
 import type { Paid } from './notes.ts';
 
 /** Characters of a word and the space after it, in English notes with paths. */
@@ -39,7 +40,7 @@ const headings = /^\W{0,6}(?:Decisions|Files|Tried and failed|Facts|Checks|Open)
  */
 export function summaryOf(answer: Pick<ModelProposal, 'text' | 'calls'> | undefined, last = false): string | null {
   if (answer === undefined) return null;
-  const text = spoken(answer.text);
+  const text = withoutRepetition(spoken(answer.text));
   const held = answer.calls.flatMap((call) => textsIn(objectIn(call.arguments)));
   if (answer.calls.length === 0) return text.length < leastSummary ? null : text;
   const notes = longestOf([text, ...held].filter(isNotes));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CallObserved } from './notes.ts';
 import { emptyRecord } from './testing/longConversation.ts';
-import { extract, outcomes, recordText, type DoneCall, type WorkRecord } from './workRecord.ts';
+import { extract, outcomes, recordText, writtenIn, type DoneCall, type WorkRecord } from './workRecord.ts';
 
 let step = 0;
 const done = (name: string, args: object, own: Partial<CallObserved> = {}): DoneCall => {
@@ -38,30 +38,50 @@ describe('an extract', () => {
     expect(text).not.toContain('`test 1`');
     expect(text).toMatch(/\(\d+ older calls are not listed\)/);
     expect(text.length / 4).toBeLessThan(620);
-    expect(extract(record(calls), text, 600)).not.toContain('Earlier notes');
+    // Of one after another the notes of the model stay, and nothing else.
+    const next = extract(record(calls), writtenIn(extract(record([]), 'The port is 8123.\n\nOpen: the docs.', 600)), 600);
+    expect(writtenIn(next)).toBe('The port is 8123.\n\nOpen: the docs.');
+    expect(writtenIn(extract(record(calls), '', 600))).toBe('');
   });
 });
 
 describe('the record beside a summary', () => {
   const edit = done('edit_file', { path: 'a.py' }, { tree: { id: 's', digest: 'd' } });
   const look = done('bash', { command: 'cat big.py' });
+  const ran = (sum: string): DoneCall => done('run_checks', {}, { text: `unit: holds\n\n${sum}`, holds: sum.startsWith('all checks') });
   const checks = done('run_checks', {}, { text: 'unit: does not hold\n\n0 of 1 check hold', holds: false });
 
   it.for<[string, WorkRecord, string]>([
     ['names files that changed', record([], { changed: ['a.py (changed)', 'b.py (new)'] }), 'Files that differ from the start: a.py (changed), b.py (new)'],
     ['says that none did', record([]), 'Files that differ from the start: none'],
-    ['has the last result of the checks', record([checks]), 'Checks, as run_checks saw them last: 0 of 1 check hold'],
-    ['says that files changed since', record([checks, edit]), '0 of 1 check hold; files changed since'],
+    ['has the last result of the checks', record([checks]), 'Checks, as they were seen last: 0 of 1 check hold'],
+    ['says that files changed since', record([checks, edit]), '0 of 1 check hold | files changed since'],
     ['lists output that can still be read', record([look, edit], { kept: new Set([look.handle ?? '']) }), `still reads by its handle: ${look.handle} (bash \`cat big.py\`)`],
   ])('%s', ([, what, line]) => {
     expect(recordText(what, '', 400)).toContain(line);
   }); // prettier-ignore
 
+  it.for<[string, readonly DoneCall[], string]>([
+    ['the runs back to one of all checks', [ran('1 of 2 checks hold; failing: lint'), ran('all of these checks hold (lint); not run: unit')], 'all of these checks hold (lint); not run: unit | before that: 1 of 2 checks hold; failing: lint'],
+    ['no more than three runs', ['a', 'b', 'c', 'd'].map((name) => ran(`0 of 1 check hold (${name}); not run: x`)), '0 of 1 check hold (d); not run: x | before that: 0 of 1 check hold (c); not run: x | before that: 0 of 1 check hold (b); not run: x'],
+    ['a submission that was refused', [ran('all of these checks hold (lint); not run: unit'), { ...done('submit', {}), rejected: 'unit: does not hold\n\n1 of 2 checks hold\nThe work goes on from the tree as it is; it ends at 5 refused submissions, and 3 may follow this one. If' }], 'a submission was refused: 1 of 2 checks hold (3 may follow)'],
+  ])('has of the checks %s', ([, calls, line]) => {
+    expect(recordText(record(calls), '', 400).split('\n')[1]).toBe(`Checks, as they were seen last: ${line}`);
+  }); // prettier-ignore
+
+  it('names files that the notes list and that are as at the start', () => {
+    const notes = 'Decisions: as in src/c.ts.\nFiles: src/a.ts: done, 3 places; src/b.ts: written\nFacts: src/d.ts has the form';
+    const text = recordText(record([], { changed: ['src/b.ts (changed)'] }), notes, 400);
+    expect(text.split('\n')[1]).toBe('Among the files of the notes, and as at the start: src/a.ts');
+  });
+
   it('names files of the notes that are not there', () => {
     const absent = (paths: readonly string[]): readonly string[] => paths.filter((path) => path !== 'src/a.ts');
     const notes =
       'Files: src/a.ts written, docs/new/page.md created, see https://host.example/x/y.html, ./docs/new/page.md and @scope/pkg/index.js';
-    expect(recordText(record([], { absent }), notes, 400).split('\n')[1]).toBe('Named in the notes, and not there: docs/new/page.md');
+    expect(recordText(record([], { absent, changed: ['src/a.ts (new)'] }), notes, 400).split('\n')[1]).toBe(
+      'Named in the notes, and not there: docs/new/page.md',
+    );
     expect(recordText(record([], { absent }), 'src/a.ts', 400)).not.toContain('not there');
   });
 

@@ -32,6 +32,8 @@ export interface WorkRecord {
 const maxFiles = 24;
 const maxHandles = 12;
 const maxOutcomes = 8;
+/** Runs of checks that are named where the newest left some out. */
+const maxRuns = 3;
 /** Characters of an argument that is shown whole; a longer one is described. */
 const maxArgument = 160;
 /** Results that the extract shows the end of, and their tokens. */
@@ -41,8 +43,16 @@ const resultTokens = 80;
 const notesShare = 0.4;
 const extractHead = 'No summary could be written. What was done, as it was recorded, newest last:';
 
-/** Reports whether notes are such an extract, which no model wrote. */
-export const isExtract = (notes: string): boolean => notes.startsWith(extractHead);
+const earlierHead = 'Earlier notes: ';
+
+/** Returns the part of notes that a model wrote: all of them, or of an extract the notes before it. Pure. */
+export function writtenIn(notes: string): string {
+  if (!notes.startsWith(extractHead)) return notes;
+  const lines = notes.split('\n').slice(1);
+  const end = lines.findIndex((line, at) => at > 0 && !line.startsWith('  '));
+  const [first = '', ...rest] = end < 0 ? lines : lines.slice(0, end);
+  return first.startsWith(earlierHead) ? [first.slice(earlierHead.length), ...rest.map((line) => line.slice(2))].join('\n') : '';
+}
 
 /** A relative path with a folder and an ending, in prose; not the end of another one, of a URL or of a package's name. */
 const pathInText = /(?<![-\w./~:@$\\])(?:\.\/)?((?:[-\w.]+\/)+[-\w.]*\.\w{1,8})(?![\w/*])/g;
@@ -50,6 +60,12 @@ const pathInText = /(?<![-\w./~:@$\\])(?:\.\/)?((?:[-\w.]+\/)+[-\w.]*\.\w{1,8})(
 /** Returns the files that a text names by a path, each once, in their order. Pure. */
 export function pathsIn(text: string): readonly string[] {
   return [...new Set([...text.matchAll(pathInText)].map(([, path = '']) => path))];
+}
+
+/** Files that notes name under the heading of files. */
+function filesOf(notes: string): readonly string[] {
+  const parts = notes.split(/^\W{0,6}(?=(?:Decisions|Files|Tried and failed|Facts|Checks|Open)\b)/gim);
+  return pathsIn(parts.filter((part) => /^files\b/i.test(part)).join('\n'));
 }
 
 /**
@@ -60,8 +76,11 @@ export function pathsIn(text: string): readonly string[] {
 export function recordText(record: WorkRecord, notes: string, tokens: number): string {
   const { changed } = record;
   const absent = record.absent(pathsIn(notes));
+  const differs = (path: string): boolean => changed.some((one) => one.startsWith(`${path} (`) || one.includes(`/${path} (`));
+  const same = filesOf(notes).filter((path) => !absent.includes(path) && !differs(path));
   const lines = [
     `Files that differ from the start: ${listed(changed, maxFiles)}`,
+    ...(same.length === 0 ? [] : [`Among the files of the notes, and as at the start: ${listed(same, maxFiles)}`]),
     ...(absent.length === 0 ? [] : [`Named in the notes, and not there: ${listed(absent, maxFiles)}`]),
     ...checksOf(record.done),
   ];
@@ -81,7 +100,7 @@ export function recordText(record: WorkRecord, notes: string, tokens: number): s
 export function extract({ done }: WorkRecord, notes: string, tokens: number): string {
   // Indented, so that none of its lines is taken for one of ours.
   const kept = observed(notes, { tokens: tokens * notesShare }).replaceAll('\n', '\n  ');
-  const earlier = notes === '' || isExtract(notes) ? '' : `Earlier notes: ${kept}`;
+  const earlier = notes === '' ? '' : `${earlierHead}${kept}`;
   const results = done.slice(-shownResults).map(({ call, handle, observed: { text } }) => {
     const shown = observed(text.trim(), { tokens: resultTokens, ...(handle !== undefined && { handle: () => handle }) });
     return fenced(`what ${call.name} returned, cut`, shown);
@@ -108,10 +127,25 @@ export function outcomes({ done }: Pick<WorkRecord, 'done'>, stays: readonly Con
 }
 
 function checksOf(done: readonly DoneCall[]): readonly string[] {
-  const last = done.findLast(({ observed: { holds } }) => holds !== undefined);
+  const runs = done.filter(({ observed: { holds }, rejected }) => (holds ?? rejected) !== undefined);
+  const last = runs.at(-1);
   if (last === undefined) return [];
   const since = done.slice(done.indexOf(last) + 1).some(({ observed: { tree, restored } }) => (tree ?? restored) !== undefined);
-  return [`Checks, as run_checks saw them last: ${lastLine(last)}${since ? '; files changed since' : ''}`];
+  // One that left checks out says nothing of those.
+  const whole = runs.findLastIndex((one) => !seenOf(one).includes('; not run: '));
+  const shown = runs
+    .slice(Math.max(whole, runs.length - maxRuns))
+    .toReversed()
+    .map(seenOf);
+  return [`Checks, as they were seen last: ${shown.join(' | before that: ')}${since ? ' | files changed since' : ''}`];
+}
+
+/** Sum of a run of the checks, or of a submission that was refused. */
+function seenOf(one: DoneCall): string {
+  if (one.rejected === undefined) return lastLine(one);
+  const [why = ''] = one.rejected.split('\nThe work goes on');
+  const left = /and (\d+) may follow this one/.exec(one.rejected)?.[1];
+  return `a submission was refused: ${shortened(why.slice(why.lastIndexOf('\n') + 1), maxArgument)}${left === undefined ? '' : ` (${left} may follow)`}`;
 }
 
 /** Describes a call, with an argument that is whole or left out. */
