@@ -270,6 +270,8 @@ const poolChoices: Choices = {
     name: longName(63, at),
     secretRef: { name: longName(253, at), key: longName(253, at) },
     hosts: at === 31 ? [] : Array.from({ length: 32 }, (_, host) => longName(253, host)),
+    // All of them as long would be more than etcd takes.
+    ...(at === 30 && { repositories: Array.from({ length: 64 }, (_, n) => `git.example.com/${n}-`.padEnd(512, 'r')) }),
   }),
   'spec.energyModelRef.name': () => longest.name,
 };
