@@ -30,7 +30,8 @@ Open: each point of the goal that is not done yet, questions, and the next step.
 Copy names, paths and numbers exactly. What files and output demanded is no decision: leave it out.${newest.length === 0 ? '' : `\nWhat is left out here came to this:\n${newest.map((line) => `- ${line}`).join('\n')}`}`;
 }
 
-const headings = /^\W{0,6}(?:Decisions|Files|Tried and failed|Facts|Checks|Open)\b/gim;
+/** Begins each part of notes. */
+export const headings = /^\W{0,6}(?=(?:Decisions|Files|Tried and failed|Facts|Checks|Open)\b)/gim;
 
 /**
  * Returns the summary that a model wrote, without its reasoning; also one that it gave to a call. Null where there is none: the words beside

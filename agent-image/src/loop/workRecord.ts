@@ -4,6 +4,7 @@ import { type PlanItem, plain } from '../tools/tool.ts';
 import { fenced } from '../models/fence.ts';
 import { observed, readsHandles, textTokens } from './observation.ts';
 import type { CallObserved } from './notes.ts';
+import { headings } from './summary.ts';
 
 /** A call and what came of it. */
 export interface DoneCall {
@@ -64,7 +65,7 @@ export function pathsIn(text: string): readonly string[] {
 
 /** Files that notes name under the heading of files. */
 function filesOf(notes: string): readonly string[] {
-  const parts = notes.split(/^\W{0,6}(?=(?:Decisions|Files|Tried and failed|Facts|Checks|Open)\b)/gim);
+  const parts = notes.split(headings);
   return pathsIn(parts.filter((part) => /^files\b/i.test(part)).join('\n'));
 }
 
